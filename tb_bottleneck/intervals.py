@@ -95,14 +95,22 @@ def intersect(a: Spans, b: Spans) -> Spans:
     """Returns the time in both sets."""
     if not len(a) or not len(b):
         return EMPTY
-    # For each span of `a`: the spans first[i] to last[i] - 1 of `b` overlap it.
-    first = np.searchsorted(b.ends, a.starts, side="right")
-    last = np.searchsorted(b.starts, a.ends, side="left")
-    count = np.maximum(last - first, 0)
-    rows = np.repeat(np.arange(len(a)), count)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-    columns = np.repeat(first, count) + within
+    rows, columns = overlapping(a.starts, a.ends, b.starts, b.ends)
     return Spans(np.maximum(a.starts[rows], b.starts[columns]), np.minimum(a.ends[rows], b.ends[columns]))
+
+
+def overlapping(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> tuple[Times, Times]:
+    """Returns all pairs of a span and another span that overlap, in order of time.
+
+    The spans of each of the two are sorted and disjoint; they may touch.
+    """
+    # For each span: the others first[i] to last[i] - 1 overlap it.
+    first = np.searchsorted(other_ends, starts, side="right")
+    last = np.searchsorted(other_starts, ends, side="left")
+    count = np.maximum(last - first, 0)
+    rows = np.repeat(np.arange(len(starts)), count)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
+    return rows, np.repeat(first, count) + within
 
 
 def subtract(a: Spans, b: Spans) -> Spans:

@@ -16,6 +16,7 @@ class Groups:
     count: Ints
     total: Ints  # sum of the weights
     longest: Rows  # among the grouped rows
+    shortest: Rows
     length: Ints  # of each row
     member: Rows  # the group of each row
 
@@ -42,5 +43,6 @@ def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) 
     member = member.reshape(-1)
     total = np.bincount(member, weights=summed, minlength=len(value)).astype(np.int64)
     order = np.lexsort((length, member))
-    longest = order[np.cumsum(count) - 1] if len(value) else order
-    return Groups(value, count, total, longest, length, member)
+    last = np.cumsum(count)
+    longest, shortest = (order[last - 1], order[last - count]) if len(value) else (order, order)
+    return Groups(value, count, total, longest, shortest, length, member)

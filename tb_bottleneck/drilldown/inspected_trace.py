@@ -1,5 +1,6 @@
 """One recording with everything that several answers share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,10 +9,11 @@ import numpy as np
 from tb_bottleneck.attribution.device_busy import ops_by_regime
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
+from tb_bottleneck.drilldown.tree.host_rows import HostRows, host_rows_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.table import Ints
-from tb_bottleneck.trace.trace import Trace
+from tb_bottleneck.trace.trace import Trace, load
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,11 @@ class InspectedTrace:
         """The trace with its window; None if nothing happened in it."""
         steps = find_steps(self.trace)
         return Recording(self.trace, steps) if steps is not None else None
+
+    @cached_property
+    def host_rows(self) -> HostRows:
+        """The nesting of the host's rows."""
+        return host_rows_of(self.trace, self.recording.host.main_thread if self.recording is not None else None)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -53,3 +60,8 @@ class InspectedTrace:
         if not len(events):
             return 0, 0
         return int(events.start[0]), int(events.end.max())
+
+
+def load_inspected(path: str, progress: Callable[[int, int], None] | None = None) -> InspectedTrace:
+    """Reads the trace at `path`. Raises NotFound and Unreadable, as trace.load."""
+    return InspectedTrace(load(path, progress))

@@ -1,4 +1,4 @@
-"""The rows of the timeline: owners of the time, steps, host threads with their nesting, and the device's streams.
+"""The rows of the timeline: owners of the time, steps, the critical path, host threads, and the device's streams.
 
 The events of a lane are sorted by start and do not overlap (on a stream, they rarely do).
 """
@@ -13,6 +13,7 @@ from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, activity
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.drilldown.operations.critical_path import critical_path
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.device_ops import Work
@@ -69,6 +70,7 @@ def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> La
     rows: list[Lane] = []
     if recording is not None:
         rows += [_account(recording.owned_spans), _steps(recording)]
+        rows += [_critical(recording, device_keys)] if recording.on_device else []
     threads = _busiest(trace, (Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL))
     keys = _host_keys(trace)
     for thread in threads[:MAX_HOST_THREADS]:
@@ -85,6 +87,14 @@ def _account(spans: OwnedSpans) -> Lane:
     regimes = np.array([KEY[regime] for regime in REGIMES])
     unnamed = np.full(len(spans), -1)
     return Lane("account", "", "account", 0, spans.start, spans.end, regimes[spans.regime], unnamed, ())
+
+
+def _critical(recording: Recording, device_keys: Ints) -> Lane:
+    path, trace = critical_path(recording), recording.trace
+    on_device = path.op >= 0
+    keys = np.where(on_device, device_keys[path.op], KEY["op"])
+    names = np.where(on_device, trace.all_device_ops.name[path.op], len(trace.names))
+    return Lane("critical", "", "critical", 0, path.begin, path.end, keys, names, (*trace.names, "Host"))
 
 
 def _steps(recording: Recording) -> Lane:

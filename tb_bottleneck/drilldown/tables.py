@@ -4,7 +4,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.kernel_tables import add_kernels, add_operators
+from tb_bottleneck.drilldown.operations.communication_table import add_communications
+from tb_bottleneck.drilldown.operations.critical_table import add_critical_path
+from tb_bottleneck.drilldown.operations.kernel_tables import add_kernels
+from tb_bottleneck.drilldown.operations.operator_table import add_operators
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
 from tb_bottleneck.drilldown.sync_and_copy_tables import add_copies, add_waits
 from tb_bottleneck.schema import evidence_pb2 as pb
@@ -23,6 +26,8 @@ def tables_of(inspected: InspectedTrace) -> pb.Tables:
     add_operators(recording, tables)
     add_waits(recording, tables)
     add_copies(recording, tables)
+    add_communications(recording, tables)
+    add_critical_path(inspected, recording, tables)
     tables.roofline.CopyFrom(roofline_of(recording, window))
     tables.step_account.CopyFrom(_step_account(recording))
     return tables

@@ -13,8 +13,9 @@ from typing import Any
 
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
+from tb_bottleneck.monitor.capture.module_marks import MarkingProfiler, ModuleMarks
 from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler
-from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
+from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
@@ -56,6 +57,8 @@ class MonitorOptions:
     captures: int = 3
     every_s: float = PACKET_S
     memory_snapshots: int = 0
+    revision: str | None = None
+    module_depth: int = -1  # below 0, modules are not marked
 
 
 class Session:
@@ -137,6 +140,8 @@ class Session:
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
         self.patches.deactivate()
+        if self._writer is not None:
+            self._writer.abandon()
         self._writer = None
 
     def step(self, samples: float | None) -> None:
@@ -223,8 +228,12 @@ class Session:
         def metadata(more: dict[str, object]) -> str:
             return process.as_metadata({**self._facts(), **more})
 
+        def new(steps: int) -> Profiler:
+            profiler, depth = new_profiler(steps), self._options.module_depth
+            return profiler if depth < 0 else MarkingProfiler(profiler, ModuleMarks(depth, self.guard))
+
         return TraceCapture(
-            new_profiler, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
+            new, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:
@@ -238,6 +247,7 @@ class Session:
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}
+        stated = {} if self._options.revision is None else {"git_revision": self._options.revision}
         loaders = self._loaders.facts(self.clock.trained_iterators())
         return {
             **ranks,
@@ -247,6 +257,7 @@ class Session:
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),
+            **stated,
         }
 
     def _thread_pool_facts(self) -> dict[str, object]:

@@ -1,4 +1,3 @@
-from tb_bottleneck.schema import bottleneck_pb2 as _bottleneck_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -90,7 +89,7 @@ class TablesAnswer(_message.Message):
     def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., tables: _Optional[_Union[Tables, _Mapping]] = ...) -> None: ...
 
 class Tables(_message.Message):
-    __slots__ = ("window_ns", "steps", "kernels", "kernels_left_out", "operators", "operators_left_out", "syncs", "copies", "roofline", "step_account")
+    __slots__ = ("window_ns", "steps", "kernels", "kernels_left_out", "operators", "operators_left_out", "syncs", "copies", "roofline", "step_account", "communications", "critical_path")
     WINDOW_NS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     KERNELS_FIELD_NUMBER: _ClassVar[int]
@@ -101,6 +100,8 @@ class Tables(_message.Message):
     COPIES_FIELD_NUMBER: _ClassVar[int]
     ROOFLINE_FIELD_NUMBER: _ClassVar[int]
     STEP_ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    COMMUNICATIONS_FIELD_NUMBER: _ClassVar[int]
+    CRITICAL_PATH_FIELD_NUMBER: _ClassVar[int]
     window_ns: float
     steps: int
     kernels: _containers.RepeatedCompositeFieldContainer[KernelRow]
@@ -111,7 +112,9 @@ class Tables(_message.Message):
     copies: _containers.RepeatedCompositeFieldContainer[CopyRow]
     roofline: Roofline
     step_account: StepColumns
-    def __init__(self, window_ns: _Optional[float] = ..., steps: _Optional[int] = ..., kernels: _Optional[_Iterable[_Union[KernelRow, _Mapping]]] = ..., kernels_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[OperatorRow, _Mapping]]] = ..., operators_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., syncs: _Optional[_Iterable[_Union[SyncRow, _Mapping]]] = ..., copies: _Optional[_Iterable[_Union[CopyRow, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., step_account: _Optional[_Union[StepColumns, _Mapping]] = ...) -> None: ...
+    communications: _containers.RepeatedCompositeFieldContainer[CommunicationRow]
+    critical_path: _containers.RepeatedCompositeFieldContainer[CriticalRow]
+    def __init__(self, window_ns: _Optional[float] = ..., steps: _Optional[int] = ..., kernels: _Optional[_Iterable[_Union[KernelRow, _Mapping]]] = ..., kernels_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., operators: _Optional[_Iterable[_Union[OperatorRow, _Mapping]]] = ..., operators_left_out: _Optional[_Union[LeftOut, _Mapping]] = ..., syncs: _Optional[_Iterable[_Union[SyncRow, _Mapping]]] = ..., copies: _Optional[_Iterable[_Union[CopyRow, _Mapping]]] = ..., roofline: _Optional[_Union[Roofline, _Mapping]] = ..., step_account: _Optional[_Union[StepColumns, _Mapping]] = ..., communications: _Optional[_Iterable[_Union[CommunicationRow, _Mapping]]] = ..., critical_path: _Optional[_Iterable[_Union[CriticalRow, _Mapping]]] = ...) -> None: ...
 
 class LeftOut(_message.Message):
     __slots__ = ("rows", "total_ns")
@@ -122,7 +125,7 @@ class LeftOut(_message.Message):
     def __init__(self, rows: _Optional[int] = ..., total_ns: _Optional[float] = ...) -> None: ...
 
 class KernelRow(_message.Message):
-    __slots__ = ("name", "regime", "calls", "total_ns", "share", "mean_ns", "reached", "roof", "precision", "unit", "begin_ns", "end_ns")
+    __slots__ = ("name", "regime", "calls", "total_ns", "share", "mean_ns", "reached", "roof", "precision", "unit", "begin_ns", "end_ns", "min_ns", "max_ns", "blocks_per_sm", "occupancy")
     NAME_FIELD_NUMBER: _ClassVar[int]
     REGIME_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
@@ -135,6 +138,10 @@ class KernelRow(_message.Message):
     UNIT_FIELD_NUMBER: _ClassVar[int]
     BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
     END_NS_FIELD_NUMBER: _ClassVar[int]
+    MIN_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_PER_SM_FIELD_NUMBER: _ClassVar[int]
+    OCCUPANCY_FIELD_NUMBER: _ClassVar[int]
     name: str
     regime: str
     calls: int
@@ -147,10 +154,14 @@ class KernelRow(_message.Message):
     unit: str
     begin_ns: float
     end_ns: float
-    def __init__(self, name: _Optional[str] = ..., regime: _Optional[str] = ..., calls: _Optional[int] = ..., total_ns: _Optional[float] = ..., share: _Optional[float] = ..., mean_ns: _Optional[float] = ..., reached: _Optional[float] = ..., roof: _Optional[str] = ..., precision: _Optional[str] = ..., unit: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+    min_ns: float
+    max_ns: float
+    blocks_per_sm: float
+    occupancy: float
+    def __init__(self, name: _Optional[str] = ..., regime: _Optional[str] = ..., calls: _Optional[int] = ..., total_ns: _Optional[float] = ..., share: _Optional[float] = ..., mean_ns: _Optional[float] = ..., reached: _Optional[float] = ..., roof: _Optional[str] = ..., precision: _Optional[str] = ..., unit: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., min_ns: _Optional[float] = ..., max_ns: _Optional[float] = ..., blocks_per_sm: _Optional[float] = ..., occupancy: _Optional[float] = ...) -> None: ...
 
 class OperatorRow(_message.Message):
-    __slots__ = ("name", "calls", "host_ns", "device_ns", "share", "reached", "roof", "begin_ns", "end_ns")
+    __slots__ = ("name", "calls", "host_ns", "device_ns", "share", "reached", "roof", "begin_ns", "end_ns", "host_total_ns", "device_total_ns", "min_ns", "mean_ns", "max_ns", "kernels", "tensor_eligible", "tensor_share")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CALLS_FIELD_NUMBER: _ClassVar[int]
     HOST_NS_FIELD_NUMBER: _ClassVar[int]
@@ -160,6 +171,14 @@ class OperatorRow(_message.Message):
     ROOF_FIELD_NUMBER: _ClassVar[int]
     BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
     END_NS_FIELD_NUMBER: _ClassVar[int]
+    HOST_TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    MIN_NS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_ELIGIBLE_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_SHARE_FIELD_NUMBER: _ClassVar[int]
     name: str
     calls: int
     host_ns: float
@@ -169,7 +188,15 @@ class OperatorRow(_message.Message):
     roof: str
     begin_ns: float
     end_ns: float
-    def __init__(self, name: _Optional[str] = ..., calls: _Optional[int] = ..., host_ns: _Optional[float] = ..., device_ns: _Optional[float] = ..., share: _Optional[float] = ..., reached: _Optional[float] = ..., roof: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+    host_total_ns: float
+    device_total_ns: float
+    min_ns: float
+    mean_ns: float
+    max_ns: float
+    kernels: float
+    tensor_eligible: bool
+    tensor_share: float
+    def __init__(self, name: _Optional[str] = ..., calls: _Optional[int] = ..., host_ns: _Optional[float] = ..., device_ns: _Optional[float] = ..., share: _Optional[float] = ..., reached: _Optional[float] = ..., roof: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., host_total_ns: _Optional[float] = ..., device_total_ns: _Optional[float] = ..., min_ns: _Optional[float] = ..., mean_ns: _Optional[float] = ..., max_ns: _Optional[float] = ..., kernels: _Optional[float] = ..., tensor_eligible: bool = ..., tensor_share: _Optional[float] = ...) -> None: ...
 
 class SyncRow(_message.Message):
     __slots__ = ("kind", "operator", "line", "calls", "waited_ns", "cost_ns", "share", "begin_ns", "end_ns")
@@ -212,6 +239,194 @@ class CopyRow(_message.Message):
     begin_ns: float
     end_ns: float
     def __init__(self, name: _Optional[str] = ..., calls: _Optional[int] = ..., bytes: _Optional[float] = ..., total_ns: _Optional[float] = ..., share: _Optional[float] = ..., bytes_per_s: _Optional[float] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+
+class CommunicationRow(_message.Message):
+    __slots__ = ("operation", "group", "ranks", "calls", "bytes", "total_ns", "share", "min_ns", "mean_ns", "max_ns", "algorithm_bytes_per_s", "bus_bytes_per_s", "begin_ns", "end_ns")
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    MIN_NS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    ALGORITHM_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    BUS_BYTES_PER_S_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    operation: str
+    group: str
+    ranks: int
+    calls: int
+    bytes: float
+    total_ns: float
+    share: float
+    min_ns: float
+    mean_ns: float
+    max_ns: float
+    algorithm_bytes_per_s: float
+    bus_bytes_per_s: float
+    begin_ns: float
+    end_ns: float
+    def __init__(self, operation: _Optional[str] = ..., group: _Optional[str] = ..., ranks: _Optional[int] = ..., calls: _Optional[int] = ..., bytes: _Optional[float] = ..., total_ns: _Optional[float] = ..., share: _Optional[float] = ..., min_ns: _Optional[float] = ..., mean_ns: _Optional[float] = ..., max_ns: _Optional[float] = ..., algorithm_bytes_per_s: _Optional[float] = ..., bus_bytes_per_s: _Optional[float] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+
+class CriticalRow(_message.Message):
+    __slots__ = ("name", "regime", "count", "total_ns", "share", "begin_ns", "end_ns")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    regime: str
+    count: int
+    total_ns: float
+    share: float
+    begin_ns: float
+    end_ns: float
+    def __init__(self, name: _Optional[str] = ..., regime: _Optional[str] = ..., count: _Optional[int] = ..., total_ns: _Optional[float] = ..., share: _Optional[float] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+
+class DetailsAnswer(_message.Message):
+    __slots__ = ("id", "state", "progress", "problem", "details")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: str
+    progress: float
+    problem: str
+    details: Details
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., details: _Optional[_Union[Details, _Mapping]] = ...) -> None: ...
+
+class Details(_message.Message):
+    __slots__ = ("name", "shapes", "callers", "kernels", "lines", "modules")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_FIELD_NUMBER: _ClassVar[int]
+    CALLERS_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    MODULES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    shapes: _containers.RepeatedCompositeFieldContainer[DetailsRow]
+    callers: _containers.RepeatedCompositeFieldContainer[DetailsRow]
+    kernels: _containers.RepeatedCompositeFieldContainer[DetailsRow]
+    lines: _containers.RepeatedCompositeFieldContainer[DetailsRow]
+    modules: _containers.RepeatedCompositeFieldContainer[DetailsRow]
+    def __init__(self, name: _Optional[str] = ..., shapes: _Optional[_Iterable[_Union[DetailsRow, _Mapping]]] = ..., callers: _Optional[_Iterable[_Union[DetailsRow, _Mapping]]] = ..., kernels: _Optional[_Iterable[_Union[DetailsRow, _Mapping]]] = ..., lines: _Optional[_Iterable[_Union[DetailsRow, _Mapping]]] = ..., modules: _Optional[_Iterable[_Union[DetailsRow, _Mapping]]] = ...) -> None: ...
+
+class DetailsRow(_message.Message):
+    __slots__ = ("name", "calls", "device_ns", "host_ns", "min_ns", "mean_ns", "max_ns", "begin_ns", "end_ns", "chain")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
+    HOST_NS_FIELD_NUMBER: _ClassVar[int]
+    MIN_NS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_NS_FIELD_NUMBER: _ClassVar[int]
+    MAX_NS_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    calls: int
+    device_ns: float
+    host_ns: float
+    min_ns: float
+    mean_ns: float
+    max_ns: float
+    begin_ns: float
+    end_ns: float
+    chain: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., calls: _Optional[int] = ..., device_ns: _Optional[float] = ..., host_ns: _Optional[float] = ..., min_ns: _Optional[float] = ..., mean_ns: _Optional[float] = ..., max_ns: _Optional[float] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., chain: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class FindAnswer(_message.Message):
+    __slots__ = ("id", "state", "progress", "problem", "count", "total_ns", "rows")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: str
+    progress: float
+    problem: str
+    count: int
+    total_ns: float
+    rows: _containers.RepeatedCompositeFieldContainer[FoundRow]
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., count: _Optional[int] = ..., total_ns: _Optional[float] = ..., rows: _Optional[_Iterable[_Union[FoundRow, _Mapping]]] = ...) -> None: ...
+
+class FoundRow(_message.Message):
+    __slots__ = ("name", "track", "begin_ns", "end_ns")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TRACK_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    track: str
+    begin_ns: float
+    end_ns: float
+    def __init__(self, name: _Optional[str] = ..., track: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
+
+class DependenciesAnswer(_message.Message):
+    __slots__ = ("id", "state", "progress", "problem", "dependencies")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    DEPENDENCIES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: str
+    progress: float
+    problem: str
+    dependencies: Dependencies
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., dependencies: _Optional[_Union[Dependencies, _Mapping]] = ...) -> None: ...
+
+class Dependencies(_message.Message):
+    __slots__ = ("name", "waited_for", "waited_ns", "awaited", "launch", "operators", "modules", "lines", "ranges", "bytes", "blocks", "occupancy", "followers")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WAITED_FOR_FIELD_NUMBER: _ClassVar[int]
+    WAITED_NS_FIELD_NUMBER: _ClassVar[int]
+    AWAITED_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    MODULES_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    RANGES_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    OCCUPANCY_FIELD_NUMBER: _ClassVar[int]
+    FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    waited_for: str
+    waited_ns: float
+    awaited: TimelineRow
+    launch: TimelineRow
+    operators: _containers.RepeatedScalarFieldContainer[str]
+    modules: _containers.RepeatedScalarFieldContainer[str]
+    lines: _containers.RepeatedScalarFieldContainer[str]
+    ranges: _containers.RepeatedScalarFieldContainer[str]
+    bytes: float
+    blocks: int
+    occupancy: float
+    followers: _containers.RepeatedCompositeFieldContainer[TimelineRow]
+    def __init__(self, name: _Optional[str] = ..., waited_for: _Optional[str] = ..., waited_ns: _Optional[float] = ..., awaited: _Optional[_Union[TimelineRow, _Mapping]] = ..., launch: _Optional[_Union[TimelineRow, _Mapping]] = ..., operators: _Optional[_Iterable[str]] = ..., modules: _Optional[_Iterable[str]] = ..., lines: _Optional[_Iterable[str]] = ..., ranges: _Optional[_Iterable[str]] = ..., bytes: _Optional[float] = ..., blocks: _Optional[int] = ..., occupancy: _Optional[float] = ..., followers: _Optional[_Iterable[_Union[TimelineRow, _Mapping]]] = ...) -> None: ...
+
+class TimelineRow(_message.Message):
+    __slots__ = ("name", "begin_ns", "end_ns")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    begin_ns: float
+    end_ns: float
+    def __init__(self, name: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
 
 class Roofline(_message.Message):
     __slots__ = ("problem", "fix", "bandwidth", "basis", "roofs", "points")
@@ -279,30 +494,78 @@ class RegimeColumn(_message.Message):
     ns: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, regime: _Optional[str] = ..., title: _Optional[str] = ..., ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
-class RanksAnswer(_message.Message):
-    __slots__ = ("id", "job", "ranks")
+class TreeAnswer(_message.Message):
+    __slots__ = ("id", "state", "progress", "problem", "tree", "other")
     ID_FIELD_NUMBER: _ClassVar[int]
-    JOB_FIELD_NUMBER: _ClassVar[int]
-    RANKS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    TREE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
     id: str
-    job: _bottleneck_pb2.Job
-    ranks: _containers.RepeatedCompositeFieldContainer[RankRow]
-    def __init__(self, id: _Optional[str] = ..., job: _Optional[_Union[_bottleneck_pb2.Job, _Mapping]] = ..., ranks: _Optional[_Iterable[_Union[RankRow, _Mapping]]] = ...) -> None: ...
+    state: str
+    progress: float
+    problem: str
+    tree: Tree
+    other: Tree
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., problem: _Optional[str] = ..., tree: _Optional[_Union[Tree, _Mapping]] = ..., other: _Optional[_Union[Tree, _Mapping]] = ...) -> None: ...
 
-class RankRow(_message.Message):
-    __slots__ = ("id", "source", "rank", "step_ns", "verdict", "account", "is_straggler")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
-    RANK_FIELD_NUMBER: _ClassVar[int]
-    STEP_NS_FIELD_NUMBER: _ClassVar[int]
-    VERDICT_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    IS_STRAGGLER_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    source: str
-    rank: int
-    step_ns: float
-    verdict: _bottleneck_pb2.Verdict
-    account: _containers.RepeatedCompositeFieldContainer[_bottleneck_pb2.AccountRow]
-    is_straggler: bool
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., rank: _Optional[int] = ..., step_ns: _Optional[float] = ..., verdict: _Optional[_Union[_bottleneck_pb2.Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[_bottleneck_pb2.AccountRow, _Mapping]]] = ..., is_straggler: bool = ...) -> None: ...
+class Tree(_message.Message):
+    __slots__ = ("by", "window_ns", "steps", "steps_recorded", "parent", "kinds", "kind", "name", "regimes", "device_ns", "host_ns", "wait_ns", "backward_ns", "moved_bytes", "flops", "allocated_bytes", "calls", "begin_ns", "end_ns", "device", "devices", "notes", "nodes_left_out")
+    BY_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_NS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_RECORDED_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REGIMES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
+    HOST_NS_FIELD_NUMBER: _ClassVar[int]
+    WAIT_NS_FIELD_NUMBER: _ClassVar[int]
+    BACKWARD_NS_FIELD_NUMBER: _ClassVar[int]
+    MOVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FLOPS_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    DEVICES_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    NODES_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    by: str
+    window_ns: float
+    steps: int
+    steps_recorded: int
+    parent: _containers.RepeatedScalarFieldContainer[int]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    kind: _containers.RepeatedScalarFieldContainer[int]
+    name: _containers.RepeatedScalarFieldContainer[str]
+    regimes: _containers.RepeatedCompositeFieldContainer[RegimeColumn]
+    device_ns: _containers.RepeatedScalarFieldContainer[float]
+    host_ns: _containers.RepeatedScalarFieldContainer[float]
+    wait_ns: _containers.RepeatedScalarFieldContainer[float]
+    backward_ns: _containers.RepeatedScalarFieldContainer[float]
+    moved_bytes: _containers.RepeatedScalarFieldContainer[float]
+    flops: _containers.RepeatedScalarFieldContainer[float]
+    allocated_bytes: _containers.RepeatedScalarFieldContainer[float]
+    calls: _containers.RepeatedScalarFieldContainer[int]
+    begin_ns: _containers.RepeatedScalarFieldContainer[float]
+    end_ns: _containers.RepeatedScalarFieldContainer[float]
+    device: int
+    devices: _containers.RepeatedCompositeFieldContainer[TreeDevice]
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    nodes_left_out: int
+    def __init__(self, by: _Optional[str] = ..., window_ns: _Optional[float] = ..., steps: _Optional[int] = ..., steps_recorded: _Optional[int] = ..., parent: _Optional[_Iterable[int]] = ..., kinds: _Optional[_Iterable[str]] = ..., kind: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[str]] = ..., regimes: _Optional[_Iterable[_Union[RegimeColumn, _Mapping]]] = ..., device_ns: _Optional[_Iterable[float]] = ..., host_ns: _Optional[_Iterable[float]] = ..., wait_ns: _Optional[_Iterable[float]] = ..., backward_ns: _Optional[_Iterable[float]] = ..., moved_bytes: _Optional[_Iterable[float]] = ..., flops: _Optional[_Iterable[float]] = ..., allocated_bytes: _Optional[_Iterable[float]] = ..., calls: _Optional[_Iterable[int]] = ..., begin_ns: _Optional[_Iterable[float]] = ..., end_ns: _Optional[_Iterable[float]] = ..., device: _Optional[int] = ..., devices: _Optional[_Iterable[_Union[TreeDevice, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., nodes_left_out: _Optional[int] = ...) -> None: ...
+
+class TreeDevice(_message.Message):
+    __slots__ = ("index", "name", "total_ns")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    name: str
+    total_ns: float
+    def __init__(self, index: _Optional[int] = ..., name: _Optional[str] = ..., total_ns: _Optional[float] = ...) -> None: ...

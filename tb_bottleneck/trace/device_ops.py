@@ -46,6 +46,7 @@ class DeviceOps(Table):
     queue: Ints = column("row of threads", "the stream, as an interned (device, stream) pair")
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
     blocks: Ints = column("count", "thread blocks of the grid; 0 if not recorded")
+    occupancy: Ints = column("percent", "estimated occupancy, plus one; 0 if not recorded")
     launched: Bools = column("flag", "True if the launching call was recorded")
     call: Ints = column("row of calls", "the launching call; valid only if launched")
 
@@ -69,6 +70,7 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
         queue=rows.thread,
         bytes=rows.bytes,
         blocks=rows.blocks,
+        occupancy=rows.occupancy,
         launched=launched,
         call=call,
     )

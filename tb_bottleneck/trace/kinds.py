@@ -42,9 +42,19 @@ KIND_OF = {
     "cuda_profiler_range": Kind.COUNTER_RANGE,
 }
 
+MODULE = "nn.Module: "
+"""How the profiler and the monitor begin the names of modules."""
+
 _FOREIGN_PREFIXES = ("mtia", "hpu", "xpu", "privateuse1", "glow")
 
 DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
+
+
+def kind_of_row(category: str, name: object) -> Kind:
+    """Returns the kind for a category and a name. Marks of modules are annotations, though torch's fast blocks have the
+    category of operators."""
+    kind = kind_of(category)
+    return Kind.ANNOTATION if kind is Kind.CPU_OP and isinstance(name, str) and name.startswith(MODULE) else kind
 
 
 def kind_of(category: str) -> Kind:

@@ -40,11 +40,12 @@ FLAGS = [
 PATIENCE = 60_000  # ms; only a busy machine needs this long
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own default
 VIEWS = {
+    "tree": "#panel .tree-table",
     "timeline": "section.timeline canvas",
     "tables": "section.sortable table",
     "roofline": "#panel section",
     "memory": "#panel .memory",
-    "ranks": "section.ranks table",
+    "job": "section.heat-map canvas",
     "live": "section.telemetry",
 }
 START_SECONDS, END_SECONDS = 60, 10
@@ -288,7 +289,7 @@ def opened(look, watched) -> Callable[[str], Visit]:
     def open_view(view: str) -> Visit:
         if view == "live":
             return watched(telemetry())
-        runs = {"ranks": {"run": "job", "source": "rank0.17.pt.trace.json"}, "memory": {"run": "leak"}}
+        runs = {"job": {"run": "job", "source": "rank0.17.pt.trace.json"}, "memory": {"run": "leak"}}
         return look(view, **runs.get(view, {}))
 
     return open_view

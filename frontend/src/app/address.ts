@@ -31,6 +31,7 @@ export const PARAMETERS: readonly Parameter[] = [
   { name: "with", leadsTo: place, read: ({ baseline }) => baseline ?? "", apply: (state, text) => withField(state, "baseline", text) },
   { name: "row", leadsTo: place, read: ({ series }) => seriesText(series ?? []), apply: (state, text) => withField(state, "series", seriesKeys(text)) },
   { name: "if", leadsTo: place, read: ({ conditions }) => conditions ?? "", apply: (state, text) => withField(state, "conditions", text) },
+  { name: "tree", leadsTo: detail, read: ({ tree }) => tree ?? "", apply: (state, text) => withField(state, "tree", text) },
   { name: "all", leadsTo: placeIfOpened, read: ({ overview }) => overview ?? "", apply: (state, text) => withField(state, "overview", text) },
 ];
 

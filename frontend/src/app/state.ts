@@ -2,6 +2,7 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 import type { Focus } from "../shared/run/focus";
 import { keyOf, type Key } from "../shared/run/keys";
+import { trainingsOf } from "../shared/run/trainings";
 import type { Span } from "../shared/run/viewport";
 import type { View } from "../shared/run/views";
 
@@ -28,6 +29,7 @@ export interface State {
   readonly baseline?: Key; // recording A of a comparison; may name one that is not in the list
   readonly series?: readonly Key[]; // shown as long as the chosen recording is one of them
   readonly conditions?: string; // of a prediction, as features/what_if/conditions.ts spells them
+  readonly tree?: string; // what the breakdown shows, as features/tree/options.ts spells it
   readonly overview?: string; // set while all recordings are shown: the query, as features/overview/query.ts spells it
 }
 
@@ -44,6 +46,7 @@ export type Action =
   | { readonly type: "baseline"; readonly key: Key | undefined }
   | { readonly type: "series"; readonly keys: readonly Key[] | undefined }
   | { readonly type: "conditions"; readonly text: string | undefined }
+  | { readonly type: "tree"; readonly text: string | undefined }
   | { readonly type: "overview"; readonly query: string }
   | { readonly type: "address"; readonly apply: (state: State) => State }
   | { readonly type: "polled" }
@@ -72,6 +75,8 @@ export function reduce(state: State, action: Action): State {
       return equalKeys(action.keys, state.series) ? state : withField(state, "series", action.keys);
     case "conditions":
       return withField(state, "conditions", action.text);
+    case "tree":
+      return withField(state, "tree", action.text);
     case "overview":
       return withField(state, "overview", action.query);
     case "address":
@@ -85,7 +90,7 @@ export function reduce(state: State, action: Action): State {
   }
 }
 
-type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions" | "overview";
+type Optional = "failure" | "focus" | "visible" | "baseline" | "series" | "conditions" | "tree" | "overview";
 
 /** The state with an optional field set, or without it for undefined. */
 export function withField<K extends Optional>(state: State, field: K, value: State[K] | undefined): State {
@@ -102,14 +107,15 @@ function without(state: State, field: Optional): State {
 export const WHOLE_OVERVIEW = "all";
 
 /**
- * Of several recordings shows the overview, and of a single one its report, unless the address asks for something else.
+ * Of several trainings shows the overview, and of a single one its report, unless the address asks for something else.
  * The choice stays if another recording moves to the top of the list.
  */
 function withList(state: State, list: RunList): State {
-  const first = list.runs.map(keyOf)[0];
+  const trainings = trainingsOf(list);
+  const first = trainings[0];
   if (state.chosen !== undefined || first === undefined) return { ...state, list };
-  const overview = state.overview ?? (list.runs.length > 1 ? WHOLE_OVERVIEW : undefined);
-  return withField({ ...state, list, chosen: first }, "overview", overview);
+  const overview = state.overview ?? (trainings.length > 1 ? WHOLE_OVERVIEW : undefined);
+  return withField({ ...state, list, chosen: keyOf(first) }, "overview", overview);
 }
 
 /** A recording that is analysed again keeps its last report until the next one arrives. */

@@ -2,7 +2,9 @@
 // Views beyond the diagnosis are files of their own, fetched when they are first opened.
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
-import type { Report, RunEntry } from "../shared/report";
+import { formatOptions, optionsOf } from "../features/tree/options";
+import { scrollToCause } from "../shared/page/scroll_to_cause";
+import type { Place, Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
@@ -10,11 +12,12 @@ import type { View } from "../shared/run/views";
 import { lazyView } from "./lazy_view";
 import type { State } from "./state";
 
+const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
 const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
 const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
-const Ranks = lazyView(async () => (await import("../features/ranks/ranks")).RanksView);
+const Job = lazyView(async () => (await import("../features/job/job")).JobView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
 const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
@@ -54,7 +57,21 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
         showFocus={session.showFocus}
         predict={() => session.open("whatif")}
         showMemory={() => session.open("memory")}
+        {...(isTrace(entry) ? { showPlace: (place: Place) => session.showTree(formatOptions(optionsOf(place))) } : {})}
         reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
+      />
+    ),
+  },
+  tree: {
+    title: "Breakdown",
+    missing: missingOperations,
+    render: (shown) => (
+      <Tree
+        {...viewProps(shown)}
+        runs={shown.state.list?.runs ?? []}
+        options={shown.state.tree}
+        setOptions={(options) => shown.session.showTree(formatOptions(options))}
+        showFinding={(cause) => (shown.session.open("diagnosis"), scrollToCause(cause))}
       />
     ),
   },
@@ -68,10 +85,10 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
       <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
     ),
   },
-  ranks: {
-    title: "Ranks",
+  job: {
+    title: "Job",
     missing: (report, entry) => missingTrace(report, entry) ?? ((report.world_size ?? 1) > 1 ? undefined : "This run has one process."),
-    render: (shown) => <Ranks {...viewProps(shown)} choose={shown.session.choose} />,
+    render: (shown) => <Job {...viewProps(shown)} runs={shown.state.list?.runs ?? []} choose={shown.session.choose} />,
   },
   live: {
     title: "Telemetry",

@@ -167,6 +167,20 @@ export interface Report {
   readonly job_headline: string;
   /** absent if no memory was recorded */
   readonly memory?: Memory;
+  /** absent if no step was timed */
+  readonly efficiency?: Efficiency;
+  /** git revision of the program, as the training recorded it */
+  readonly revision?: string;
+}
+
+/** What a step achieves. An absent number is not known. */
+export interface Efficiency {
+  /** samples_per_step / window.step_ns.mean */
+  readonly samples_per_second?: number;
+  /** of this process */
+  readonly samples_per_step?: number;
+  /** where samples_per_step comes from, or why it is not known */
+  readonly samples_basis: string;
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
@@ -270,7 +284,7 @@ export interface MemorySite {
   /** module of the model, as the profiler names it */
   readonly module: string;
   readonly file: string;
-  /** of a trace: where the function begins; of a snapshot: of the call */
+  /** of a trace: where the function begins; of a snapshot: of the call; 0 if not known */
   readonly line: number;
   readonly function: string;
   /** modules around `module`, or of a snapshot the callers of `function`; outermost first */
@@ -539,6 +553,31 @@ export interface RunList {
   readonly runs: readonly RunEntry[];
   /** sentences: what could not be scanned, and why */
   readonly problems: readonly string[];
+  /** with several recordings; every other recording is a training of its own */
+  readonly trainings: readonly Training[];
+}
+
+/** The recordings of one training: one entry of the list. */
+export interface Training {
+  /** positions in runs; the verdict of the first one is that of the training */
+  readonly members: readonly number[];
+  /** why its evidence source is trusted; empty without another one */
+  readonly because: string;
+  /** absent unless several ranks of a job are known */
+  readonly job?: TrainingJob;
+}
+
+/** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */
+export interface TrainingJob {
+  /** absent if there is no report of the job */
+  readonly verdict?: Verdict;
+  readonly world_size: number;
+  /** with a verdict */
+  readonly ranks: number;
+  /** absent if nothing is predicted */
+  readonly gain?: Speedup;
+  /** what to change first, without its gain; empty if nothing is advised */
+  readonly action: string;
 }
 
 /** One recording in the list. */
@@ -578,6 +617,22 @@ export interface RunEntry {
   readonly review?: Review;
   /** findings that are neither accepted nor fixed; absent before it is done */
   readonly open_findings?: number;
+  /** of one of several ranks */
+  readonly rank?: number;
+  /** of one of several ranks */
+  readonly world_size?: number;
+  /** of the time in which the device does not compute */
+  readonly lost_share?: number;
+  /** as in Report */
+  readonly efficiency?: Efficiency;
+  /** of the device's memory */
+  readonly peak_bytes?: number;
+  /** size of the memory - peak */
+  readonly headroom_bytes?: number;
+  /** as in Report */
+  readonly revision?: string;
+  /** of the file */
+  readonly modified_unix_ns: number;
 }
 
 /** GET report?id=... */
@@ -930,7 +985,7 @@ export interface Timeline {
 
 /** One row of the timeline. */
 export interface Lane {
-  /** account | steps | host | python | device */
+  /** account | steps | critical | host | python | device */
   readonly group: string;
   /** of the thread or the stream; untrusted text */
   readonly title: string;
@@ -976,6 +1031,10 @@ export interface Tables {
   readonly copies: readonly CopyRow[];
   readonly roofline?: Roofline;
   readonly step_account?: StepColumns;
+  /** longest first */
+  readonly communications: readonly CommunicationRow[];
+  /** longest first; empty if the recording cannot be replayed */
+  readonly critical_path: readonly CriticalRow[];
 }
 
 /** The rows that a table does not list. */
@@ -1006,6 +1065,12 @@ export interface KernelRow {
   /** the longest call */
   readonly begin_ns: number;
   readonly end_ns: number;
+  readonly min_ns: number;
+  readonly max_ns: number;
+  /** means over the time; absent if not recorded */
+  readonly blocks_per_sm?: number;
+  /** 0 to 1, as the profiler estimates it from registers and shared memory */
+  readonly occupancy?: number;
 }
 
 /** All calls of one operator in the window. */
@@ -1024,6 +1089,19 @@ export interface OperatorRow {
   /** the longest call */
   readonly begin_ns: number;
   readonly end_ns: number;
+  /** with the operators that it calls; recursion counts once */
+  readonly host_total_ns: number;
+  readonly device_total_ns: number;
+  /** of a call, with the operators that it calls: device time, on a CPU run host time */
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** launched per call, by it and the operators that it calls */
+  readonly kernels: number;
+  /** a contraction: tensor cores could do its work */
+  readonly tensor_eligible: boolean;
+  /** of `device_ns`, in kernels on tensor cores; absent without kernels of a known unit */
+  readonly tensor_share?: number;
 }
 
 /** Synchronisations of the host with the device at one place in the program. */
@@ -1057,6 +1135,151 @@ export interface CopyRow {
   readonly share: number;
   readonly bytes_per_s?: number;
   /** the longest one */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** All calls of one collective operation, or of a message, in one process group with one size. */
+export interface CommunicationRow {
+  /** all_reduce | all_gather | ... */
+  readonly operation: string;
+  /** untrusted text; empty if it is not recorded */
+  readonly group: string;
+  /** of the group; 0 if it is not recorded */
+  readonly ranks: number;
+  readonly calls: number;
+  /** of one call: the larger side; 0 if it is not recorded */
+  readonly bytes: number;
+  readonly total_ns: number;
+  /** of the window; calls may overlap */
+  readonly share: number;
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** bytes / time, as nccl-tests defines it; with the wait for other ranks */
+  readonly algorithm_bytes_per_s?: number;
+  readonly bus_bytes_per_s?: number;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** Part of the critical path: what each moment of the window had to wait for. */
+export interface CriticalRow {
+  /** of an operation of the device; untrusted text; empty for the host */
+  readonly name: string;
+  /** of the operation, or of the idle time of the device meanwhile */
+  readonly regime: string;
+  readonly count: number;
+  readonly total_ns: number;
+  /** of the window */
+  readonly share: number;
+  /** the longest part */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** GET details?id=&operator=NAME or details?id=&kernel=NAME */
+export interface DetailsAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly details?: Details;
+}
+
+/** The calls of one operator or kernel in the window, grouped in several ways; the longest groups first. */
+export interface Details {
+  readonly name: string;
+  /** of the operator's inputs, or those of the operator that launches the kernel */
+  readonly shapes: readonly DetailsRow[];
+  /** operators that call it, or launch it */
+  readonly callers: readonly DetailsRow[];
+  /** that it launches itself; empty for a kernel */
+  readonly kernels: readonly DetailsRow[];
+  /** functions of the program with their call chains */
+  readonly lines: readonly DetailsRow[];
+  readonly modules: readonly DetailsRow[];
+}
+
+export interface DetailsRow {
+  /** untrusted text */
+  readonly name: string;
+  readonly calls: number;
+  readonly device_ns: number;
+  /** without the operators that it calls; of a kernel 0 */
+  readonly host_ns: number;
+  /** of a call: device time, on a CPU run host time */
+  readonly min_ns: number;
+  readonly mean_ns: number;
+  readonly max_ns: number;
+  /** the longest call */
+  readonly begin_ns: number;
+  readonly end_ns: number;
+  /** call chain of a typical call, outermost first; untrusted text */
+  readonly chain: readonly string[];
+}
+
+/** GET find?id=&text= */
+export interface FindAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  /** of all rows on the timeline whose names contain the text */
+  readonly count: number;
+  readonly total_ns: number;
+  /** in order of time, at most 1,000 */
+  readonly rows: readonly FoundRow[];
+}
+
+export interface FoundRow {
+  /** untrusted text */
+  readonly name: string;
+  /** of the timeline */
+  readonly track: string;
+  readonly begin_ns: number;
+  readonly end_ns: number;
+}
+
+/** GET dependencies?id=&begin=&track= */
+export interface DependenciesAnswer {
+  readonly id: string;
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly dependencies?: Dependencies;
+}
+
+/** What an operation of a device comes from, and what it waited for. */
+export interface Dependencies {
+  /** untrusted text, as all names below */
+  readonly name: string;
+  /** launch | stream | other_stream | unknown */
+  readonly waited_for: string;
+  /** from the end of that to the start of the operation; may be a little below 0 */
+  readonly waited_ns: number;
+  /** the launching call, or the operation before it; absent if unknown */
+  readonly awaited?: TimelineRow;
+  /** absent if it is not recorded */
+  readonly launch?: TimelineRow;
+  /** outermost first */
+  readonly operators: readonly string[];
+  readonly modules: readonly string[];
+  readonly lines: readonly string[];
+  readonly ranges: readonly string[];
+  readonly bytes: number;
+  readonly blocks: number;
+  readonly occupancy?: number;
+  /** operations that waited for it */
+  readonly followers: readonly TimelineRow[];
+}
+
+export interface TimelineRow {
+  readonly name: string;
   readonly begin_ns: number;
   readonly end_ns: number;
 }
@@ -1112,24 +1335,139 @@ export interface RegimeColumn {
   readonly ns: readonly number[];
 }
 
-/** GET ranks?id=: the job that a recording belongs to. */
-export interface RanksAnswer {
+/** GET tree?id=&by=&merged=&device=&first=&last=&with= */
+export interface TreeAnswer {
   readonly id: string;
-  /** absent if fewer than two ranks were recorded */
-  readonly job?: Job;
-  /** in order of rank */
-  readonly ranks: readonly RankRow[];
+  /** as in TimelineAnswer */
+  readonly state: string;
+  readonly progress: number;
+  readonly problem: string;
+  readonly tree?: Tree;
+  /** of the recording `with`: its node i is node i of `tree`; absent without `with` */
+  readonly other?: Tree;
 }
 
-export interface RankRow {
-  /** of the recording */
+/** Where the time of a window goes. Nodes are columns: node 0 is the root, and a node's parent has a smaller number. The values of a node include those of the nodes below it, except `calls`. */
+export interface Tree {
+  /** module | line | operator | range */
+  readonly by: string;
+  readonly window_ns: number;
+  /** in this window */
+  readonly steps: number;
+  /** that can be chosen */
+  readonly steps_recorded: number;
+  /** -1 for the root */
+  readonly parent: readonly number[];
+  /** root | module | line | operator | range | phase | kernel | outside | unmapped | rest */
+  readonly kinds: readonly string[];
+  /** by position in `kinds` */
+  readonly kind: readonly number[];
+  /** untrusted text */
+  readonly name: readonly string[];
+  /** ns of the window; over all regimes and the nodes below the root, they sum to it */
+  readonly regimes: readonly RegimeColumn[];
+  /** of device operations, which may overlap */
+  readonly device_ns: readonly number[];
+  /** of rows on all host threads */
+  readonly host_ns: readonly number[];
+  /** in calls that waited for the device */
+  readonly wait_ns: readonly number[];
+  /** part of the window's time in the backward pass */
+  readonly backward_ns: readonly number[];
+  /** copies, and the minimum traffic of operators with recorded shapes */
+  readonly moved_bytes: readonly number[];
+  /** floating-point operations of contractions with recorded shapes */
+  readonly flops: readonly number[];
+  readonly allocated_bytes: readonly number[];
+  readonly calls: readonly number[];
+  /** the longest row; equal to the end if there is none */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  readonly device: number;
+  readonly devices: readonly TreeDevice[];
+  /** sentences: what the recording lacks */
+  readonly notes: readonly string[];
+  /** they are in nodes of kind `rest` */
+  readonly nodes_left_out: number;
+}
+
+export interface TreeDevice {
+  readonly index: number;
+  /** untrusted text */
+  readonly name: string;
+  /** of its operations */
+  readonly total_ns: number;
+}
+
+/** GET job?id=: the job that a recording is a rank of. */
+export interface JobAnswer {
   readonly id: string;
-  readonly source: string;
-  readonly rank: number;
-  readonly step_ns?: number;
-  readonly verdict?: Verdict;
-  readonly account: readonly AccountRow[];
-  readonly is_straggler: boolean;
+  /** waiting | analysing | done */
+  readonly state: string;
+  readonly progress: number;
+  /** saved (report of the job) | computed (from the ranks' traces) | accounts (of the */
+  readonly basis: string;
+  /** absent if the basis is none */
+  readonly job?: Job;
+  /** absent in a brief answer */
+  readonly ranks?: RankTable;
+  /** absent if the clocks are not aligned, and in a brief answer */
+  readonly steps?: StepTable;
+  /** rank whose own verdict explains that of the job */
+  readonly speaker?: number;
+  /** accounts, none: why there is no more, as a sentence */
+  readonly because: string;
+  /** accounts, none: the command that saves the report of the job */
+  readonly command: string;
+  /** saved: when, since 1970 */
+  readonly saved_ns: number;
+  /** saved: by another version of tb_bottleneck */
+  readonly other_version: boolean;
+}
+
+/** The ranks of a job in order. */
+export interface RankTable {
+  readonly rank: readonly number[];
+  /** of the recording; empty if it is gone */
+  readonly id: readonly string[];
+  /** name of its file; untrusted text */
+  readonly source: readonly string[];
+  /** number of the host, from 1; empty if hosts are not known */
+  readonly host: readonly number[];
+  /** of the pipeline, from 0; empty without a pipeline */
+  readonly stage: readonly number[];
+  /** mean step */
+  readonly step_ns: readonly number[];
+  /** of the rank's own verdict */
+  readonly regime: readonly string[];
+  readonly severity: readonly string[];
+  /** of the rank's time, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** own work beyond that of the peers, of the step; empty if nothing was paired */
+  readonly excess_share: readonly number[];
+  /** waiting for other ranks, of the step; empty if nothing was paired */
+  readonly wait_share: readonly number[];
+  /** waiting for transfers, of the step; empty if nothing was paired */
+  readonly wire_share: readonly number[];
+}
+
+/** One regime of each item. */
+export interface RegimeShares {
+  readonly regime: string;
+  readonly share: readonly number[];
+}
+
+/** The first steps of all ranks, on one clock. Items are the steps of the first rank, those of the second, ... */
+export interface StepTable {
+  /** steps of each rank */
+  readonly count: number;
+  /** since the begin of the job */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  /** of the step, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** part of the collectives in which the rank waits for others, of the step */
+  readonly wait_share: readonly number[];
 }
 
 /** The review of one recording. */

@@ -13,6 +13,7 @@ const FULL: State = {
   baseline: "r/b,c",
   series: ["r/a", "r/b,c"],
   conditions: "device=H200&workers=4",
+  tree: "by=line&find=loss",
   overview: "words=slow",
 };
 
@@ -75,7 +76,7 @@ test("a new place is one new history entry, and a detail belongs to the current 
   assert.deepEqual(entries(FULL, FULL), []);
   assert.deepEqual(entries(FULL, { ...FULL, view: "tables" }), ["view new"]);
   assert.deepEqual(entries(FULL, { ...FULL, visible: { begin: 2, end: 9 } }), ["at same"]);
-  assert.deepEqual(entries(FULL, { ...START, chosen: "r/x" }), ["run new", "view same", "at same", "mark same", "with same", "row same", "if same", "all same"]);
+  assert.deepEqual(entries(FULL, { ...START, chosen: "r/x" }), ["run new", "view same", "at same", "mark same", "with same", "row same", "if same", "tree same", "all same"]);
   assert.deepEqual(entries(FULL, { ...FULL, overview: "words=slower" }), ["all same"]);
   assert.deepEqual(entries(START, { ...START, overview: "all" }), ["all new"]);
   const { visible: _, ...zoomedOut } = FULL;

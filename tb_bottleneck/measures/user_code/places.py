@@ -13,17 +13,18 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measures.user_code.forward_operators import forward_of
 from tb_bottleneck.measures.user_code.frames import (
-    MODULE,
     Enclosing,
     already_running,
     blocks_by_thread,
     frame_text,
     frames_by_thread,
     is_user_function,
+    marks_by_thread,
 )
 from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, short_frame
 from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
@@ -46,7 +47,7 @@ class HostTimes(Table):
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the user's program, or a record_function block; all texts are untrusted.
+    """A line of the user's program, a record_function block, or only a module; all texts are untrusted.
 
     `line` is 0 if it is not known, as for a function that already ran when the recording began.
     `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
@@ -90,8 +91,8 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     """Returns the places of the moments, costliest first, at most MAX_PLACES."""
     names, name_of = recording.trace.names, recording.trace.events.name
     found, total = located(recording, moments), float(moments.cost.sum())
-    # Frames and blocks never share a name: a frame has the form `file.py(line): function`.
-    place = np.where(found.user >= 0, found.user, found.block)
+    # They never share a name: a frame has the form `file.py(line): function`, and no block begins like a module.
+    place = np.where(found.user >= 0, found.user, np.where(found.block >= 0, found.block, found.module))
     known = np.flatnonzero(place >= 0)
     if not len(known) or total <= 0:
         return ()
@@ -101,6 +102,9 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     for index in np.argsort(-costs, kind="stable")[:MAX_PLACES].tolist():
         own = known[group == index]
         name, share = names[distinct[index]], float(costs[index]) / total
+        if name.startswith(MODULE):
+            places.append(Place(share, module=cut(name.removeprefix(MODULE))))
+            continue
         if found.user[own[0]] < 0:
             places.append(Place(share, block=cut(name)))
             continue
@@ -115,6 +119,7 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
+    marks = marks_by_thread(recording)
     columns = np.full((4, len(times)), -1, np.int64)
     for thread in distinct_values(threads).tolist():
         own = np.flatnonzero(threads == thread)
@@ -123,6 +128,9 @@ def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
             columns[:3, own] = of_frames.at(times[own])
         if of_blocks is not None:
             (columns[3, own],) = of_blocks.at(times[own])
+        of_marks = marks.of(thread, times[own]) if marks is not None else None
+        if of_marks is not None:
+            (columns[2, own],) = of_marks.at(times[own])
     return Located(*columns)
 
 

@@ -1,4 +1,4 @@
-"""The routes that look into one trace: timeline, tables and slice."""
+"""The routes that look into one trace: timeline, tables, tree, details, find, dependencies, slice."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -10,12 +10,20 @@ from tb_bottleneck.plugin.http.responses import Response, client_of, error, work
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import (
+    DependenciesQuestion,
+    DetailsQuestion,
+    FindQuestion,
     RecordingQuestion,
     SliceQuestion,
     TablesQuestion,
     TimelineQuestion,
     TraceFile,
+    TreeQuestion,
 )
+
+TREES = ("module", "line", "operator", "range")
+MAX_DIGITS = 9
+MAX_NAME = 2_000
 
 _NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
@@ -34,6 +42,65 @@ class DrilldownRoutes:
     def tables(self, request: Request) -> Response:
         """Returns the tables of a recording's judged window."""
         return self._ask(request, TablesQuestion, ())
+
+    def tree(self, request: Request) -> Response:
+        """Returns where the time of a recording goes, or how that differs from another recording."""
+        recording = self._lookup.trace(request)
+        if isinstance(recording, Response):
+            return recording
+        by = request.args.get("by", TREES[0])
+        if by not in TREES:
+            return error(400, f"`by` must be one of {', '.join(TREES)}.")
+        numbers: dict[str, int | None] = {}
+        for name in ("device", "first", "last"):
+            text = request.args.get(name, "")
+            if text and not (text.isascii() and text.isdigit() and len(text) < MAX_DIGITS):
+                return error(400, f"`{name}` must be a whole number; steps count from 1.")
+            numbers[name] = int(text) if text else None
+        other = self._lookup.other_trace(request, "with") if request.args.get("with") else None
+        if isinstance(other, Response):
+            return other
+        question = TreeQuestion(
+            TraceFile.of(id_of(recording), recording),
+            by,
+            merged=request.args.get("merged") == "1",
+            device=numbers["device"],
+            first_step=numbers["first"],
+            last_step=numbers["last"],
+            other=None if other is None else TraceFile.of(id_of(other), other),
+        )
+        return worker_reply(self._questions.ask(question))
+
+    def details(self, request: Request) -> Response:
+        """Returns all calls of one operator or kernel."""
+        operator, kernel = request.args.get("operator"), request.args.get("kernel")
+        if bool(operator) == bool(kernel) or len(operator or kernel or "") > MAX_NAME:
+            return error(400, f"Use either `operator` or `kernel`, with a name of at most {MAX_NAME} characters.")
+        return self._ask_of_trace(request, lambda trace: DetailsQuestion(trace, operator or None, kernel or None))
+
+    def find(self, request: Request) -> Response:
+        """Returns the rows of the timeline whose names contain a text."""
+        text = request.args.get("text", "")
+        if not text or len(text) > MAX_NAME:
+            return error(400, f"`text` must have 1 to {MAX_NAME} characters.")
+        return self._ask_of_trace(request, lambda trace: FindQuestion(trace, text))
+
+    def dependencies(self, request: Request) -> Response:
+        """Returns what an operation of a device waited for."""
+        track = request.args.get("track", "")
+        try:
+            begin = finite_number(request.args.get("begin", ""))
+        except ValueError:
+            begin = None
+        if begin is None or not track or len(track) > MAX_NAME:
+            return error(400, "Use dependencies?id=ID&begin=NS&track=TRACK with a track that `timeline` lists.")
+        return self._ask_of_trace(request, lambda trace: DependenciesQuestion(trace, begin, track))
+
+    def _ask_of_trace(self, request: Request, new_question: Callable[[TraceFile], RecordingQuestion]) -> Response:
+        recording = self._lookup.trace(request)
+        if isinstance(recording, Response):
+            return recording
+        return worker_reply(self._questions.ask(new_question(TraceFile.of(id_of(recording), recording))))
 
     def slice(self, request: Request) -> Response:
         """Returns a range of a recording as a trace of its own."""

@@ -33,7 +33,17 @@ class RecordingLookup:
         recording = scan.by_id.get(requested_id)
         if recording is None:
             return error(404, "There is no recording with this id (any more); `runs` lists all ids.")
-        self._recordings.want(scan.listing.recordings)
+        self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
+        return recording
+
+    def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
+        """Returns the trace with the id in another parameter, or the response that says why there is none."""
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        recording = scan.by_id.get(request.args.get(name, ""))
+        if recording is None or recording.is_telemetry:
+            return error(404, f"There is no trace with the id in `{name}` (any more); `runs` lists all ids.")
         return recording
 
     def trace(self, request: Request) -> RecordingFile | Response:

@@ -1,6 +1,7 @@
 """Answers the questions of questions.py, in the process that looks into recordings."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from google.protobuf.message import Message
@@ -10,23 +11,42 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
 from tb_bottleneck.comparison.runs.open_run import open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.drilldown.operations.dependencies import dependencies_of
+from tb_bottleneck.drilldown.operations.details import details_of
+from tb_bottleneck.drilldown.operations.search import add_found
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_cache import TraceCache
 from tb_bottleneck.drilldown.trace_slice import slice_of
+from tb_bottleneck.drilldown.tree.message import tree_message, tree_messages
+from tb_bottleneck.drilldown.tree.selection import Selection
+from tb_bottleneck.plugin.workers.job_answers import computed_job, saved_job
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
+    DependenciesQuestion,
+    DetailsQuestion,
+    FindQuestion,
+    JobQuestion,
     RecordingQuestion,
+    SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
     TablesQuestion,
     TimelineQuestion,
+    TreeQuestion,
     WhatIfQuestion,
 )
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
-from tb_bottleneck.schema.evidence_pb2 import TablesAnswer, TimelineAnswer
+from tb_bottleneck.schema.evidence_pb2 import (
+    DependenciesAnswer,
+    DetailsAnswer,
+    FindAnswer,
+    TablesAnswer,
+    TimelineAnswer,
+    TreeAnswer,
+)
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 
@@ -48,12 +68,24 @@ def _message(question: RecordingQuestion, traces: TraceCache, progress: Progress
             return _timeline(question, traces, progress)
         case TablesQuestion():
             return _tables(question, traces, progress)
+        case TreeQuestion():
+            return _tree(question, traces, progress)
+        case DetailsQuestion():
+            return _details(question, traces, progress)
+        case FindQuestion():
+            return _find(question, traces, progress)
+        case DependenciesQuestion():
+            return _dependencies(question, traces, progress)
         case CompareQuestion():
             return _comparison(question, progress)
         case SeriesQuestion():
             return _series(question, progress)
         case WhatIfQuestion():
             return _what_if(question, progress)
+        case SavedJobQuestion():
+            return saved_job(question)
+        case JobQuestion():
+            return computed_job(question, progress)
     raise TypeError(f"there is no answer to a {type(question).__name__}")
 
 
@@ -73,6 +105,42 @@ def _timeline(question: TimelineQuestion, traces: TraceCache, progress: Progress
 def _tables(question: TablesQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TablesAnswer:
     inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
     return TablesAnswer(id=question.trace.id, state="done", progress=1.0, tables=tables_of(inspected))
+
+
+def _tree(question: TreeQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TreeAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    of_other = Selection(question.by, merged=question.merged)
+    selection = replace(of_other, device=question.device, first_step=question.first_step, last_step=question.last_step)
+    answer = TreeAnswer(id=question.trace.id, state="done", progress=1.0)
+    if question.other is None:
+        answer.tree.CopyFrom(tree_message(inspected, selection))
+        return answer
+    other = traces.get(question.other.path, question.other.mtime_ns, progress)
+    tree, against = tree_messages(inspected, selection, other, of_other)
+    answer.tree.CopyFrom(tree)
+    answer.other.CopyFrom(against)
+    return answer
+
+
+def _details(question: DetailsQuestion, traces: TraceCache, progress: ProgressCallback | None) -> DetailsAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    details = details_of(inspected, question.operator, question.kernel)
+    return DetailsAnswer(id=question.trace.id, state="done", progress=1.0, details=details)
+
+
+def _find(question: FindQuestion, traces: TraceCache, progress: ProgressCallback | None) -> FindAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    answer = FindAnswer(id=question.trace.id, state="done", progress=1.0)
+    add_found(inspected, question.text, answer)
+    return answer
+
+
+def _dependencies(
+    question: DependenciesQuestion, traces: TraceCache, progress: ProgressCallback | None
+) -> DependenciesAnswer:
+    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
+    dependencies = dependencies_of(inspected, question.begin_ns, question.track)
+    return DependenciesAnswer(id=question.trace.id, state="done", progress=1.0, dependencies=dependencies)
 
 
 def _comparison(question: CompareQuestion, progress: ProgressCallback | None) -> ComparisonAnswer:

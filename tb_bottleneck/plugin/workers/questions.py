@@ -63,6 +63,48 @@ class TablesQuestion:
 
 
 @dataclass(frozen=True)
+class TreeQuestion:
+    """Where the time of a part of a trace goes, by one of drilldown/tree/paths.BY; with another trace, the difference.
+
+    Steps count from 1. A part that is None is the judged device, or the whole window.
+    """
+
+    trace: TraceFile
+    by: str
+    merged: bool = False
+    device: int | None = None
+    first_step: int | None = None
+    last_step: int | None = None
+    other: TraceFile | None = None
+
+
+@dataclass(frozen=True)
+class DetailsQuestion:
+    """All calls of one operator or kernel, by its name; the other name is None."""
+
+    trace: TraceFile
+    operator: str | None = None
+    kernel: str | None = None
+
+
+@dataclass(frozen=True)
+class FindQuestion:
+    """The rows of a trace's timeline whose names contain a text."""
+
+    trace: TraceFile
+    text: str
+
+
+@dataclass(frozen=True)
+class DependenciesQuestion:
+    """What the operation that begins at a time on a track of the timeline waited for."""
+
+    trace: TraceFile
+    begin_ns: float
+    track: str
+
+
+@dataclass(frozen=True)
 class SliceQuestion:
     """A range of a trace as a trace of its own; an end that is None is the recording's own."""
 
@@ -98,8 +140,43 @@ class WhatIfQuestion:
     link: str | None = None
 
 
+@dataclass(frozen=True)
+class SavedJobQuestion:
+    """The job of a trace, from the saved reports of jobs in its directory.
+
+    `state` identifies the state of all traces of the run. A brief answer has no tables, one for rows no table of steps.
+    """
+
+    trace: TraceFile
+    run: str
+    saved: tuple[TraceFile, ...]
+    state: str
+    brief: bool = False
+    rows: bool = False
+
+
+@dataclass(frozen=True)
+class JobQuestion:
+    """The job of these traces of one run."""
+
+    trace: TraceFile
+    run: str
+    ranks: tuple[TraceFile, ...]
+
+
 RecordingQuestion: TypeAlias = (
-    TimelineQuestion | TablesQuestion | SliceQuestion | CompareQuestion | SeriesQuestion | WhatIfQuestion
+    TimelineQuestion
+    | TablesQuestion
+    | TreeQuestion
+    | DetailsQuestion
+    | FindQuestion
+    | DependenciesQuestion
+    | SliceQuestion
+    | CompareQuestion
+    | SeriesQuestion
+    | WhatIfQuestion
+    | SavedJobQuestion
+    | JobQuestion
 )
 
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
@@ -142,15 +219,22 @@ def _compared_recording(values: Mapping[str, Any]) -> ComparedRecording:
     return ComparedRecording(values["name"], TraceFile(**values["trace"]), telemetry)
 
 
+def _trace_files(rows: Any) -> tuple[TraceFile, ...]:
+    return tuple(TraceFile(**row) for row in rows)
+
+
 def _unchanged(value: Any) -> Any:
     return value
 
 
 _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "trace": lambda values: TraceFile(**values),
+    "other": lambda values: TraceFile(**values) if values is not None else None,
     "a": _compared_recording,
     "b": _compared_recording,
     "recording": _compared_recording,
+    "saved": _trace_files,
+    "ranks": _trace_files,
     "recordings": lambda rows: tuple(map(_compared_recording, rows)),
 }
 """Fields with a value of one of the classes above; all other fields are JSON scalars."""

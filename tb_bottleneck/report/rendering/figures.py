@@ -35,6 +35,8 @@ def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
 
 def place_text(place: pb.Place) -> str:
     """Returns a place in the program as `file:line function`, or the record_function block."""
+    if not place.file and place.module and not place.block:
+        return f"module {place.module}"
     if not place.file:
         return f"block {place.block or place.function}"
     line = f":{place.line}" if place.line else ""

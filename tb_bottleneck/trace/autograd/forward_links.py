@@ -18,6 +18,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 BACKWARD = "autograd::engine::evaluate_function"
+ACCUMULATION = "torch::autograd::AccumulateGrad"
 _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 
 
@@ -35,12 +36,30 @@ def forward_links(trace: Trace) -> ForwardLinks:
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[events.sequence[rows] > 0]
-    is_root = name_matches(trace.names, events.name[rows], lambda name: name.startswith(BACKWARD))
+    is_root = is_autograd_node(trace)[rows]
     is_node = name_matches(trace.names, events.name[rows], lambda name: bool(_BACKWARD_NODE.search(name)))
     forward = rows[~is_node]
     forward = forward[np.lexsort((events.start[forward], events.sequence[forward]))]
     backward = by_thread(rows[is_root], events.thread)
     return ForwardLinks(backward, np.array([*backward], np.int64), forward, events.sequence[forward])
+
+
+def is_autograd_node(trace: Trace) -> Bools:
+    """Returns a mask of the events that are nodes of the backward pass, as the engine of autograd runs them.
+
+    torch before 1.10 recorded them without the engine, under the names of the nodes.
+    """
+    rows, names = trace.rows(Kind.CPU_OP), trace.events.name
+    root = name_matches(trace.names, names[rows], lambda name: name.startswith(BACKWARD))
+    if not root.any():
+        root = name_matches(trace.names, names[rows], _is_plain_node)
+    mask = np.zeros(len(trace.events), np.bool_)
+    mask[rows[root]] = True
+    return mask
+
+
+def _is_plain_node(name: str) -> bool:
+    return name == ACCUMULATION or bool(_BACKWARD_NODE.search(name))
 
 
 def linked_forward(trace: Trace, links: ForwardLinks, threads: Ints, times: Ints) -> tuple[Ints, Ints]:

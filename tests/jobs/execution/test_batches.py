@@ -210,4 +210,6 @@ def test_json_of_the_command_line_is_the_same(files, capsys):
     assert outputs[0] == outputs[1]
     document = json.loads(outputs[0])
     assert document["jobs"][0]["culprits"][0]["ranks"] == [5]
-    assert document["reports"][0]["job_headline"].startswith("Job of 8 ranks: The other ranks wait for rank 5")
+    assert document["reports"][0]["job_headline"].startswith(
+        "Job of 8 ranks: Make rank 5 as fast as the other ranks: about "
+    )

@@ -21,11 +21,8 @@ RUN = """
     loader  ####......####......####......
     gpu     ....aabbcc....aabbcc....aabbcc
 """
-WAITS = """
-    step    aaaaaaaaaabbbbbbbbbbcccccccccc
-    gpu     abab......abab......abab......
-    nccl    ....nnnnnn....nnnnnn....nnnnnn
-"""
+
+
 SLOW = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     gpu     ababababa.ababababa.ababababa.
@@ -33,10 +30,9 @@ SLOW = """
 """
 
 
-def write(path: Path, drawing: str = RUN, rank: int | None = None) -> None:
+def write(path: Path, drawing: str = RUN) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = {} if rank is None else {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
-    path.write_text(json.dumps(drawn(drawing, 1000, **about)))
+    path.write_text(json.dumps(drawn(drawing, 1000)))
 
 
 @pytest.fixture
@@ -59,13 +55,65 @@ def answer_of(tenant: Tenant, route: str) -> dict[str, Any]:
 def test_a_range_of_the_timeline_is_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
     assert (answer["timeline"]["begin_ns"], answer["timeline"]["end_ns"]) == (1e6, 2e6)
-    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "host", "device"}
+    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "critical", "host", "device"}
 
 
 def test_the_tables_are_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "tables?")
     assert answer["tables"]["kernels"]
     assert answer["tables"]["steps"] == 2  # the profiler's own first step is left out
+
+
+def test_the_tree_is_answered(tenant: Tenant) -> None:
+    tree = answer_of(tenant, "tree?by=operator&first=1&last=1")["tree"]
+    assert (tree["by"], tree["steps"], tree["parent"][0]) == ("operator", 1, -1)
+    assert sum(row["ns"][0] for row in tree["regimes"]) == pytest.approx(tree["window_ns"])
+
+
+def test_the_tree_next_to_another_one(move_in: MoveIn, tmp_path: Path) -> None:
+    write(tmp_path / "a" / "one.pt.trace.json")
+    write(tmp_path / "b" / "one.pt.trace.json", SLOW)
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    first, second = (entry["id"] for entry in tenant.listed())
+    answer = tenant.ready(f"tree?id={first}&with={second}").json or {}
+    assert answer["tree"]["parent"] == answer["other"]["parent"]
+    assert answer["tree"]["regimes"] != answer["other"]["regimes"]
+    assert tenant.get(f"tree?id={first}&with=none").status_code == 404
+
+
+def test_rows_and_groups_and_dependencies_are_answered(tenant: Tenant) -> None:
+    assert answer_of(tenant, "find?text=gemm")["count"] > 0
+    kernel = answer_of(tenant, "tables?")["tables"]["kernels"][0]
+    details = answer_of(tenant, f"details?kernel={kernel['name']}")["details"]
+    assert details["callers"][0]["calls"] == kernel["calls"]
+    lanes = answer_of(tenant, "timeline?pixels=64")["timeline"]["lanes"]
+    track = next(lane["track"] for lane in lanes if lane["group"] == "device")
+    found = answer_of(tenant, f"dependencies?begin={kernel['begin_ns']}&track={track}")["dependencies"]
+    assert found["launch"]["name"] == "cudaLaunchKernel"
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        "tree?by=colour",
+        "tree?first=one",
+        "tree?device=-1",
+        "details?",
+        "details?operator=a&kernel=b",
+        "find?text=",
+        "dependencies?track=device",
+        "dependencies?begin=nan&track=device",
+    ],
+)
+def test_a_wrong_parameter_is_explained(tenant: Tenant, route: str) -> None:
+    response = drilldown(tenant, route)
+    assert response.status_code == 400
+    assert response.text
+
+
+@pytest.mark.parametrize("route", ["tree?first=7&last=9", "tree?device=5", "details?kernel=none"])
+def test_what_is_not_recorded_is_explained(tenant: Tenant, route: str) -> None:
+    assert drilldown(tenant, route).status_code in (404, 422, 500)
 
 
 def test_a_slice_is_a_trace(tenant: Tenant) -> None:
@@ -79,7 +127,7 @@ def test_a_slice_is_a_trace(tenant: Tenant) -> None:
     assert packed.data[:2] == b"\x1f\x8b"
 
 
-@pytest.mark.parametrize("route", ["timeline", "tables", "slice", "ranks"])
+@pytest.mark.parametrize("route", ["timeline", "tables", "slice", "job"])
 @pytest.mark.parametrize(("query", "status"), [("", 400), ("?id=", 400), ("?id=../../etc/passwd", 404)])
 def test_what_names_no_recording_is_refused(tenant: Tenant, route: str, query: str, status: int) -> None:
     tenant.listed()
@@ -124,23 +172,6 @@ def test_a_failure_of_the_worker_process_is_a_500(tenant: Tenant, monkeypatch: p
     answer = drilldown(tenant, "tables?")
     assert (answer.status_code, answer.mimetype) == (500, "text/plain")
     assert "/no/such/python could not be started" in answer.text
-
-
-def test_ranks_of_a_job_are_listed_together_with_the_straggler(move_in: MoveIn, tmp_path: Path) -> None:
-    for rank, drawing in enumerate((WAITS, SLOW, WAITS)):
-        write(tmp_path / "job" / f"rank{rank}.pt.trace.json", drawing, rank)
-    write(tmp_path / "other" / "one.pt.trace.json")
-    tenant = move_in(tmp_path, analyse=DIAGNOSE)
-    for rank in range(3):
-        tenant.done(f"rank{rank}.pt.trace.json")
-    answer = tenant.get(f"ranks?id={tenant.entry('rank0.pt.trace.json')['id']}").json
-    assert answer is not None
-    assert [(row["rank"], row["is_straggler"]) for row in answer["ranks"]] == [(0, False), (1, True), (2, False)]
-    assert answer["job"]["stragglers"][0]["rank"] == 1
-    assert all(sum(row["share"] for row in rank["account"]) == pytest.approx(1) for rank in answer["ranks"])
-    alone = tenant.get(f"ranks?id={tenant.done('one.pt.trace.json')['id']}").json
-    assert alone is not None
-    assert (alone["ranks"], "job" in alone) == ([], False)
 
 
 def test_step_times_come_with_the_list(tenant: Tenant) -> None:

@@ -8,6 +8,7 @@ import { Findings } from "./findings";
 import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
 import { Phases } from "./phases";
+import type { ShowPlace } from "./places";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
 import { Review, type Reviewed } from "./review";
@@ -22,9 +23,11 @@ interface Props {
   /** Opens the memory view. */
   readonly showMemory?: () => void;
   readonly reviewed: Reviewed | undefined;
+  /** Shows a place of the program in the breakdown. */
+  readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, showFocus, predict, showMemory, reviewed }: Props) {
+export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, showPlace }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -41,7 +44,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory, reviewed }: 
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
         </div>
         <div class="half">
-          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} />
+          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {memory && <MemoryCard memory={memory} open={showMemory} />}

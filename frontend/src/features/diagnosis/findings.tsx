@@ -5,7 +5,7 @@ import type { Focus } from "../../shared/run/focus";
 import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
-import { Places } from "./places";
+import { Places, type ShowPlace } from "./places";
 import { Review, type Reviewed } from "./review";
 
 interface Props {
@@ -15,9 +15,10 @@ interface Props {
   /** Shows the range of a piece of evidence. Undefined if that is not possible. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
   readonly reviewed: Reviewed | undefined;
+  readonly showPlace?: ShowPlace | undefined;
 }
 
-export function Findings({ findings, begin, judged, showFocus, reviewed }: Props) {
+export function Findings({ findings, begin, judged, showFocus, reviewed, showPlace }: Props) {
   if (findings.length === 0) {
     return judged ? (
       <section>
@@ -30,7 +31,7 @@ export function Findings({ findings, begin, judged, showFocus, reviewed }: Props
     <section>
       <h2>What to change</h2>
       {findings.map((finding, index) => (
-        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} />
+        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
       ))}
     </section>
   );
@@ -38,7 +39,7 @@ export function Findings({ findings, begin, judged, showFocus, reviewed }: Props
 
 type Context = Pick<Props, "begin" | "showFocus">;
 
-function FindingCard({ finding, begin, showFocus, reviewed }: Context & Pick<Props, "reviewed"> & { finding: Finding }) {
+function FindingCard({ finding, begin, showFocus, reviewed, showPlace }: Context & Pick<Props, "reviewed" | "showPlace"> & { finding: Finding }) {
   const { fix } = finding;
   const { gain, basis } = speedup(finding.speedup);
   return (
@@ -60,7 +61,7 @@ function FindingCard({ finding, begin, showFocus, reviewed }: Context & Pick<Pro
           </div>
         </dl>
       </header>
-      <Places where={finding.where} />
+      <Places where={finding.where} showPlace={showPlace} />
       {fix && (
         <>
           <p class="summary">{fix.summary}</p>

@@ -3,15 +3,18 @@ import type { Place } from "../../shared/report";
 import { share } from "../../shared/text/format";
 import { placeName, shownPlaces } from "../../shared/text/names";
 
-export function Places({ where }: { where: readonly Place[] }) {
+/** Shows a place in the breakdown. */
+export type ShowPlace = (place: Place) => void;
+
+export function Places({ where, showPlace }: { where: readonly Place[]; showPlace?: ShowPlace | undefined }) {
   const places = shownPlaces(where);
   if (places.length === 0) return null;
   return (
     <ul class="places" aria-label="Lines of the program">
       {places.map((place, index) => (
         <li key={index}>
-          <code>{placeName(place)}</code> {share(place.share)} of this cost
-          {place.module && <> · module {place.module}</>}
+          <code>{placeName(place)}</code> {share(place.share)} of this cost{showPlace && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}
+          {place.module && (place.file || place.block) && <> · module {place.module}</>}
           {place.chain.length > 1 && <small>{place.chain.join(" › ")}</small>}
         </li>
       ))}

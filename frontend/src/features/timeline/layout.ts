@@ -22,14 +22,16 @@ const GAP = 9;
 const HEIGHTS: ReadonlyMap<string, number> = new Map([
   ["account", 26],
   ["steps", 18],
+  ["critical", 16],
   ["device", 20],
   ["host", 15],
   ["python", 14],
 ]);
-const ORDER = ["steps", "account", "device", "host", "python"];
+const ORDER = ["steps", "account", "critical", "device", "host", "python"];
 const TITLES: ReadonlyMap<string, string> = new Map([
   ["account", "Owner of the time"],
   ["steps", "Steps"],
+  ["critical", "Critical path"],
 ]);
 
 interface Layout {

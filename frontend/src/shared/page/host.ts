@@ -26,7 +26,7 @@ function page(): TensorBoardPage | undefined {
 }
 
 /** The parameters of the tab in the URL; app/address.ts says what they mean. */
-export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if" | "all";
+export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if" | "all" | "tree";
 
 export function inUrl(key: UrlKey): string | undefined {
   return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;

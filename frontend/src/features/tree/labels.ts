@@ -1,0 +1,44 @@
+// The words of the breakdown.
+import { bytes, duration, operations } from "../../shared/text/format";
+import { kernelName } from "../../shared/text/names";
+import type { Model, Node } from "./model";
+import type { By, Metric } from "./options";
+
+export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: "Source line", operator: "Operator", range: "Range" };
+
+export const METRIC_TITLES: Readonly<Record<Metric, string>> = {
+  time: "Time",
+  device: "Device time",
+  host: "Host time",
+  wait: "Waiting",
+  bytes: "Bytes moved",
+  flops: "FLOPs",
+  memory: "Allocated",
+};
+
+export const METRIC_HINTS: Readonly<Record<Metric, string>> = {
+  time: "Time of the window that belongs to this row and those below it; sums to the account",
+  device: "Device operations added up; they may overlap",
+  host: "Rows of all host threads added up",
+  wait: "Host time in calls that waited for the device",
+  bytes: "Copies, and the minimum traffic of operators with recorded shapes",
+  flops: "Floating-point operations of contractions with recorded shapes",
+  memory: "Bytes allocated, freed or not; needs profile_memory=True",
+};
+
+export function metricText(metric: Metric, value: number): string {
+  if (value === 0) return "–";
+  if (metric === "bytes" || metric === "memory") return bytes(value);
+  if (metric === "flops") return operations(value);
+  return duration(value);
+}
+
+/** The name as it is shown. */
+export function nodeName(model: Model, node: Node): string {
+  return model.kind(node) === "kernel" ? kernelName(model.name(node)) : model.name(node);
+}
+
+const KINDS: Readonly<Record<string, string>> = { line: "function", outside: "", unmapped: "", rest: "", root: "", phase: "" };
+
+/** The kind of a node, or nothing where its name says enough. */
+export const kindText = (kind: string): string => KINDS[kind] ?? kind;

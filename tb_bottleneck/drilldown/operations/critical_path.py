@@ -1,0 +1,124 @@
+"""The critical path of a window: followed backwards from its end to what each moment had to wait for.
+
+An operation of the device waited for the last of three to be done: its launch, the operation before it on its stream,
+or one of another stream. The host waited for the row before it, or in a synchronising call for the device. These are
+the dependencies that the replay simulates (replay/graph).
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.idle_gaps import USUAL_LATENCY_NS
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.record import Record
+from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
+from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, graph_of
+from tb_bottleneck.trace.table import Ints
+
+
+class CriticalPath(Record, frozen=True, eq=False):
+    """Sorted, disjoint parts of the window, in ns; `op` is a row of `all_device_ops`, or -1 for the host."""
+
+    begin: Ints
+    end: Ints
+    op: Ints
+
+
+@memoized
+def critical_path(recording: Recording) -> CriticalPath:
+    """Returns the critical path; empty for a run on the CPU. Its parts fill the window."""
+    if not recording.on_device:
+        return CriticalPath(*(np.empty(0, np.int64) for _ in range(3)))
+    graph = graph_of(recording)
+    begin, op = _followed(recording, graph)
+    low, high = recording.steps.begin, recording.steps.end
+    end = np.append(begin[1:], high)
+    begin, end = np.maximum(begin, low), np.minimum(end, high)
+    some = end > begin
+    return CriticalPath(begin[some], end[some], op[some])
+
+
+def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
+    """Returns the begin of each part of the path, in order of time, and its operation, or -1 for the host."""
+    items, ops = graph.items, recording.trace.all_device_ops
+    begins: list[int] = []
+    path: list[int] = []
+    before = _before_on_stream(items.stream)
+    drained = _last_ended(items.op, ops.end)
+    item, on_device = _last(recording, graph)
+    if item < 0:
+        return np.array([recording.steps.begin]), np.array([-1])
+    start, end = ops.start, ops.end
+    for _ in range(2 * len(items)):
+        if on_device:
+            op = int(items.op[item])
+            begins.append(int(start[op]))
+            path.append(op)
+            if start[op] <= recording.steps.begin:
+                break
+            launch = int(items.at[item] + items.latency[item]) if items.latency[item] > LONG_AGO else LONG_AGO
+            previous, after = int(before[item]), int(items.after[item])
+            ready = [
+                (launch, item, False),
+                (int(end[items.op[previous]] + items.pause[item]) if previous >= 0 else LONG_AGO, previous, True),
+                (int(end[items.op[after]] + items.after_lag[item]) if after >= 0 else LONG_AGO, after, True),
+            ]
+            reached, item, on_device = max(ready, key=lambda each: each[0])
+            if reached <= LONG_AGO:
+                break
+            continue
+        begins.append(int(items.at[item]))
+        path.append(-1)
+        item, on_device = _before_on_host(graph, item, drained, end)
+        if item < 0:
+            break
+        if on_device:  # the host goes on as soon as the awaited operation ends
+            begins[-1] = min(begins[-1], int(end[items.op[item]]))
+    order = np.argsort(np.array(begins), kind="stable")
+    return np.array(begins)[order], np.array(path)[order]
+
+
+def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
+    """Returns the item that the window ends with, and True if its operation ends there; otherwise, its host row is the
+    last one."""
+    items, ops, end = graph.items, recording.trace.all_device_ops, recording.steps.end
+    working = np.flatnonzero(items.op >= 0)
+    working = working[ops.end[items.op[working]] <= end]
+    if len(working):
+        last = int(working[np.argmax(ops.end[items.op[working]])])
+        if ops.end[items.op[last]] > end - USUAL_LATENCY_NS:
+            return last, True
+    hosted = np.flatnonzero((items.follows > HOSTLESS) & (items.at < end))
+    return (int(hosted[np.argmax(items.at[hosted])]), False) if len(hosted) else (-1, False)
+
+
+def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[int, bool]:
+    """Returns the item that the host was busy with before an item, and True if the host waited for its operation."""
+    items = graph.items
+    row = int(items.follows[item])
+    if row < 0:
+        return -1, False
+    awaited = int(drained[row]) if items.drains[row] else int(items.waits[row])
+    if awaited >= 0 and items.op[awaited] >= 0:
+        over = int(end[items.op[awaited]] + items.lag[row])
+        if over > int(items.at[row] + items.cost[row]):
+            return awaited, True
+    return row, False
+
+
+def _before_on_stream(stream: Ints) -> Ints:
+    """Returns the item with the previous operation of the same stream for each item; -1 for none."""
+    before = np.full(len(stream), -1, np.int64)
+    rows = np.flatnonzero(stream >= 0)
+    rows = rows[np.argsort(stream[rows], kind="stable")]
+    same = stream[rows[1:]] == stream[rows[:-1]]
+    before[rows[1:][same]] = rows[:-1][same]
+    return before
+
+
+def _last_ended(op: Ints, end: Ints) -> Ints:
+    """Returns the item up to each item whose operation ends last; -1 for none."""
+    ends = np.where(op >= 0, end[op], LONG_AGO)
+    latest = np.maximum.accumulate(ends)
+    new = np.where(ends == latest, np.arange(len(op)), 0)
+    return np.where(latest > LONG_AGO, np.maximum.accumulate(new), -1)

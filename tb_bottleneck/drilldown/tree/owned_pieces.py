@@ -1,0 +1,143 @@
+"""The owned time of the window in pieces, each with the host row that it comes from.
+
+Busy time comes from the row that launched the running operation. Idle time comes from what the host does meanwhile, up
+to the return of the call that launches the operation after it; from then on, it comes from this call.
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.drilldown.tree.host_rows import NO_TIME, HostRows, OwnTime
+from tb_bottleneck.intervals import overlapping
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.record import Record
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+UNMAPPED, NOTHING = -2, -1
+"""In the rows of pieces: the time leads to no host row, and: nothing was recorded on the host then."""
+
+
+class Pieces(Record, frozen=True, eq=False):
+    """Pieces of the window: their length in ns, their owner as a row of REGIMES, and where they come from.
+
+    `row` is a row of the events, UNMAPPED or NOTHING; `op` the running device operation, -1 if the device is idle.
+    """
+
+    ns: Ints
+    regime: Ints
+    row: Ints
+    op: Ints
+
+
+class _Spans(Record, frozen=True, eq=False):
+    """Sorted, disjoint spans with their owner."""
+
+    begin: Ints
+    end: Ints
+    regime: Ints
+
+    def cut(self, begin: Ints, end: Ints) -> tuple["_Spans", Ints]:
+        """Returns the parts in other sorted, disjoint spans, and for each the number of that other span."""
+        mine, other = overlapping(self.begin, self.end, begin, end)
+        start, stop = np.maximum(self.begin[mine], begin[other]), np.minimum(self.end[mine], end[other])
+        return _Spans(start, stop, self.regime[mine]), other
+
+    def without(self, begin: Ints, end: Ints) -> "_Spans":
+        """Returns the parts outside of other sorted, disjoint spans."""
+        low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+        return self.cut(np.append(low, end), np.append(begin, high))[0]
+
+    def take(self, rows: Ints | Bools) -> "_Spans":
+        """Returns some of the spans."""
+        return _Spans(self.begin[rows], self.end[rows], self.regime[rows])
+
+
+def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
+    """Returns the pieces; they sum to the account, regime by regime."""
+    owned = recording.owned_spans
+    spans = _Spans(owned.start, owned.end, owned.regime)
+    main = -1 if recording.host.main_thread is None else recording.host.main_thread
+    if not recording.on_device:
+        return _joined(_of_host(spans, np.full(len(spans.begin), main), main, host))
+    launches = launching_rows(recording.trace)
+    busy, idle = _busy(recording, spans, launches)
+    return _joined([*busy, *_idle(recording, idle, launches, main, host)])
+
+
+def launching_rows(trace: Trace) -> Ints:
+    """Returns the call that launched each operation of the judged device, as a row of the events; or UNMAPPED."""
+    ops, calls = trace.device_ops, trace.rows(Kind.CALL)
+    return np.where(ops.launched, calls[ops.call], UNMAPPED) if len(calls) else np.full(len(ops), UNMAPPED)
+
+
+def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pieces], _Spans]:
+    """Returns the pieces in which the device works, and the rest of the spans."""
+    trace, ops = recording.trace, recording.trace.device_ops
+    pieces, idle = [], []
+    by_regime = ops_by_regime(ops, recording.kernel_bounds, trace.multiprocessors)
+    for regime, rows in by_regime.items():
+        own = np.flatnonzero(rows)
+        running = _flat(ops.start[own], ops.end[own])
+        mine = spans.take(spans.regime == REGIMES.index(regime))
+        part, which = mine.cut(running.begin, running.end)
+        op = own[running.row[which]]
+        pieces.append(Pieces(part.end - part.begin, part.regime, launches[op], op))
+        idle.append(mine.without(running.begin, running.end))
+    never_busy = ~np.isin(spans.regime, [REGIMES.index(regime) for regime in by_regime])
+    return pieces, _sorted([*idle, spans.take(never_busy)])
+
+
+def _flat(start: Ints, end: Ints) -> OwnTime:
+    """Returns the time in which any of the rows, sorted by start, runs; of several, the last one that began."""
+    edges = distinct_values(np.concatenate((start, end)))
+    runs, row = innermost(start, end, edges[:-1]) if len(edges) else (np.zeros(0, np.bool_), NO_TIME.row)
+    return OwnTime(edges[:-1][runs], edges[1:][runs], row[runs]) if len(edges) else NO_TIME
+
+
+def _sorted(parts: list[_Spans]) -> _Spans:
+    columns = [np.concatenate(column) for column in zip(*((p.begin, p.end, p.regime) for p in parts), strict=True)]
+    return _Spans(*columns).take(np.argsort(columns[0], kind="stable"))
+
+
+def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: HostRows) -> list[Pieces]:
+    """Returns the pieces in which the device is idle."""
+    ops, gaps = recording.trace.device_ops, recording.gaps
+    until = np.minimum(gaps.begin + gaps.by_activity.sum(axis=1), gaps.end)
+    by_host, gap = spans.cut(gaps.begin, until)
+    late, late_gap = spans.cut(until, gaps.end)
+    following = np.minimum(np.searchsorted(ops.start, gaps.end[late_gap]), len(ops) - 1)
+    known = (ops.start[following] == gaps.end[late_gap]) & (late.regime != REGIMES.index(Regime.UNEXPLAINED))
+    none = np.full(len(known), -1)
+    waiting = Pieces(late.end - late.begin, late.regime, np.where(known, launches[following], UNMAPPED), none)
+    return [waiting, *_of_host(by_host, gaps.thread[gap], main, host)]
+
+
+def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
+    """Returns the pieces by what a thread does meanwhile; if nothing, by what the main thread does."""
+    pieces, rest = [], []
+    for number in distinct_values(thread).tolist():
+        part, others = _running(spans.take(thread == number), host.own.get(number, NO_TIME))
+        pieces.append(part)
+        rest.append(others)
+    if not rest:
+        return []
+    part, others = _running(_sorted(rest), host.own.get(main, NO_TIME))
+    nothing = np.full(len(others.begin), NOTHING)
+    return [*pieces, part, Pieces(others.end - others.begin, others.regime, nothing, np.full(len(nothing), -1))]
+
+
+def _running(spans: _Spans, own: OwnTime) -> tuple[Pieces, _Spans]:
+    """Returns the pieces in which a row of the thread runs, and the rest."""
+    part, which = spans.cut(own.begin, own.end)
+    pieces = Pieces(part.end - part.begin, part.regime, own.row[which], np.full(len(which), -1))
+    return pieces, spans.without(own.begin, own.end)
+
+
+def _joined(pieces: list[Pieces]) -> Pieces:
+    columns = zip(*((p.ns, p.regime, p.row, p.op) for p in pieces), strict=True)
+    return Pieces(*(np.concatenate(column) for column in columns)) if pieces else Pieces(*[np.empty(0, np.int64)] * 4)

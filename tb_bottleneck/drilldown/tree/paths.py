@@ -1,0 +1,244 @@
+"""The path of each host row: the modules, lines, operators or ranges that enclose it.
+
+A row of the backward pass belongs to the path of the forward operator with the same sequence number
+(measures/user_code/forward_operators.py). With record_function ranges it stays in the range that the main thread is in,
+unless this range also encloses the forward operator.
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.drilldown.tree.forest import ROOT, Forest, Labels, depths
+from tb_bottleneck.drilldown.tree.host_rows import HostRows
+from tb_bottleneck.measures.user_code.forward_operators import forward_of
+from tb_bottleneck.measures.user_code.frames import (
+    already_running,
+    is_torch_block,
+    is_user_function,
+)
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
+from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
+from tb_bottleneck.trace.kinds import MODULE, Kind
+from tb_bottleneck.trace.name_filter import passing_names
+from tb_bottleneck.trace.table import Bools, Ints, Rows
+from tb_bottleneck.trace.trace import Trace
+
+BY = ("module", "line", "operator", "range")
+"""What the nodes of a tree can be."""
+
+MAX_DEPTH = 200
+"""Deeper rows stay in the path of the row at this depth."""
+
+MAX_TEXT = 300
+"""Characters of a label: names in a file can have any length."""
+
+# The number of an instance (Linear_3), or of an entry of a list (layers.3); not a digit in a name (Conv2d).
+_NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
+_ENGINE = f"{BACKWARD}: "
+_PHASES = (OPTIMIZER, "enumerate(DataLoader", f"{_ENGINE}{ACCUMULATION}")
+_NO_OPERATORS = (*_PHASES, BACKWARD, MODULE, "ProfilerStep#")
+_COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
+
+
+class Paths(Record, frozen=True, eq=False):
+    """The nodes of the events, and where they come from.
+
+    `node` is the node of each event, ROOT if nothing encloses it. `operator` is the innermost operator in the row that
+    names this node, or -1. `backward` marks the rows of the backward pass; `carriers` are the rows that name nodes.
+    """
+
+    forest: Forest
+    labels: Labels
+    node: Ints
+    operator: Ints
+    backward: Bools
+    carriers: Rows
+
+
+def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False) -> Paths:
+    """Returns the paths of all host rows. `by` is one of BY.
+
+    If `merged`, modules that differ only in numbers are one node: the layers of a stack.
+    """
+    trace, labels = recording.trace, Labels()
+    forest = Forest(labels.add("root", ""))
+    roots = is_autograd_node(trace)
+    label = _carrier_labels(recording, by, labels, np.flatnonzero(roots), merged)
+    if by == "operator":  # a node of autograd has one operator with its own name
+        label[(label[host.parent] == label) & (host.parent >= 0)] = -1
+    is_carrier = label >= 0
+    forward = _forward(recording, host, np.flatnonzero(roots), is_carrier if by == "range" else None)
+    stop = host.nearest(is_carrier | (forward >= 0))
+    up = _carriers_above(host, stop, forward, label)
+    carriers = np.flatnonzero(is_carrier)
+    node = _nodes(forest, label[carriers], np.searchsorted(carriers, up[carriers]), up[carriers] >= 0)
+    node_of = np.append(np.full(len(label), ROOT), ROOT)  # and of row -1
+    node_of[carriers] = node
+    operator = host.nearest(operator_rows(trace))
+    return Paths(
+        forest=forest,
+        labels=labels,
+        node=node_of[np.where(stop >= 0, np.where(is_carrier[stop], stop, up[stop]), -1)],
+        # An operator that encloses the carrier says nothing about what runs in it.
+        operator=np.where((operator > stop) & (by != "operator"), operator, -1),
+        backward=host.nearest(roots) >= 0,
+        carriers=carriers,
+    )
+
+
+def operator_rows(trace: Trace) -> Bools:
+    """Returns a mask of the operators, compiled regions and launches of CUDA graphs."""
+    rows = _rows_with(trace, (Kind.CPU_OP,), lambda name: not name.startswith(_NO_OPERATORS))
+    rows |= _rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(_COMPILED))
+    return rows | _rows_with(trace, (Kind.CALL,), lambda name: "GraphLaunch" in name)
+
+
+def has_marks(trace: Trace) -> bool:
+    """Returns True if the modules are marked by annotations, which have their true names."""
+    return bool(_rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(MODULE)).any())
+
+
+def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Rows, merged: bool) -> Ints:
+    """Returns the label of each row that is part of paths; -1 for all others. `backward` are the nodes of autograd."""
+    trace = recording.trace
+    label = np.full(len(trace.events), -1, np.int64)
+    if by != "line":
+        rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), _is_phase)
+        rows[backward] |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name == ACCUMULATION)[backward]
+        _put(trace, label, labels, "phase", rows & ~_with_closure(trace, backward), _phase_text)
+    if by == "module":
+        kind = Kind.ANNOTATION if has_marks(trace) else Kind.PYTHON
+        rows = _rows_with(trace, (kind,), lambda name: name.startswith(MODULE))
+        _put(trace, label, labels, "module", rows, _merged_module if merged else _module)
+    elif by == "line":
+        rows, running = _rows_with(trace, (Kind.PYTHON,), is_user_function), already_running(recording)
+        _put(trace, label, labels, "line", rows & ~running, short_frame)
+        _put(trace, label, labels, "line", rows & running, frame_without_line)
+    elif by == "operator":
+        _put(trace, label, labels, "operator", _operators(trace), lambda name: name.removeprefix(_ENGINE))
+    else:
+        rows = _rows_with(trace, (Kind.ANNOTATION,), _is_range)
+        _put(trace, label, labels, "range", rows, str)
+    return label
+
+
+def _operators(trace: Trace) -> Bools:
+    """Returns a mask of the operators, with the nodes of autograd in place of the equally named operator in them."""
+    rows = operator_rows(trace)
+    rows |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name.startswith(BACKWARD) and not _is_phase(name))
+    return rows
+
+
+def _module(name: str) -> str:
+    return name.removeprefix(MODULE)
+
+
+def _merged_module(name: str) -> str:
+    return _NUMBER.sub("*", _module(name))
+
+
+def _is_phase(name: str) -> bool:
+    return name.startswith(_PHASES)
+
+
+def _with_closure(trace: Trace, backward: Rows) -> Bools:
+    """Returns a mask of the rows of optimizers in which a backward pass starts: a closure runs in them."""
+    events = trace.events
+    rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), lambda name: name.startswith(OPTIMIZER))
+    own = np.flatnonzero(rows)
+    first = np.searchsorted(events.start[backward], events.start[own])
+    rows[own] = np.searchsorted(events.start[backward], events.end[own]) > first
+    return rows
+
+
+def _phase_text(name: str) -> str:
+    return "gradient accumulation" if name.endswith(ACCUMULATION) else name
+
+
+def _is_range(name: str) -> bool:
+    return not is_torch_block(name) and not name.startswith(MODULE)
+
+
+def _rows_with(trace: Trace, kinds: tuple[Kind, ...], test: Callable[[str], bool]) -> Bools:
+    rows, mask = trace.rows(*kinds), np.zeros(len(trace.events), np.bool_)
+    name = trace.events.name[rows]
+    mask[rows] = passing_names(trace.names, name, test)[name]
+    return mask
+
+
+def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text: Callable[[str], str]) -> None:
+    """Writes the labels of the masked rows."""
+    names, which = np.unique(trace.events.name[mask], return_inverse=True)
+    numbers = np.array([labels.add(kind, text(trace.names[name])[:MAX_TEXT]) for name in names.tolist()], np.int64)
+    if len(names):
+        label[mask] = numbers[which.reshape(-1)]
+
+
+def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | None) -> Ints:
+    """Returns the forward operator of each node of autograd that ran, as a row of the events; -1 for other rows.
+
+    `ranges` marks the rows that keep the backward pass that runs in them, unless they enclose the forward operator.
+    """
+    events, forward = recording.trace.events, np.full(len(recording.trace.events), -1, np.int64)
+    if not len(roots):
+        return forward
+    forward[roots] = forward_of(recording, events.thread[roots], events.start[roots])[1]
+    if ranges is not None:
+        around = host.nearest(ranges)[roots]
+        own = np.maximum(forward[roots], 0)
+        inside = (around < 0) | ((events.start[around] <= events.start[own]) & (events.end[around] >= events.end[own]))
+        forward[roots] = np.where(inside, forward[roots], -1)
+    return forward
+
+
+def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> Ints:
+    """Returns the carrier above each carrier, and the carrier that takes the place of each node of autograd.
+
+    `stop` is the nearest carrier or linked node of autograd of each row, `label` is -1 for rows that are no carriers.
+    """
+    none = len(stop)
+    stop_above = np.where(host.parent >= 0, stop[host.parent], -1)
+    target = np.append(np.where(forward >= 0, stop[forward], stop_above), none)
+    target[target < 0] = none
+    passing = np.append((label < 0) & (forward >= 0), False)
+    again = passing[stop_above] & (label >= 0) & (stop_above >= 0)
+    while passing[target].any():
+        target = np.where(passing[target], target[target], target)
+    up = np.where(target[:-1] < none, target[:-1], -1)
+    return _without_repetition(up, label, np.flatnonzero(again))
+
+
+def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
+    """Returns `up` with the outermost rows of the backward pass where they were in the forward pass.
+
+    A checkpoint may compute a module again in a node of autograd that belongs to the module itself, or to one in it.
+    """
+    above, up = up[rows], up.copy()
+    for _ in range(MAX_DEPTH):
+        same = np.flatnonzero((above >= 0) & (label[above] == label[rows]))
+        up[rows[same]] = up[above[same]]
+        rows, above = np.delete(rows, same), np.delete(above, same)
+        above = np.where(above >= 0, up[above], -1)
+        if not (above >= 0).any():
+            break
+    return up
+
+
+def _nodes(forest: Forest, label: Ints, up: Ints, has_up: Bools) -> Ints:
+    """Returns the node of each carrier, level by level."""
+    up = np.where(has_up, up, -1)
+    depth, node = depths(up), np.full(len(label), ROOT, np.int64)
+    order = np.argsort(depth, kind="stable")
+    shallow = order[: int(np.searchsorted(depth[order], MAX_DEPTH))]
+    for level in np.split(shallow, np.flatnonzero(np.diff(depth[shallow])) + 1):
+        node[level] = forest.add(np.where(up[level] >= 0, node[up[level]], ROOT), label[level])
+    deep = depth >= MAX_DEPTH
+    while deep.any() and deep[up[deep]].any():
+        up = np.where(deep & deep[np.maximum(up, 0)], up[np.maximum(up, 0)], up)
+    node[deep] = node[up[deep]]
+    return node

@@ -1,0 +1,155 @@
+"""A tree as text, as JSON, and as collapsed stacks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.drilldown.tree.prune import REST, values_of
+from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.report.rendering.figures import count_text
+from tb_bottleneck.report.rendering.layout import Layout, shortened
+from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.units import bytes_text, duration_text, share_text
+from tb_bottleneck.untrusted_text import one_line
+
+SORTS = ("time", *(name for name in COLUMNS if name != "backward"), "calls")
+"""What rows can be sorted by: columns of a tree, and the time by regime."""
+
+_HEADERS = ("Time", "Share", "Own", "Device", "Host", "Calls")
+_WIDTHS = (9, 6, 9, 9, 9, 7)
+_DELTA_HEADERS = ("Before", "After", "Change", "Own change")
+_DELTA_WIDTHS = (9, 9, 10, 10)
+_INDENT = "  "
+
+
+def _operations_text(count: float) -> str:
+    return f"{count_text(count / 1e9)} GFLOP"
+
+
+_MORE: dict[str, Callable[[float], str]] = {"bytes": bytes_text, "memory": bytes_text, "flops": _operations_text}
+
+
+def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None = None) -> str:
+    """Returns the rows, those of one parent in descending order; times are per step."""
+    order, level = _rows(tree, values_of(tree, sort), depth)
+    own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
+    extra = sort if sort in (*_MORE, "wait") else None
+    headers, widths = (*_HEADERS, *([extra.capitalize()] if extra else [])), (*_WIDTHS, *([11] if extra else []))
+    lines = [layout.styled_text(_line(headers, widths) + "  Where", "strong")]
+    for node in order.tolist():
+        cells = [
+            duration_text(tree.exclusive[node] / steps),
+            share_text(tree.exclusive[node] / max(tree.window, 1)),
+            duration_text(own[node] / steps),
+            duration_text(tree.columns["device"][node] / steps),
+            duration_text(tree.columns["host"][node] / steps),
+            count_text(tree.calls[node] / steps) if tree.calls[node] else "",
+        ]
+        if extra:
+            cells.append(_MORE.get(extra, duration_text)(values_of(tree, extra)[node] / steps))
+        name = _name(tree, node, level[node], layout.width - len(_line(cells, widths)) - 2)
+        lines.append(f"{_line(cells, widths)}  {name}")
+    return "\n".join(lines) + "\n"
+
+
+def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:
+    """Returns the rows of two aligned trees; those of one parent in descending order of the change. Times are per
+    step."""
+    before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
+    order, level = _rows(a, np.abs(after - before), depth)
+    own = b.own(after) - a.own(before)
+    lines = [layout.styled_text(_line(_DELTA_HEADERS, _DELTA_WIDTHS) + "  Where", "strong")]
+    for node in order.tolist():
+        cells = [
+            duration_text(before[node]),
+            duration_text(after[node]),
+            _signed(after[node] - before[node]),
+            _signed(own[node]),
+        ]
+        lines.append(f"{_line(cells, _DELTA_WIDTHS)}  {_name(a, node, level[node], layout.width - 46)}")
+    return "\n".join(lines) + "\n"
+
+
+def tree_dict(tree: Tree) -> dict[str, Any]:
+    """Returns the tree as nested JSON-ready objects. Totals of the window; `own_ns` is without the nodes below."""
+    below: list[list[int]] = [[] for _ in tree.parent]
+    for node, parent in enumerate(tree.parent.tolist()):
+        if parent >= 0:
+            below[parent].append(node)
+    own = tree.own(tree.exclusive)
+    objects = [
+        {
+            "name": tree.name[node] or "all",
+            "kind": tree.kind[node],
+            "time_ns": float(tree.exclusive[node]),
+            "share": float(tree.exclusive[node]) / max(tree.window, 1),
+            "own_ns": float(own[node]),
+            "calls": int(tree.calls[node]),
+            "regimes": {
+                regime: float(ns) for regime, ns in zip(REGIMES, tree.regimes[:, node].tolist(), strict=True) if ns
+            },
+            **{_JSON_NAME.get(name, name): float(column[node]) for name, column in tree.columns.items()},
+        }
+        for node in range(len(tree.parent))
+    ]
+    for node in range(len(objects) - 1, -1, -1):
+        objects[node]["children"] = [
+            objects[child] for child in sorted(below[node], key=lambda it: -tree.exclusive[it])
+        ]
+    return objects[0]
+
+
+_JSON_NAME = {
+    **{name: f"{name}_ns" for name in ("device", "host", "wait", "backward")},
+    "bytes": "moved_bytes",
+    "memory": "allocated_bytes",
+}
+
+
+def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
+    """Yields one line per node with a value of its own: `outer;inner 123`, as flame graph tools read it."""
+    own = tree.own(values_of(tree, sort))
+    paths: list[str] = []
+    for node, parent in enumerate(tree.parent.tolist()):
+        name = one_line(tree.name[node]).replace(";", ",") or "all"
+        paths.append(f"{paths[parent]};{name}" if parent >= 0 else name)
+        if round(own[node]) > 0:
+            yield f"{paths[node]} {round(own[node])}"
+
+
+def _rows(tree: Tree, values: Floats, depth: int | None) -> tuple[Ints, list[int]]:
+    """Returns the nodes in the order of rows, and the level of each node. `depth` is the last level that is shown.
+
+    A node that stands for others comes last, and is left out if it is the only one: its row would repeat the parent's.
+    """
+    below: list[list[int]] = [[] for _ in tree.parent]
+    level = [0] * len(tree.parent)
+    for node, parent in enumerate(tree.parent.tolist()[1:], 1):
+        level[node] = level[parent] + 1
+        if tree.kind[node] != REST or below[parent]:
+            below[parent].append(node)
+    order, open_nodes = [], [0]
+    while open_nodes:
+        node = open_nodes.pop()
+        order.append(node)
+        if depth is None or level[node] < depth:
+            open_nodes += sorted(below[node], key=lambda child: (tree.kind[child] != REST, values[child]))
+    return np.array(order), level
+
+
+def _name(tree: Tree, node: int, level: int, width: int) -> str:
+    name = one_line(tree.name[node]) or "all"
+    if tree.kind[node] == REST:
+        name = f"({name})"
+    indent = _INDENT * min(level, 12)
+    return indent + shortened(name, max(width - len(indent), 20))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+def _signed(ns: float) -> str:
+    return f"{'+' if ns >= 0 else '-'}{duration_text(abs(ns))}"

@@ -1,0 +1,229 @@
+"""The tree: for each node its own time by regime, host and device time, waits, bytes, operations, memory.
+
+The time by regime is the account, split by where it comes from: over all nodes it sums to the account. Times of
+device operations and of the host are those of the rows themselves, as other profilers add them up; rows of several
+streams or threads overlap.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.drilldown.tree.forest import ROOT, sums_with_children
+from tb_bottleneck.drilldown.tree.host_rows import HostRows
+from tb_bottleneck.drilldown.tree.operator_work import operator_work
+from tb_bottleneck.drilldown.tree.owned_pieces import NOTHING, UNMAPPED, Pieces, launching_rows, owned_pieces
+from tb_bottleneck.drilldown.tree.paths import MAX_TEXT, Paths, paths_of
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Floats, Ints
+
+COLUMNS = ("device", "host", "wait", "backward", "bytes", "flops", "memory")
+"""The columns of a tree besides the time by regime: times in ns, bytes and floating-point operations.
+
+`device` is the time of device operations, `host` that of host rows, `wait` the time in calls that waited for the
+device; `backward` is the part of the time by regime that belongs to the backward pass. `bytes` are those of copies, and
+the minimum traffic of operators with recorded shapes; `memory` the bytes allocated on the device.
+"""
+
+_OUTSIDE = {
+    "module": "outside of modules",
+    "line": "outside of the program",
+    "operator": "outside of operators",
+    "range": "outside of ranges",
+}
+_UNMAPPED = "unmapped"
+_CPU, _CUDA, _HIP = 0, 1, 6
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Columns by node; node 0 is the root, and a node's parent has a smaller number.
+
+    The values of a node include those of the nodes below it, except `calls`, the number of its own rows. `regimes` has
+    the shape (REGIMES, nodes), in ns. `begin` and `end` are those of the longest row of the node, in ns; equal if it
+    has no row.
+    """
+
+    by: str
+    parent: Ints
+    kind: tuple[str, ...]
+    name: tuple[str, ...]
+    regimes: Floats
+    columns: dict[str, Floats]
+    calls: Floats
+    begin: Ints
+    end: Ints
+    window: int
+    steps: int
+    window_begin: int  # ns, on the recording's own clock
+
+    @property
+    def exclusive(self) -> Floats:
+        """The time of the window that belongs to each node and the nodes below it, in ns."""
+        return np.asarray(self.regimes.sum(axis=0), np.float64)
+
+    def own(self, values: Floats) -> Floats:
+        """Returns the part of a column that belongs to the nodes themselves."""
+        below = np.zeros_like(values)
+        np.add.at(below, self.parent[1:], values[1:])
+        return values - below
+
+
+def tree_of(recording: Recording, host: HostRows, by: str, merged: bool = False) -> Tree:
+    """Returns the tree of a recording's window. `by` and `merged` are those of paths.paths_of."""
+    paths = paths_of(recording, host, by, merged)
+    leaves = _Leaves(recording, paths, by)
+    pieces = owned_pieces(recording, host)
+    charges = _Charges(leaves)
+    charges.add_pieces(pieces)
+    charges.add_device(recording)
+    charges.add_host(recording, host)
+    return charges.tree(recording, by)
+
+
+class _Leaves:
+    """The nodes of operators and kernels below the paths."""
+
+    def __init__(self, recording: Recording, paths: Paths, by: str) -> None:
+        self._paths, self._trace = paths, recording.trace
+        events, labels, forest = self._trace.events, paths.labels, paths.forest
+        outside, unmapped = labels.add("outside", _OUTSIDE[by]), labels.add("unmapped", _UNMAPPED)
+        self.outside, self._unmapped = forest.add(np.array([ROOT, ROOT]), np.array([outside, unmapped])).tolist()
+        base = np.where(paths.node == ROOT, self.outside, paths.node)
+        has = np.flatnonzero(paths.operator >= 0)
+        self.node = base.copy()
+        self.node[has] = forest.add(base[has], self._label_of("operator", events.name[paths.operator[has]], str))
+        ops = self._trace.device_ops
+        launch = launching_rows(self._trace)
+        above = np.where(launch >= 0, self.node[launch], self._unmapped)
+        self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
+
+    def of_rows(self, rows: Ints) -> Ints:
+        """Returns the nodes of rows of the events, UNMAPPED or NOTHING."""
+        special = np.where(rows == UNMAPPED, self._unmapped, self.outside)
+        return np.where(rows >= 0, self.node[np.maximum(rows, 0)], special)
+
+    @property
+    def paths(self) -> Paths:
+        """The paths that the leaves belong to."""
+        return self._paths
+
+    def _label_of(self, kind: str, names: Ints, text: Callable[[str], str]) -> Ints:
+        distinct, which = np.unique(names, return_inverse=True)
+        shown = [text(self._trace.names[name])[:MAX_TEXT] for name in distinct.tolist()]
+        numbers = np.array([self._paths.labels.add(kind, each) for each in shown], np.int64)
+        return numbers[which.reshape(-1)] if len(distinct) else np.empty(0, np.int64)
+
+
+class _Charges:
+    """Adds up what belongs to each node."""
+
+    def __init__(self, leaves: _Leaves) -> None:
+        self._leaves = leaves
+        self.parent, self.label = leaves.paths.forest.columns()
+        self.regimes = np.zeros((len(REGIMES), len(self.parent)))
+        self.columns = {name: np.zeros(len(self.parent)) for name in COLUMNS}
+        self.calls = np.zeros(len(self.parent))
+        self.begin, self.end = np.zeros((2, len(self.parent)), np.int64)
+
+    def add_pieces(self, pieces: Pieces) -> None:
+        """Adds the time by regime."""
+        leaves, size = self._leaves, len(self.parent)
+        busy = pieces.op >= 0
+        node = leaves.of_rows(pieces.row)
+        node[busy] = leaves.of_op[pieces.op[busy]]
+        keys = pieces.regime * size + node
+        self.regimes += np.bincount(keys, pieces.ns, len(REGIMES) * size).reshape(len(REGIMES), size)
+        backward = (pieces.row >= 0) & leaves.paths.backward[np.maximum(pieces.row, 0)]
+        self._add("backward", node[backward], pieces.ns[backward])
+
+    def add_device(self, recording: Recording) -> None:
+        """Adds the device operations that run in the window."""
+        ops, steps, leaves = recording.trace.device_ops, recording.steps, self._leaves
+        rows = np.flatnonzero((ops.end > steps.begin) & (ops.start < steps.end))
+        node = leaves.of_op[rows]
+        self._add("device", node, ops.end[rows] - ops.start[rows])
+        self._add("bytes", node, ops.bytes[rows])
+        self._count(node, ops.start[rows], ops.end[rows])
+
+    def add_host(self, recording: Recording, host: HostRows) -> None:
+        """Adds the rows of the host in the window, and what they did."""
+        trace, events, leaves, steps = recording.trace, recording.trace.events, self._leaves, recording.steps
+        for own in host.own.values():
+            begin, end = np.maximum(own.begin, steps.begin), np.minimum(own.end, steps.end)
+            inside = end > begin
+            self._add("host", leaves.of_rows(own.row[inside]), (end - begin)[inside])
+        if recording.on_device:
+            waits = recording.gaps.waits
+            inside = recording.in_window(waits.over)
+            calls = trace.rows(Kind.CALL)[waits.call[inside]]
+            self._add("wait", leaves.of_rows(calls), waits.length[inside])
+        work, moved = operator_work(trace, host)
+        for name, values in (("flops", work), ("bytes", moved)):
+            rows = np.flatnonzero(values)
+            rows = rows[recording.in_window(events.start[rows])]
+            self._add(name, leaves.of_rows(rows), values[rows])
+        self._add_allocations(recording, host)
+        self._count_rows(recording)
+
+    def _count_rows(self, recording: Recording) -> None:
+        """Counts the rows that name nodes: those of paths, and the operators below them."""
+        events, paths, leaves = recording.trace.events, self._leaves.paths, self._leaves
+        named, operators = paths.carriers, np.flatnonzero(paths.operator == np.arange(len(paths.operator)))
+        for rows, nodes in ((named, paths.node[named]), (operators, leaves.node[operators])):
+            inside = recording.in_window(events.start[rows])
+            self._count(nodes[inside], events.start[rows][inside], events.end[rows][inside])
+
+    def _add_allocations(self, recording: Recording, host: HostRows) -> None:
+        """Adds the bytes that were allocated on the device, or in a run on the CPU by the host."""
+        trace, memory = recording.trace, recording.trace.memory
+        types = (_CUDA, _HIP) if recording.on_device else (_CPU,)
+        chosen = np.isin(memory.device_type, types) & (memory.size > 0) & recording.in_window(memory.time)
+        if recording.on_device:
+            chosen &= memory.device == trace.device_index
+        time, thread, size = memory.time[chosen], memory.thread[chosen], memory.size[chosen]
+        row = np.full(len(time), NOTHING)
+        for number, own in host.own.items():
+            mine = np.flatnonzero(thread == number)
+            if len(mine) and len(own.begin):
+                at = np.searchsorted(own.begin, time[mine], side="right") - 1
+                running = (at >= 0) & (time[mine] < own.end[at])
+                row[mine[running]] = own.row[at[running]]
+        self._add("memory", self._leaves.of_rows(row), size)
+
+    def _add(self, name: str, node: Ints, values: Ints | Floats) -> None:
+        self.columns[name] += np.bincount(node, values, len(self.parent))
+
+    def _count(self, node: Ints, begin: Ints, end: Ints) -> None:
+        """Counts the rows of each node, and keeps the longest one."""
+        self.calls += np.bincount(node, minlength=len(self.parent))
+        order = np.argsort(end - begin, kind="stable")
+        order = order[(end - begin)[order] > (self.end - self.begin)[node[order]]]
+        self.begin[node[order]], self.end[node[order]] = begin[order], end[order]
+
+    def tree(self, recording: Recording, by: str) -> Tree:
+        """Returns the tree without empty nodes."""
+        sums_with_children(self.parent, [*self.regimes, *self.columns.values()])
+        used = self.regimes.any(axis=0) | np.any([column != 0 for column in self.columns.values()], axis=0)
+        used[ROOT] = True
+        rows = np.flatnonzero(used)
+        number = np.cumsum(used) - 1
+        labels = self._leaves.paths.labels.of()
+        return Tree(
+            by=by,
+            parent=np.where(self.parent[rows] >= 0, number[self.parent[rows]], -1),
+            kind=tuple(labels[label][0] for label in self.label[rows].tolist()),
+            name=tuple(labels[label][1] for label in self.label[rows].tolist()),
+            regimes=self.regimes[:, rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
+            calls=self.calls[rows],
+            begin=self.begin[rows],
+            end=self.end[rows],
+            window=recording.steps.end - recording.steps.begin,
+            steps=len(recording.steps),
+            window_begin=recording.steps.begin,
+        )

@@ -1,0 +1,138 @@
+"""Marks the calls of modules while a trace is recorded, so that the trace contains their names in the model.
+
+The profiler itself names modules only with stacks, and then by their classes (`Linear_3`). Two global hooks of torch
+run around each module's forward pass; they are removed when the recording ends, and they change neither inputs nor
+outputs. A hook of a module would be pickled with it.
+
+Cost, measured with torch 2.13 on a busy CPU while a recording runs: an empty module's call takes 5 us; 20 us with the
+hooks, most of it in torch, which then takes its longer way through a call; 40 us with a mark. No cost outside of
+recordings.
+"""
+
+import threading
+from typing import Any
+
+from tb_bottleneck.monitor.capture.trace_capture import Profiler
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.torch_internals import has_compiled, record_block, wrapped_module
+
+SIGNAL = "module_marks"
+PREFIX = "nn.Module: "
+"""How the profiler begins the names of modules, too."""
+
+MAX_MODULES = 50_000
+"""Modules that are named: a larger model would take too long to look through."""
+
+
+class MarkingProfiler:
+    """A profiler that marks modules down to a depth while it records: 0 marks the models themselves only."""
+
+    def __init__(self, profiler: Profiler, marks: "ModuleMarks") -> None:
+        self._profiler, self._marks = profiler, marks
+        self.step = profiler.step
+        self.add_metadata_json = profiler.add_metadata_json
+        self.export_chrome_trace = profiler.export_chrome_trace
+
+    def start(self) -> None:
+        """Starts both."""
+        self._profiler.start()
+        self._marks.begin()
+
+    def stop(self) -> None:
+        """Stops both; the marks first, so that none is open when the recording ends."""
+        self._marks.end()
+        self._profiler.stop()
+
+
+class _OpenCalls(threading.local):
+    """The marked calls that are open on each thread, outermost first: the module's id and its block."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[int, Any]] = []
+
+
+class ModuleMarks:
+    """The hooks of one recording. A module that is called from no other module is a model, and gives the names."""
+
+    def __init__(self, depth: int, guard: Guard) -> None:
+        self._depth, self._guard = depth, guard
+        self._handles: list[Any] = []
+        self._names: dict[int, str] = {}
+        self._models: list[Any] = []  # kept alive, since modules are known by their ids
+        self._local = _OpenCalls()
+
+    def begin(self) -> None:
+        """Installs the hooks, unless code was compiled: it would be compiled again because of them."""
+        self._guard.call(SIGNAL, self._install)
+
+    def end(self) -> None:
+        """Removes the hooks, and closes the marks that are open on this thread."""
+        for handle in self._handles:
+            self._guard.call("ending module marks", handle.remove)
+        self._handles = []
+        self._guard.call("ending module marks", self._close, 0)
+        self._names, self._models = {}, []
+
+    def _install(self) -> None:
+        if has_compiled():
+            self._guard.note("module_marks_off", "modules are not marked: hooks would compile code again")
+            return
+        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+        self._block = record_block()
+        self._handles = [
+            register_module_forward_pre_hook(self._before),
+            register_module_forward_hook(self._after, always_call=True),
+        ]
+
+    # The two hooks catch errors themselves: they run for every call of a module, and Guard.call takes 1 us.
+
+    def _before(self, module: Any, arguments: Any) -> None:
+        try:
+            name = self._names.get(id(module))
+            if name is None:
+                if self._local.calls:
+                    return
+                name = self._add(module)
+            block = self._block(name)
+            block.__enter__()
+            self._local.calls.append((id(module), block))
+        except Exception as error:  # the training must continue without marks
+            self._guard.switch_off(SIGNAL, error)
+
+    def _after(self, module: Any, arguments: Any, output: Any) -> None:
+        try:
+            if id(module) in self._names:
+                self._leave(module)
+        except Exception as error:  # as above
+            self._guard.switch_off(SIGNAL, error)
+
+    def _leave(self, module: Any) -> None:
+        calls = self._local.calls
+        # After an error in a module, calls in it may be left open.
+        for position in range(len(calls) - 1, -1, -1):
+            if calls[position][0] == id(module):
+                self._close(position)
+                return
+
+    def _close(self, position: int) -> None:
+        calls = self._local.calls
+        while len(calls) > position:
+            calls.pop()[1].__exit__(None, None, None)
+
+    def _add(self, model: Any) -> str:
+        """Names a model by its class and the modules in it by their paths, without those of wrappers. Returns the name
+        of the model."""
+        self._models.append(model)
+        self._names[id(model)] = f"{PREFIX}{type(model).__name__}"
+        inner = model
+        while (wrapped := wrapped_module(inner)) is not None:
+            inner = wrapped
+        if inner is not model:
+            self._names[id(inner)] = f"{PREFIX}{type(inner).__name__}"
+        for path, module in inner.named_modules():
+            if len(self._names) >= MAX_MODULES:
+                break
+            if path and path.count(".") < self._depth:
+                self._names[id(module)] = f"{PREFIX}{path}"
+        return self._names[id(model)]
