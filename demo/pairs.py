@@ -29,6 +29,7 @@ class Pair:
     on_cpu: bool = False  # train on the CPU even if there is a GPU
     sweep: tuple[tuple[str, Any], ...] = ()  # folders and settings of a sweep
     script: str = ""  # the module in demo/problems, if it is not `name`
+    memory: str = ""  # expected finding about the memory of the slow variant; memory is then recorded too
 
     @property
     def variants(self) -> dict[str, Any]:
@@ -71,6 +72,12 @@ _ALL = (
          "", CPU),
     Pair("unfused_pointwise", "a chain of elementwise operators; fixed by torch.compile", "memory",
          "unfused_pointwise", COMPILER),
+    Pair("growing_memory", "each step keeps its outputs in a list; fixed by keeping a number", "compute or memory",
+         "", CPU, active_steps=5, with_stack=True, memory="growing_memory"),
+    Pair("retained_graph", "a sum of losses keeps the graph of every step; fixed by no_grad", "compute or memory",
+         "", CPU, active_steps=5, with_stack=True, memory="retained_graph"),
+    Pair("activation_checkpointing", "activations fill the memory; fixed by checkpointing, which takes time",
+         "compute or memory", "", CPU, active_steps=4, with_stack=True, memory="activations_dominate"),
     Pair("activation_heavy", "no problem: cheap layers with large activations, against 7x7 filters", "memory",
          "", CPU),
     Pair("healthy_transformer", "no problem: a busy device; reading a loss costs nothing", "compute",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demo import sweeps
+from demo import memory_table, sweeps
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED, Pair
 from demo.sweeps import ms
@@ -55,8 +55,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other recordings of the pairs")
     parser.add_argument("--write", action="store_true", help="replace the table in README.md")
     options = parser.parse_args(arguments)
-    swept = sweeps.lines_of(list(sweeps.runs(options.logdir)))
-    text = "\n".join([*lines_of(list(rows(options.logdir))), *(["", *swept] if swept else [])])
+    others = (
+        sweeps.lines_of(list(sweeps.runs(options.logdir))),
+        memory_table.lines_of(list(memory_table.rows(options.logdir))),
+    )
+    text = "\n".join(
+        [*lines_of(list(rows(options.logdir))), *(line for part in others if part for line in ["", *part])]
+    )
     if options.write:
         before, rest = README.read_text(encoding="utf-8").split(BEGIN)
         README.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
@@ -66,11 +71,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def rows(logdir: Path) -> Iterator[PairResult]:
-    """Yields one row for each pair with both variants recorded."""
+    """Yields one row for each pair about time with both variants recorded."""
     index: dict[str, Any] = read_index(logdir)["pairs"]
     for name, pair in PAIRS.items():
         variants = index.get(name, {})
-        if not {"slow", "fixed"} <= variants.keys():
+        if pair.memory or not {"slow", "fixed"} <= variants.keys():
             continue
         slow, fixed = (
             diagnose(str(logdir / name / variant / variants[variant]["trace"])) for variant in ("slow", "fixed")

@@ -66,6 +66,7 @@ def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unpro
         on_trace_ready=tensorboard_trace_handler(str(folder), worker_name="demo", use_gzip=True),
         record_shapes=True,
         with_stack=pair.with_stack,
+        profile_memory=bool(pair.memory),
     )
     done = began = ended = 0
     context = ""

@@ -5,12 +5,14 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from tb_bottleneck.commands import (
     calibrate,
     capture,
     compare,
     diagnose,
+    export,
     list_runs,
     review,
     run,
@@ -21,9 +23,8 @@ from tb_bottleneck.commands import (
 )
 from tb_bottleneck.commands.subparser import Parser
 from tb_bottleneck.errors import NoCluster, NotFound, Unusable
-from tb_bottleneck.version import __version__
 
-_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 
@@ -60,11 +61,24 @@ def argument_parser() -> argparse.ArgumentParser:
         epilog=diagnose.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action=_Version, help="show the version and which reader of traces is used")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version. The reader is imported only for that."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **more)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from tb_bottleneck.commands.version import version_text
+
+        print(parser.prog, version_text())
+        parser.exit()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Distinct values, the heaviest value, and percentiles, as numpy's functions compute them.
+"""Distinct values and rows, the heaviest value, and percentiles, as numpy's functions compute them.
 
 np.percentile, and np.unique without counts or indices, import numpy.ma when they are first called. That
 takes about 8 ms of the 170 ms of a small trace.
@@ -16,6 +16,18 @@ def distinct_values(values: NDArray[Integer]) -> NDArray[Integer]:
     """Returns the sorted distinct values."""
     distinct: NDArray[Integer] = np.unique(values, return_counts=True)[0]
     return distinct
+
+
+def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Returns the first row of each distinct combination of values, and per row the number of its combination.
+
+    The columns are small integers from 0. np.unique with `axis` compares whole rows and took ten times as long.
+    """
+    first, which = np.unique(columns[0], return_index=True, return_inverse=True)[1:]
+    for column in columns[1:]:
+        codes = which.astype(np.int64) * (int(column.max(initial=0)) + 1) + column
+        first, which = np.unique(codes, return_index=True, return_inverse=True)[1:]
+    return first, which
 
 
 def heaviest_value(values: NDArray[np.integer[Any]], weights: NDArray[Any]) -> int:

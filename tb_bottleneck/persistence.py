@@ -10,18 +10,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import platformdirs
-
 CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
 """Environment variable with an absolute path of the cache directory, or "off"."""
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Returns the cache directory, or None if the cache is switched off or has no absolute path."""
+    import platformdirs  # not when this module is imported: reading a file needs no cache
+
     value = environment.get(CACHE_VARIABLE, "")
     if value.lower() == "off":
         return None
     try:
+        import platformdirs  # with --no-cache it is not needed
+
         path = Path(value) if value else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
     except RuntimeError:
         return None  # a user without a home directory
@@ -29,6 +31,7 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FILES = "/proc/self/fd"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
 
@@ -43,7 +46,10 @@ def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> Bin
     """
     handle = os.open(path, _READ) if follow_links or os.open not in os.supports_dir_fd else _open_real(os.fspath(path))
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
         return open(handle, "rb")
     except BaseException:
@@ -85,22 +91,48 @@ def read_own(path: Path, most: int) -> bytes:
 def atomic_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Opens a new file for writing; it replaces `path` when the block ends without an error.
 
-    The content is first written next to `path`, to a file whose name ends in `.tmp`. After an error nothing remains of
-    it. `mode` are the permissions, less those that the umask of the process withholds.
+    The content is first written to a file without a name, so that nothing remains if the process is killed; where the
+    system has none, next to `path`, to a file whose name ends in `.tmp`. After an error nothing remains of either.
+    `mode` are the permissions, less those that the umask of the process withholds.
 
     Raises:
         OSError: the file could not be written.
     """
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    handle = _unnamed_file(path.parent, mode)
+    named = handle is None
+    if handle is None:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with open(handle, "wb") as file:
             yield file
+            if not named:
+                file.flush()
+                _give_name(handle, temporary)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _unnamed_file(directory: Path, mode: int) -> int | None:
+    """Opens a new file without a name; returns None if the system or the file system has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_OPEN_FILES):
+        return None
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
+    except OSError:
+        return None  # the file system has none, or writing here fails: the caller then gets the error
+
+
+def _give_name(handle: int, path: Path) -> None:
+    """Names a file without a name, as open(2) describes. Python follows the link only if it is given a directory."""
+    directory = os.open(_OPEN_FILES, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.link(str(handle), path, src_dir_fd=directory, follow_symlinks=True)
+    finally:
+        os.close(directory)
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:

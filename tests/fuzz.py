@@ -1,4 +1,4 @@
-"""Fuzzes the reader with damaged recordings: `python tests/fuzz.py --seconds 600`.
+"""Fuzzes with damaged recordings: `python tests/fuzz.py --seconds 600`, or `--entry compare` and the like.
 
 Files are cut, spliced and bit-flipped; keys are doubled, numbers mangled, events swapped. For any file content, the
 result must be a report, tables and a timeline: only our own errors are raised, no rule breaks, and no file takes long.
@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(CHECKOUT))
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
+
+from fuzz_entries import ENTRIES, behaviour_of, impossible  # noqa: E402
 
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
@@ -184,6 +186,7 @@ class Fuzzer:
     chance: random.Random
     folder: Path
     inputs: list[bytes]
+    entry: str = "trace"
     cases: int = 0
     slowest: float = 0.0
     seen: set[object] = field(default_factory=set)
@@ -213,7 +216,11 @@ class Fuzzer:
         os.utime(path, (OLD, OLD))
         began = time.process_time()  # CPU time, so that a busy machine makes no file slow
         try:
-            behaviour: tuple[object, ...] = self._behaviour(str(path))
+            behaviour: tuple[object, ...] = (
+                self._behaviour(str(path))
+                if self.entry == "trace"
+                else behaviour_of(ENTRIES[self.entry], self.folder, data)
+            )
         except Exception as error:  # a find
             return f"{type(error).__name__} in {_place_of(error)}", None
         took = time.process_time() - began
@@ -237,6 +244,8 @@ class Fuzzer:
             raise AssertionError(broken[0])
         if report.replay.because == BROKEN_REPLAY:
             raise AssertionError(BROKEN_REPLAY)
+        if wrong := impossible(report):
+            raise AssertionError(wrong[0])
         return (report.health.status, codes, lost, report.verdict.regime)
 
     def shrunk(self, data: bytes, words: str) -> bytes:
@@ -279,10 +288,14 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=None, help="seed of the search; how far it gets depends on the clock"
     )
+    parser.add_argument(
+        "--entry", choices=("trace", *ENTRIES), default="trace", help="what is damaged and used (default: trace)"
+    )
     parser.add_argument("--keep", type=Path, default=None, help="folder for failing files")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        fuzzer = Fuzzer(random.Random(options.seed), Path(folder), corpus())
+        inputs = corpus() if options.entry == "trace" else ENTRIES[options.entry].inputs()
+        fuzzer = Fuzzer(random.Random(options.seed), Path(folder), inputs, options.entry)
         fuzzer.run(options.seconds)
     for number, find in enumerate(fuzzer.finds):
         print(f"{find.words}: {len(find.data)} bytes: {find.data[:300]!r}")

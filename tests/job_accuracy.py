@@ -1,4 +1,4 @@
-"""Measures the accuracy of the analysis of jobs: `python tests/job_accuracy.py [--jobs N] [--write]`.
+"""Measures the accuracy of the analysis of jobs: `python tests/job_accuracy.py [--jobs N] [--seed N] [--write]`.
 
 Distributed jobs with planted causes are simulated (simulate/jobs) and judged. A cause counts as found with the right
 ranks only. The job is then simulated with its fix, and the predicted gain is compared with the true one. The page goes
@@ -21,7 +21,7 @@ from helpers.pages import progress, publish  # noqa: E402
 from simulate.jobs.as_summaries import summaries_of  # noqa: E402
 from simulate.jobs.as_traces import write_traces  # noqa: E402
 from simulate.jobs.cases import PLANTERS, Case, healthy, planted, planted_two  # noqa: E402
-from simulate.jobs.execution import execute  # noqa: E402
+from simulate.jobs.execution import Timeline, execute  # noqa: E402
 from simulate.jobs.topologies import TOPOLOGIES, Faults  # noqa: E402
 
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
@@ -30,12 +30,20 @@ from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse  # noqa: E4
 from tb_bottleneck.jobs.pairing.job_table import job_table  # noqa: E402
 from tb_bottleneck.jobs.summary.encoding import decode  # noqa: E402
 
-# Held out: thresholds were examined with seeds below.
-FIRST_SEED = 10_000
+# Held out: methods and thresholds were examined with other seeds.
+FIRST_SEED = 4_000_000
 TARGET = 0.95
 TARGET_MEDIAN, TARGET_WORST = 0.03, 0.10
 FILES_EVERY = 10
 """One in this many jobs per cause also goes through trace files."""
+
+LARGE = {
+    64: (*PLANTERS, "healthy"),
+    256: (*PLANTERS, "healthy"),
+    1024: ("slow_rank", "slow_link", "data_imbalance", "healthy"),
+    4096: ("slow_host", "unsynchronised_gc", "expert_imbalance"),
+}
+"""Sizes of large jobs, with one job per cause."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,8 @@ class Judged:
 def judged(name: str, case: Case, *, through_files: bool = False) -> Judged:
     """Simulates a job, judges it, and simulates it with its fix. `through_files` writes and reads traces."""
     job = _job(case, case.faults)
-    context = JobContext(job_table((_summaries_of_files if through_files else summaries_of)(job, execute(job))))
+    lines = execute(job)
+    context = JobContext(job_table((_summaries_of_files if through_files else summaries_of)(job, lines)))
     verdict = culprits_of(context)
     gains = {culprit.candidate.cause: culprit.expected for culprit in verdict.culprits}
     return Judged(
@@ -84,7 +93,7 @@ def judged(name: str, case: Case, *, through_files: bool = False) -> Judged:
         {culprit.candidate.cause: frozenset(culprit.candidate.ranks.tolist()) for culprit in verdict.culprits},
         gains.get(name),
         verdict.expected_all,
-        _length(case, case.faults) / _length(case, case.fixed),
+        _length(lines) / _length(execute(_job(case, case.fixed))),
         context.error,
     )
 
@@ -99,36 +108,41 @@ def _job(case: Case, faults: Faults):
     return TOPOLOGIES[case.topology](case.shape, faults)
 
 
-def _length(case: Case, faults: Faults) -> float:
-    lines = execute(_job(case, faults))
+def _length(lines: list[Timeline]) -> float:
     return max(line.end for line in lines) - min(line.marks[0][1] for line in lines)
 
 
 # --- The page ---
 
 
-def page(jobs: int) -> Iterator[str]:
+def page(jobs: int, seed: int) -> Iterator[str]:
     """Yields the page, line by line, from `jobs` jobs per cause, twice as many with two causes and four times as many
     healthy ones."""
-    whole, done, results, files = jobs * (len(PLANTERS) + 6), 0, [], []
+    large = [(size, name) for size, names in LARGE.items() for name in names]
+    whole, done, results, files, larger = jobs * (len(PLANTERS) + 6) + len(large), 0, [], [], []
     plans = [(name, lambda seed, name=name: planted(name, seed), jobs) for name in PLANTERS]
     plans += [("two causes", planted_two, 2 * jobs), ("healthy", healthy, 4 * jobs)]
     for name, make, count in plans:
         for number in range(count):
             done += 1
             progress("simulated job", done, whole)
-            results.append(judged(name, make(FIRST_SEED + number)))
+            results.append(judged(name, make(seed + number)))
+    for size, name in large:
+        done += 1
+        progress("simulated job", done, whole)
+        larger.append(judged(name, healthy(seed, size) if name == "healthy" else planted(name, seed, size)))
     for name in PLANTERS:
         for number in range(max(jobs // FILES_EVERY, 1)):
-            files.append(judged(name, planted(name, FIRST_SEED + number), through_files=True))
+            files.append(judged(name, planted(name, seed + number), through_files=True))
     yield "# Accuracy of the analysis of jobs"
     yield ""
     yield "Written by `python tests/job_accuracy.py --write`. Figures as they come; nothing is left out."
     yield ""
     yield "Read them with care. The jobs are simulated: a fix does what its advice says, and nothing else changes."
     yield "Errors are those of pairing, causes, replay and scenarios. The simulator (tests/simulate/jobs) shares no"
-    yield "code with the replay. Topologies: DDP, FSDP, tensor parallelism within hosts, a mixture of experts, and a"
-    yield "1F1B pipeline with replicas, of 8 or 16 ranks on hosts whose clocks differ by up to 50 ms."
+    yield "code with the replay, but both have the same author. Topologies: DDP, FSDP, tensor parallelism within"
+    yield "hosts, a mixture of experts, a 1F1B pipeline with replicas, and the same with tensor parallelism, of 8"
+    yield f"to 32 ranks on hosts whose clocks differ by up to 50 ms. Seeds from {seed} on were not looked at before."
     yield ""
     yield from _causes(results)
     yield ""
@@ -136,11 +150,13 @@ def page(jobs: int) -> Iterator[str]:
     yield ""
     yield from _errors(results)
     yield ""
+    yield from _large(larger)
+    yield ""
     yield from _files(files)
     yield ""
     yield "## Misses"
     yield ""
-    yield from list(_misses(results)) or ["None."]
+    yield from list(_misses([*results, *larger])) or ["None."]
 
 
 def _causes(results: list[Judged]) -> Iterator[str]:
@@ -171,11 +187,22 @@ def _causes(results: list[Judged]) -> Iterator[str]:
 def _several(results: list[Judged]) -> Iterator[str]:
     mine = [result for result in results if result.name == "two causes"]
     both, extra = sum(result.hit for result in mine), sum(bool(result.extra) for result in mine)
-    causes = sum(result.has(cause) for result in mine for cause in result.case.causes)
+    causes = [(cause, result.has(cause)) for result in mine for cause in result.case.causes]
+    named = [cause for result in mine for cause in result.found]
     yield "## Two causes at once"
     yield ""
-    yield f"{len(mine)} jobs: both causes found in {both}, {causes} of {2 * len(mine)} causes found;"
+    hits = sum(hit for _, hit in causes)
+    yield f"{len(mine)} jobs: both causes found in {both}, {hits} of {2 * len(mine)} causes found;"
     yield f"another cause named in {extra}."
+    yield ""
+    yield "| cause | planted | recall | precision |"
+    yield "|---|---:|---:|---:|"
+    for name in PLANTERS:
+        hits = [hit for cause, hit in causes if cause == name]
+        if hits:
+            wrong = sum(name in result.extra for result in mine)
+            precision = 1 - wrong / named.count(name) if named.count(name) else 0.0
+            yield f"| {name} | {len(hits)} | {sum(hits) / len(hits):.3f} | {precision:.3f} |"
 
 
 def _errors(results: list[Judged]) -> Iterator[str]:
@@ -188,6 +215,20 @@ def _errors(results: list[Judged]) -> Iterator[str]:
     yield f"Gain of one fix: error median {median(errors):.1%} (target {TARGET_MEDIAN:.0%}), worst {errors[-1]:.1%}"
     yield f"(target {TARGET_WORST:.0%}). Gain of all fixes of two causes: median {median(both):.1%},"
     yield f"worst {both[-1]:.1%}."
+
+
+def _large(results: list[Judged]) -> Iterator[str]:
+    yield "## Large jobs"
+    yield ""
+    yield "| ranks | jobs | found | another cause named | replay error, worst | error of the gain, worst |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    for size in sorted({result.case.shape.ranks for result in results}):
+        mine = [result for result in results if result.case.shape.ranks == size]
+        planted_in = [result for result in mine if result.case.causes]
+        errors = [abs(result.error) for result in planted_in if result.error is not None]
+        found = f"{sum(result.hit for result in planted_in)} of {len(planted_in)}"
+        worst = f"{max(result.replay_error for result in mine):.2%} | {max(errors, default=0.0):.1%}"
+        yield f"| {size} | {len(mine)} | {found} | {sum(bool(result.extra) for result in mine)} | {worst} |"
 
 
 def _files(files: list[Judged]) -> Iterator[str]:
@@ -229,9 +270,10 @@ def main() -> int:
     """Runs the script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=50, help="jobs per cause")
+    parser.add_argument("--seed", type=int, default=FIRST_SEED, help="first seed")
     parser.add_argument("--write", action="store_true", help="write tests/JOBS.md")
     options = parser.parse_args()
-    publish(page(options.jobs), HERE / "JOBS.md", options.write)
+    publish(page(options.jobs, options.seed), HERE / "JOBS.md", options.write)
     return 0
 
 

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "tb_bottleneck"
-BASE = {"errors", "units", "intervals", "order_statistics", "record", "regime", "measure", "persistence", "version"}
+BASE = {
+    "errors",
+    "units",
+    "intervals",
+    "order_statistics",
+    "record",
+    "regime",
+    "measure",
+    "persistence",
+    "untrusted_text",
+    "version",
+}
 """Modules that every layer may import, and that import only each other."""
 
 ALLOWED = {
@@ -17,7 +28,8 @@ ALLOWED = {
     "knowledge": set(),
     "monitor": {"schema"},
     "tools": {"schema", "monitor"},
-    "sources": {"schema"},
+    "native": set(),
+    "sources": {"schema", "native"},
     "trace": {"sources", "knowledge"},
     "telemetry": {"schema"},
     "roofline": {"trace", "knowledge"},
@@ -89,11 +101,13 @@ ALLOWED = {
         "report",
         "jobs",
     },
+    "export": {"schema", "trace", "attribution", "jobs", "diagnosis"},
     "plugin": {
         "schema",
         "sources",
         "knowledge",
         "report",
+        "jobs",
         "comparison",
         "review",
         "drilldown",
@@ -108,6 +122,7 @@ ALLOWED = {
         "jobs",
         "comparison",
         "review",
+        "export",
         "drilldown",
         "monitor",
         "tools",
@@ -130,8 +145,11 @@ THIRD_PARTY = {
     "tensorboard": {"plugin", "monitor", "sources"},
     "msgspec": {"sources", "record"},
     "zlib_ng": {"sources"},
+    "zstandard": {"sources"},
+    "lz4": {"sources"},
     "fsspec": {"sources"},
     "distributed": {"jobs"},
+    "pyarrow": {"export"},
     "platformdirs": {"persistence"},
 }
 EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
@@ -139,7 +157,7 @@ EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.endswith("_pb2.py"))
 MOST_MODULES = 16
 """Loose modules in one folder. Folders of equals, which have one module per item of a list, may have more."""
-EQUALS = {"regimes", "replay/scenarios", "monitor/samplers", "measures/trace"}
+EQUALS = {"commands", "regimes", "replay/scenarios", "monitor/samplers", "measures/trace"}
 
 
 def layer_of(module: str) -> str:
@@ -204,6 +222,24 @@ def assert_no_cycle(graph: dict[str, set[str]]) -> None:
         free = {name for name, targets in rest.items() if not targets or name not in imported_by_rest}
         assert free, f"a cycle among {sorted(rest)}"
         rest = {name: targets - free for name, targets in rest.items() if name not in free}
+
+
+# --- The native scanner ---
+
+NATIVE = PACKAGE / "native"
+_INCLUDE = re.compile(r"^#include (<.+>|\".+\")", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", [*NATIVE.glob("*.c"), *NATIVE.glob("*.h")], ids=lambda path: path.name)
+def test_only_the_binding_of_the_scanner_knows_python(path):
+    """So the rest can be fuzzed as plain C. A header is included by its own folder only."""
+    for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
+        assert name != "<Python.h>" or path.name == "module.c"
+        assert name.startswith("<") or (NATIVE / name.strip('"')).exists()
+
+
+def test_the_native_scanner_is_small():
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in NATIVE.glob("*.[ch]")) <= 1_100
 
 
 # --- The front end ---

@@ -27,7 +27,7 @@ def test_a_user_without_a_home_directory_has_no_cache(monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(persistence.platformdirs, "user_cache_path", fails)
+    monkeypatch.setattr("platformdirs.user_cache_path", fails)
     assert cache_directory({}) is None
 
 

@@ -3,11 +3,11 @@ import type { Report, ReportAnswer, RunEntry, RunList } from "../src/shared/repo
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
   const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false, device: "", action: "" };
-  return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, ...done, ...fields } as RunEntry;
+  return { id: `id of ${run}/${source}`, run, source, size_bytes: 1, modified_unix_ns: 0, ...done, ...fields } as RunEntry;
 }
 
 export function list(...runs: readonly RunEntry[]): RunList {
-  return { state: "ready", logdir: "/runs", runs, problems: [] };
+  return { state: "ready", logdir: "/runs", runs, problems: [], trainings: [] };
 }
 
 export function report(source: string): Report {

@@ -43,7 +43,9 @@ def _of_thread(trace: Trace, rows: Rows, thread: int) -> Spans:
     events, spans = trace.events, EMPTY
     inner = trace.rows(Kind.CPU_OP, Kind.CALL)
     inner = inner[events.thread[inner] == thread]
-    own = nest(events.start[inner], events.end[inner]).self_times()[np.searchsorted(inner, rows)]
+    own_of = np.zeros(len(events), np.int64)
+    own_of[inner] = nest(events.start[inner], events.end[inner]).self_times()
+    own = own_of[rows]
     calls = events.start[trace.rows(Kind.CALL)][events.thread[trace.rows(Kind.CALL)] == thread]
     frames = events.start[trace.rows(Kind.PYTHON)][events.thread[trace.rows(Kind.PYTHON)] == thread]
     for at in np.flatnonzero(own >= FIRST_TIME_NS).tolist():

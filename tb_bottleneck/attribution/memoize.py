@@ -1,23 +1,22 @@
-"""Caches the results of functions of a recording, for the lifetime of the recording."""
+"""Caches the results of functions of a recording or a trace, for the lifetime of that object."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from tb_bottleneck.attribution.recording import Recording
-
+Subject = TypeVar("Subject")
 Result = TypeVar("Result")
 
 
-def memoized(function: Callable[[Recording], Result]) -> Callable[[Recording], Result]:
-    """Decorator: calls the function once per recording. Callers must not modify the result."""
-    results: WeakKeyDictionary[Recording, Result] = WeakKeyDictionary()
+def memoized(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
+    """Decorator: calls the function once per object. Callers must not modify the result."""
+    results: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
 
     @wraps(function)
-    def cached(recording: Recording) -> Result:
-        if recording not in results:
-            results[recording] = function(recording)
-        return results[recording]
+    def cached(subject: Subject) -> Result:
+        if subject not in results:
+            results[subject] = function(subject)
+        return results[subject]
 
     return cached

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.progress_bar import progress_bar
@@ -11,10 +12,11 @@ from tb_bottleneck.commands.terminal import stdout_layout
 from tb_bottleneck.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tb_bottleneck.commands import Subparsers
     from tb_bottleneck.report.rendering.layout import Layout
+    from tb_bottleneck.report.rendering.table_rows import Row
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
 
 EXAMPLES = """\
@@ -57,7 +59,10 @@ def add(commands: "Subparsers") -> None:
         "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
     )
     diagnose.add_argument(
-        "--write", action="store_true", help="also write each report to a file next to its trace, NAME.bottlenecks.json"
+        "--write",
+        action="store_true",
+        help="also write each report to a file next to its trace, NAME.bottlenecks.json, and the report of each job "
+        "next to the trace of its lowest rank, NAME.job.bottlenecks.json, which the tab shows",
     )
     diagnose.add_argument(
         "--fail-over",
@@ -113,29 +118,52 @@ def _diagnose(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
-    reports, jobs, problems = analysed(options)
+    analysis = analysed(options)
+    reports, problems = analysis.reports, analysis.problems
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += unreadable(reports)
     problems += budget_violations(reports)
     print_problems(problems)
-    _show(reports, jobs, options)
+    _show(analysis, options)
     return min(len(problems), 1)
 
 
-def analysed(options: argparse.Namespace) -> "tuple[list[Report], list[Job], list[str]]":
-    """Returns the reports about all paths, the jobs that several of them are about, and what went wrong."""
+@dataclass(frozen=True)
+class Analysis:
+    """The reports about all paths, the jobs that several of them are about, and what went wrong."""
+
+    paths: list[str]  # of the reports
+    reports: "list[Report]"
+    jobs: "list[Job]"
+    problems: list[str]
+
+    def rows(self, sort: str | None, states: "Mapping[int, str] | None" = None) -> "list[Row]":
+        """Returns one row for each training; `states` are those of reviewed reports, by position."""
+        from tb_bottleneck.report.job_members import jobs_in
+        from tb_bottleneck.report.rank_rows import named_rank
+        from tb_bottleneck.report.rendering.table_rows import rows_of
+        from tb_bottleneck.report.trainings import trainings_of
+
+        jobs = dict(zip(map(tuple, jobs_in(self.reports)), self.jobs, strict=True)) if self.jobs else {}
+        located = [(os.path.dirname(path), report) for path, report in zip(self.paths, self.reports, strict=True)]
+        judged = {}
+        for ranks, job in jobs.items():
+            named = named_rank(job)
+            judged[ranks] = next((position for position in ranks if self.reports[position].rank == named), ranks[0])
+        return rows_of(self.reports, sort, trainings=trainings_of(located, judged), jobs=jobs, states=states)
+
+
+def analysed(options: argparse.Namespace) -> Analysis:
+    """Returns the reports about all paths."""
     # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    recordings = [recording for path in options.paths for recording in _recordings(path)]
+    recordings = [recording for path in options.paths for recording in recordings_at(path)]
     if not recordings:
         raise NotFound(f"no recording was found under {', '.join(options.paths)}; looked for {_PATTERNS}")
     return _together(recordings, options)
 
 
-def _together(
-    recordings: list[tuple[str, str]], options: argparse.Namespace
-) -> "tuple[list[Report], list[Job], list[str]]":
-    """Returns the reports, the jobs that several of them are about, and what went wrong."""
+def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) -> Analysis:
     from tb_bottleneck.jobs.execution.rank_analysis import Task
     from tb_bottleneck.jobs.execution.run import analyse_all
     from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -148,12 +176,18 @@ def _together(
     results = analyse_all(tasks, progress_bar(), **places)
     reports = [Report.FromString(result.report) for result in results]
     problems = [result.problem for result in results if result.problem]
+    paths = [path for path, _ in recordings]
     if not several:
-        return reports, [], problems
+        return Analysis(paths, reports, [], problems)
     from tb_bottleneck.jobs.report.job_report import judged_together
+    from tb_bottleneck.jobs.report.job_writer import JobWriter
 
-    directories = [os.path.dirname(path) for path, _ in recordings]
-    return *judged_together(directories, reports, [result.summary for result in results]), problems
+    writer = JobWriter(reports, paths) if getattr(options, "write", False) else None
+    directories = [os.path.dirname(path) for path in paths]
+    joined, jobs = judged_together(
+        directories, reports, [result.summary for result in results], writer.write if writer is not None else None
+    )
+    return Analysis(paths, joined, jobs, problems + (writer.problems if writer is not None else []))
 
 
 def unreadable(reports: "list[Report]") -> list[str]:
@@ -164,10 +198,10 @@ def unreadable(reports: "list[Report]") -> list[str]:
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
     if problems:
-        from tb_bottleneck.report.rendering.layout import printable
+        from tb_bottleneck.untrusted_text import one_line
 
         for problem in problems:
-            print(f"tb-bottleneck: {printable(problem)}", file=sys.stderr)
+            print(f"tb-bottleneck: {one_line(problem)}", file=sys.stderr)
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
@@ -184,41 +218,42 @@ def _name(report: "Report") -> str:
     return report.source if report.run in ("", ".") else f"{report.run}/{report.source}"
 
 
-def _show(reports: "list[Report]", jobs: "list[Job]", options: argparse.Namespace) -> None:
+def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     if options.json:
         from tb_bottleneck.report.rendering.json_form import as_json
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
-        print(as_json(Reports(reports=reports, jobs=jobs)))
+        print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
         return
     from tb_bottleneck.report.rendering.text import render
 
     layout = stdout_layout()
-    parts = [render(report, layout) for report in reports]
-    if jobs:
-        from tb_bottleneck.report.rendering.job_text import render_job
-
-        parts = [render_job(job, layout) for job in jobs] + parts
-    print("\n\n".join([*_table(reports, layout), *parts]), end="")
-
-
-def _table(reports: "list[Report]", layout: "Layout") -> "Iterator[str]":
-    """Yields the table of the reports that follow, if there are several."""
-    if len(reports) < 2:
+    if len(analysis.reports) == 1:
+        print(render(analysis.reports[0], layout), end="")
         return
-    from tb_bottleneck.report.rendering.table import rows_of, table_text
+    print("\n\n".join(_texts(analysis, layout)), end="")
 
-    yield table_text(rows_of(reports), layout)
-    if len(reports) > MANY:
+
+def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
+    """Yields the table of the trainings, then the report of each in the order of their files."""
+    from tb_bottleneck.report.rendering.table import table_text
+    from tb_bottleneck.report.rendering.table_rows import sorted_rows
+    from tb_bottleneck.report.rendering.training_text import render_training
+
+    rows = analysis.rows(None)
+    yield table_text(sorted_rows(rows), layout)
+    if len(rows) > MANY:
         yield layout.text(
             [
                 "The reports follow in order of their files. To see one: tb-bottleneck diagnose FILE. "
                 "To see only the table: tb-bottleneck list PATH."
             ]
         )
+    for row in rows:
+        yield render_training(row, layout)
 
 
-def _recordings(path: str) -> list[tuple[str, str]]:
+def recordings_at(path: str) -> list[tuple[str, str]]:
     """Returns (file, run) of every recording at a path. Raises NotFound if the path does not exist."""
     from tb_bottleneck.sources.paths import status_of
 

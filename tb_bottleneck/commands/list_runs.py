@@ -1,6 +1,7 @@
-"""`tb-bottleneck list`: one row for each recording, the one with the most recoverable time first."""
+"""`tb-bottleneck list`: one row for each training, the one with the most recoverable time first."""
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands import diagnose
@@ -8,14 +9,22 @@ from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tb_bottleneck.commands import Subparsers
+
+# The keys of table_columns.COLUMNS, which is not imported for `--help`.
+COLUMN_NAMES = (
+    "name", "evidence", "severity", "verdict", "share", "lost", "gain", "step", "rate", "batch", "memory", "device",
+    "revision", "health", "state", "action",
+)  # fmt: skip
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck list runs/                    the recording with the most recoverable time first
+  tb-bottleneck list runs/                    the training with the most recoverable time first
   tb-bottleneck list runs/ --sort severity
   tb-bottleneck list runs/ --csv > runs.csv   with full names, times in nanoseconds, shares from 0 to 1
-  tb-bottleneck list runs/ --markdown
+  tb-bottleneck list runs/ --markdown --columns name,verdict,gain,rate,memory
 
 exit status: 0; 1 if a recording is unreadable; 2 for wrong usage or if no recording is found
 """
@@ -26,19 +35,28 @@ def add(commands: "Subparsers") -> None:
     parser = add_subparser(
         commands,
         "list",
-        "list recordings with verdict, gain left and what to change first",
-        "Analyses recordings as `diagnose` does, and prints one row for each: severity, verdict and its share of the "
-        "time, predicted gain of the whole plan, mean step time, device, state, and what to change first.",
+        "list trainings with verdict, gain left and what to change first",
+        "Analyses recordings as `diagnose` does, and prints one row for each training, with one verdict from its "
+        "traces, its telemetry and its ranks: severity, verdict and its share of the time, predicted gain of the whole "
+        "plan, mean step time, samples per second, and what to change first.",
         EXAMPLES,
     )
     diagnose.add_recordings(parser)
-    # Names of table.SORTS, which is not imported for `--help`.
+    # Names of table_rows.SORTS, which is not imported for `--help`.
     parser.add_argument(
         "--sort",
-        choices=("gain", "step", "severity", "name", "time"),
+        choices=("gain", "step", "lost", "rate", "memory", "severity", "name", "time"),
         default="gain",
-        help="gain: most recoverable first; step: longest first; severity: most severe first; time: newest first "
-        "(default: gain)",
+        help="gain: most recoverable first; step: longest first; lost: most time in which the device does not compute "
+        "first; rate: fewest samples per second first; memory: highest peak first; severity: most severe first; time: "
+        "newest first (default: gain)",
+    )
+    parser.add_argument(
+        "--columns",
+        type=_columns,
+        default=(),
+        metavar="NAME,...",
+        help=f"columns to print: {', '.join(COLUMN_NAMES)} (default: those that fit; all in CSV)",
     )
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--csv", action="store_true", help="print comma-separated values")
@@ -46,15 +64,48 @@ def add(commands: "Subparsers") -> None:
     parser.set_defaults(run=_list, write=False)
 
 
+def _columns(text: str) -> tuple[str, ...]:
+    """Parses a list of columns. Raises ArgumentTypeError for an unknown name."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    unknown = [name for name in names if name not in COLUMN_NAMES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no column is named {unknown[0]!r}; there are {', '.join(COLUMN_NAMES)}")
+    return names
+
+
 def _list(options: argparse.Namespace) -> int:
-    reports, _, problems = diagnose.analysed(options)
+    analysis = diagnose.analysed(options)
     from tb_bottleneck.report.rendering import table
 
-    problems += diagnose.unreadable(reports)
+    problems = analysis.problems + diagnose.unreadable(analysis.reports)
     diagnose.print_problems(problems)
-    rows = table.rows_of(reports, options.sort)
+    rows = analysis.rows(options.sort, _states(analysis, options.paths))
     if options.csv or options.markdown:
-        print(table.table_csv(rows) if options.csv else table.table_markdown(rows), end="")
+        write = table.table_csv if options.csv else table.table_markdown
+        print(write(rows, options.columns), end="")
     else:
-        print(table.table_text(rows, stdout_layout()), end="")
+        print(table.table_text(rows, stdout_layout(), options.columns), end="")
     return min(len(problems), 1)
+
+
+def _states(analysis: diagnose.Analysis, roots: "Sequence[str]") -> dict[int, str]:
+    """Returns the states of the findings of each report, as "open, accepted", by its position."""
+    from tb_bottleneck.review.states import reviews_of, state_of
+    from tb_bottleneck.review.store import read_notes
+    from tb_bottleneck.schema.review_pb2 import Review
+    from tb_bottleneck.sources.logdir import RecordingFile
+
+    files = [
+        RecordingFile(os.path.abspath(path), report.run, report.source, 0, 0)
+        for path, report in zip(analysis.paths, analysis.reports, strict=True)
+    ]
+    reviews: dict[RecordingFile, Review] = {}
+    for root in filter(os.path.isdir, roots):
+        inside = [file for file in files if file.path.startswith(os.path.join(os.path.abspath(root), ""))]
+        reviews |= reviews_of(read_notes(root).notes, inside)
+    states = {}
+    for position, (file, report) in enumerate(zip(files, analysis.reports, strict=True)):
+        review = reviews.get(file, Review())
+        known = {state_of(review, finding.cause).state for finding in report.findings}
+        states[position] = ", ".join(word for word in ("open", "accepted", "fixed") if word in known)
+    return states

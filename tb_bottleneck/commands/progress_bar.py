@@ -29,9 +29,9 @@ def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
 def _line(bar: "Progress", text: str) -> ProgressCallback:
     for task in bar.task_ids:
         bar.remove_task(task)
-    from tb_bottleneck.report.rendering.layout import printable
+    from tb_bottleneck.untrusted_text import one_line
 
-    return partial(_show, bar, bar.add_task(printable(text), total=None))
+    return partial(_show, bar, bar.add_task(one_line(text), total=None))
 
 
 def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:

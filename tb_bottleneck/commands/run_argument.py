@@ -42,9 +42,9 @@ def recordings_of(path: str) -> RunFiles:
     Raises:
         NotFound: there is no such path, no trace in it, or it contains several runs.
     """
-    from tb_bottleneck.sources.event_files import is_event_file
     from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.paths import status_of
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
     if status_of(path).kind == "file":
         return RunFiles((path,))

@@ -14,12 +14,12 @@ from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
 from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.comparison.workload.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.comparison.workload.environment import environment_differences
 from tb_bottleneck.comparison.workload.memory_rows import memory_rows
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb

@@ -24,7 +24,7 @@ from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence,
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.sources.telemetry_file import SeriesFile
+from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -142,6 +142,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=counted_memory(reader.telemetry, origin.device.kind),
+        samples=recording.per_step("samples", "count"),
     )
 
 

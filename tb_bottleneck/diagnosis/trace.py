@@ -9,6 +9,8 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.errors import BottleneckError, StillGrowing
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
@@ -55,22 +57,34 @@ def diagnose(
     verdict. Any content of the file gives a report: `unreadable` or `incomplete` health states the reason and the fix.
     Only MemoryError is raised.
     """
+    report, recording = _guarded(lambda: load(path, progress), path, run)
+    if recording is not None and keep is not None:
+        keep(recording)
+    return report
+
+
+def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Report, Recording | None]:
+    """Returns the report about a trace that was read from `path`, and the recording if it gets a verdict.
+
+    Only MemoryError is raised.
+    """
+    return _guarded(lambda: trace, path, run)
+
+
+def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Report, Recording | None]:
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
     identity = ReportIdentity(run, source, "trace")
     try:
-        report, recording = _diagnose(load(path, progress), identity)
-        if recording is not None and keep is not None:
-            keep(recording)
+        return _diagnose(loaded(), identity)
     except StillGrowing as error:
-        return unreadable_report(identity, "growing", str(error))
+        return unreadable_report(identity, "growing", str(error)), None
     except BottleneckError as error:
-        return unreadable_report(identity, "unreadable", str(error))
+        return unreadable_report(identity, "unreadable", str(error)), None
     except MemoryError:
         raise  # the caller limits the memory, and can explain it better
     except Exception as error:  # an error in one file must not affect the others
         _log.exception("the diagnosis of one recording failed")
-        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300])
-    return report
+        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300]), None
 
 
 def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Recording | None]:
@@ -101,8 +115,28 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
     places = _places(recording, diagnosis)
     if any(regime in AVOIDABLE_REGIMES or regime is Regime.UNEXPLAINED for regime, _ in places):
         defects += stacks_defects(recording)
-    report = build(identity, _TEXTS, origin, defects, diagnosis=diagnosis, prediction=prediction, places=places)
+    report = build(
+        identity,
+        _TEXTS,
+        origin,
+        defects,
+        diagnosis=diagnosis,
+        prediction=prediction,
+        places=places,
+        samples=_samples(recording),
+    )
     return report, recording
+
+
+def _samples(recording: Recording) -> SamplesPerStep | Missing:
+    """Returns the samples of a step. An error here affects only them."""
+    try:
+        return batch_size_of(recording)
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the samples per step of one recording could not be determined")
+        return Missing("an error occurred")
 
 
 def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.intervals import union
+from tb_bottleneck.jobs.device_work import amounts_of, expected_device
 from tb_bottleneck.jobs.group_kinds import Grid, grid_of
 from tb_bottleneck.jobs.own_table import OwnTable, own_table_of
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
@@ -73,6 +74,16 @@ class JobContext:
     def own(self) -> OwnTable:
         """Own time by rank, step and kind."""
         return own_table_of(self.job, self.graph.points, self.grid)
+
+    @cached_property
+    def amounts(self) -> Floats:
+        """Amount of work by rank and step; NaN if it is not known."""
+        return amounts_of(self.job, self.own)
+
+    @cached_property
+    def expected_device(self) -> Floats:
+        """Device time in ns by rank and step that peers need for the same amount of work."""
+        return expected_device(self.own, self.amounts, self.grid)
 
     @cached_property
     def replay(self) -> Result:

@@ -5,9 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.replay.sweep import sweep
+from tb_bottleneck.jobs.replay.sweep import Result, sweep
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+# Devices of one model differ by about 2 %; the rest up to here is the noise of the amounts of work.
+MIN_SLOW_DEVICE = 1.05
+LAYER_KINDS = ("tensor", "context", "expert")
+"""Groups whose collectives are within the layers, and so within the work of a microbatch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +25,11 @@ class Changed:
 
     def length(self, context: JobContext) -> float:
         """Returns the simulated length of the job in ns."""
-        return sweep(context.graph, self.own, self.wire, self.tail).length
+        return self.result(context).length
+
+    def result(self, context: JobContext) -> Result:
+        """Returns the simulated job."""
+        return sweep(context.graph, self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:
@@ -39,43 +48,60 @@ def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
     return replace(changed, own=own, tail=changed.tail * np.where(before.sum(axis=1) > 0, share, 1.0))
 
 
+def kinds_mask(kinds: tuple[Own, ...]) -> Bools:
+    """Returns an array of shape (1, kinds) that is True for these kinds."""
+    return np.isin(np.arange(len(Own)), kinds)[None, :]
+
+
 def like_peers(
-    changed: Changed, context: JobContext, ranks: Ints, kinds: tuple[Own, ...], target: Floats | None = None
+    changed: Changed, context: JobContext, ranks: Ints, kinds: Bools, target: Floats | None = None
 ) -> Changed:
-    """Returns ranks with at most the usual own time of their peers in each step, or the given one."""
-    table = context.own
-    goal = table.usual if target is None else target
-    factor = np.ones_like(table.own)
-    chosen = np.ix_(ranks, np.arange(table.own.shape[1]), np.array(kinds))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor[chosen] = np.minimum(np.where(table.own[chosen] > 0, goal[chosen] / table.own[chosen], 1.0), 1.0)
-    return scaled(changed, context, factor)
+    """Returns ranks with at most the usual own time of their peers in each step, or the given one.
 
-
-def even(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
-    """Returns the same device work, spread evenly over ranks in each step."""
-    table = context.own
-    device = table.own[ranks][:, :, Own.DEVICE]
-    factor = np.ones_like(table.own)
-    factor[ranks, :, Own.DEVICE] = np.where(device > 0, np.nanmean(device, axis=0) / np.maximum(device, 1.0), 1.0)
-    return scaled(changed, context, factor)
-
-
-def even_slots(changed: Changed, context: JobContext, ranks: Ints) -> Changed:
-    """Returns the same device work, spread evenly over ranks in each slot: the work up to the n-th start of a step.
-
-    Experts are uneven in some layers of a step only.
+    `kinds` is True for the kinds that change, of shape (ranks or 1, kinds).
     """
+    table = context.own
+    own, goal = table.own[ranks], (table.usual if target is None else target)[ranks]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        limited = np.minimum(np.where(own > 0, goal / own, 1.0), 1.0)
+    factor = np.ones_like(table.own)
+    factor[ranks] = np.where(kinds[:, None, :], limited, 1.0)
+    return scaled(changed, context, factor)
+
+
+def _device(changed: Changed, context: JobContext) -> Floats:
+    """Returns the device time of a changed job in ns by rank and step; NaN where the rank did not record the step."""
     points, table = context.graph.points, context.own
-    slot = _slots(context)
-    chosen = np.flatnonzero(np.isin(points.rank, ranks))
-    _, key = np.unique(table.step[chosen] * (slot.max(initial=0) + 1) + slot[chosen], return_inverse=True)
-    device = changed.own[chosen, Own.DEVICE]
-    mean = np.bincount(key, weights=device) / len(ranks)
-    _, mine = np.unique(key * len(context.job.summaries) + points.rank[chosen], return_inverse=True)
-    total = np.bincount(mine, weights=device)[mine]
+    device = np.where(np.isnan(table.total), np.nan, 0.0)
+    np.add.at(device, (points.rank, table.step), changed.own[:, Own.DEVICE])
+    return device
+
+
+def _speeds(changed: Changed, context: JobContext) -> Floats:
+    """Returns per rank how many times as long its device takes as those of its peers for the same work."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.nanmedian(_device(changed, context) / context.expected_device, axis=1)
+    slow = np.isfinite(speed) & (speed > MIN_SLOW_DEVICE) & ~np.isnan(context.amounts).all()
+    return np.where(slow, speed, 1.0)
+
+
+def even(changed: Changed, context: JobContext) -> Changed:
+    """Returns the same device work, spread evenly over the ranks in each slot: the work up to the n-th start of a step,
+    of one stage.
+
+    Parts of a step may be even already, as the optimizer, and experts are uneven in some layers only. A slow device
+    stays as slow as it is.
+    """
+    points, table, slot = context.graph.points, context.own, _slots(context)
+    places = (table.step * context.grid.stages + context.grid.stage[points.rank]) * (slot.max(initial=0) + 1) + slot
+    _, key = np.unique(places, return_inverse=True)
+    pieces, mine = np.unique(key * len(context.job.summaries) + points.rank, return_inverse=True)
+    speed, device = _speeds(changed, context)[points.rank], changed.own[:, Own.DEVICE]
+    members = np.bincount(key[np.unique(mine, return_index=True)[1]])
+    mean = np.bincount(key, weights=device / speed) / members
+    total = np.bincount(mine, weights=device, minlength=len(pieces))[mine]
     own = changed.own.copy()
-    own[chosen, Own.DEVICE] = np.where(total > 0, device * mean[key] / np.maximum(total, 1.0), device)
+    own[:, Own.DEVICE] = np.where(total > 0, device * mean[key] * speed / np.maximum(total, 1.0), device)
     return replace(changed, own=own)
 
 
@@ -88,38 +114,44 @@ def _slots(context: JobContext) -> Ints:
     return np.asarray(started - started[first][step], np.int64)
 
 
-def even_stages(changed: Changed, context: JobContext) -> Changed:
-    """Returns the same device work, spread evenly over the stages of the pipeline."""
-    table, stage = context.own, context.grid.stage
-    device = np.nansum(table.own[:, :, Own.DEVICE], axis=1)
-    per_stage = np.array([device[stage == number].mean() for number in range(context.grid.stages)])
-    factor = np.ones_like(table.own)
-    factor[:, :, Own.DEVICE] = (per_stage.mean() / np.maximum(per_stage, 1.0))[stage][:, None]
+def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
+    """Returns the same device work, spread evenly over the stages of the pipeline. `stages` is the typical device time
+    of each, in ns."""
+    factor = np.ones_like(context.own.own)
+    factor[:, :, Own.DEVICE] = (stages.mean() / np.maximum(stages, 1.0))[context.grid.stage][:, None]
     return scaled(changed, context, factor)
 
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
-    """Returns microbatches of equal work: a rank's pieces of work that end at the same kind of message are equal."""
+    """Returns microbatches of equal work: pieces of work of a stage that end at the same kind of message are equal."""
     classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
-    classes = classes * len(context.job.summaries) + points.rank
-    own = changed.own.copy()
-    device = own[known, Own.DEVICE]
+    speed = _speeds(changed, context)[points.rank[known]]
+    device = changed.own[known, Own.DEVICE] / speed
     count = np.maximum(np.bincount(classes[known]), 1)
-    own[known, Own.DEVICE] = (np.bincount(classes[known], weights=device) / count)[classes[known]]
+    own = changed.own.copy()
+    own[known, Own.DEVICE] = (np.bincount(classes[known], weights=device) / count)[classes[known]] * speed
     return replace(changed, own=own)
 
 
 def microbatch_classes(context: JobContext) -> Ints:
-    """Returns per point the class of its work: stage, and operation and direction of the message at its end; or -1."""
+    """Returns per point the class of the work before it, or -1: its stage and the communications around it.
+
+    A stage that receives a gradient and then sends an activation has worked backward and forward in between; one that
+    sends two activations only forward. Averages of gradients are not of one microbatch.
+    """
     job, points, grid = context.job, context.graph.points, context.grid
     rows = job.rows
     place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
-    peer = np.array([place.get(rank, -1) for rank in rows.peer.tolist()], np.int64)
-    stage = grid.stage[points.rank]
-    message = peer[points.row] >= 0
-    classes = ((stage * 12 + rows.operation[points.row]) * 2 + points.resumes) * 2 + (peer[points.row] > stage)
-    return np.where(message, classes, -1)
+    peer = np.array([place.get(rank, -1) for rank in rows.peer.tolist()], np.int64)[points.row]
+    stage, operation = grid.stage[points.rank], rows.operation[points.row]
+    layered = np.isin(np.array(grid.kinds or ("",)), LAYER_KINDS)[rows.group[points.row]] & (peer < 0)
+    code = np.where((peer >= 0) | layered, operation * 2 + (peer > stage), 2 * len(Operation))
+    before = np.where(points.first, 2 * len(Operation), np.concatenate(([0], code[:-1]))[: len(code)])
+    kinds = 2 * len(Operation) + 1
+    classes = ((stage * kinds + before) * kinds + code) * 2 + points.resumes
+    _, numbers = np.unique(classes, return_inverse=True)
+    return np.where((peer >= 0) | layered, numbers, -1)
 
 
 def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:

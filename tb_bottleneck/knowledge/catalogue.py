@@ -37,6 +37,11 @@ def load(name: str) -> Mapping[str, Any]:
     return data
 
 
+def all_texts() -> list[Mapping[str, Any]]:
+    """Returns the content of all files of this folder."""
+    return [load(path.relative_to(_FOLDER).as_posix()) for path in sorted(_FOLDER.rglob("*.toml"))]
+
+
 def refuse_unsourced(name: str, data: Mapping[str, Any]) -> None:
     """Raises Unsourced if a list entry has no `source`."""
     for key, entries in data.items():

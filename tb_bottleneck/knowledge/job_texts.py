@@ -23,6 +23,7 @@ class JobCause:
     """The texts of a cause, and the regime that its time belongs to."""
 
     title: str
+    action: Template
     headline: Template
     summary: str
     code: str
@@ -53,6 +54,7 @@ def job_texts() -> JobTexts:
         causes={
             name: JobCause(
                 entry["title"],
+                Template(entry["action"]),
                 Template(entry["headline"]),
                 entry["summary"],
                 entry["code"].strip(),

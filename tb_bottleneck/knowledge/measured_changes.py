@@ -8,7 +8,8 @@ and Probability for Engineers, 8-6).
 
 from functools import cache
 from math import exp, log, sqrt
-from statistics import fmean, stdev
+
+import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.record import Record
@@ -35,7 +36,7 @@ def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
     exponents = _exponents().get(cause)
     if exponents is None or not 0 < share < 1:
         return None
-    mean, spread = fmean(exponents), stdev(exponents)
+    mean, spread = float(np.mean(exponents)), float(np.std(exponents, ddof=1))
     reach = T_QUANTILES.get(len(exponents) - 1, MANY) * spread * sqrt(1 + 1 / len(exponents))
     low, expected, high = ((1 - share) ** -exp(power) for power in (mean - reach, mean, mean + reach))
     return MeasuredGain(expected, low, high, len(exponents))

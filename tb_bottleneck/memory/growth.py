@@ -84,5 +84,5 @@ def finding_of(growth: Growth, sites: Sequence[Site]) -> MemoryFinding:
 
 def place_text(place: Place) -> str:
     """Returns a place as text: line, module and operator, as far as they were recorded."""
-    line = f"{place.file}:{place.line} {place.function}" if place.file else ""
+    line = f"{place.file}:{place.line} {place.function}" if place.line else f"{place.file} {place.function}".strip()
     return ", ".join(part for part in (line, place.module, place.operator) if part)

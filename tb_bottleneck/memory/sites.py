@@ -7,9 +7,11 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
-from tb_bottleneck.trace.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.frames.already_running import already_running_frames
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest
@@ -24,8 +26,9 @@ MAX_DEPTH = 64
 class Place(Record, frozen=True):
     """Where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
 
-    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot. `path` has the
-    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
+    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot; 0 if it is not
+    known, as for a function that already ran when the recording began. `path` has the modules around `module` in a
+    trace, and the callers of `function` in a snapshot, outermost first.
     """
 
     operator: str = ""
@@ -51,15 +54,14 @@ def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) 
 
     The first column of `keys` is the category; `place_of` gets the others.
     """
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    which = which.reshape(-1)
-    total = np.bincount(which, size, minlength=len(distinct)).astype(np.int64)
-    count = np.bincount(which, minlength=len(distinct))
-    largest = np.zeros(len(distinct), np.int64)
+    first, which = distinct_rows(*(keys.T + 1))
+    total = np.bincount(which, size, minlength=len(first)).astype(np.int64)
+    count = np.bincount(which, minlength=len(first))
+    largest = np.zeros(len(first), np.int64)
     np.maximum.at(largest, which, size)
     sites = []
     for row in np.argsort(-total, kind="stable").tolist():
-        kind, *key = distinct[row].tolist()
+        kind, *key = keys[first[row]].tolist()
         sites.append(Site(CATEGORIES[kind], place_of(key), int(total[row]), int(count[row]), int(largest[row])))
     return sites
 
@@ -96,6 +98,7 @@ class TracePlaces:
         names = self._trace.names
         operator, module, frame = key
         file, line, function = frame_parts(names[frame]) if frame >= 0 else ("", 0, "")
+        line = 0 if frame in self._running else line
         return Place(
             operator=names[operator] if operator >= 0 else "",
             module=_module_name(names[module]) if module >= 0 else "",
@@ -127,6 +130,12 @@ class TracePlaces:
             path.append(_module_name(self._trace.names[at]))
             at = self._parents.get(at, -1)
         return tuple(reversed(path))
+
+    @cached_property
+    def _running(self) -> set[int]:
+        """Names of the frames whose line is not known."""
+        rows = np.flatnonzero(already_running_frames(self._trace))
+        return set(self._trace.events.name[rows].tolist())
 
     @cached_property
     def _parents(self) -> dict[int, int]:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tb_bottleneck.memory.sites import MODULE
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
@@ -29,8 +30,7 @@ def weights_read(trace: Trace) -> int:
     rows = rows[name_matches(trace.names, trace.events.name[rows], _WEIGHTS.__contains__)]
     module = _modules_around(trace, rows)
     rows, module = rows[module >= 0], module[module >= 0]
-    keys = np.stack((module, trace.events.name[rows]), axis=1)
-    _, first = np.unique(keys, axis=0, return_index=True)
+    first, _ = distinct_rows(module, trace.events.name[rows])
     return sum(_size(trace, int(row)) for row in rows[first])
 
 

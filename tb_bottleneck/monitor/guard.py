@@ -31,6 +31,7 @@ class Guard:
         self._notes: list[MonitorNote] = []
         self._noted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+        self._warned_of_disk = False
 
     def is_on(self, signal: str) -> bool:
         """Returns True if the signal has not failed."""
@@ -57,6 +58,17 @@ class Guard:
         log.debug("failure of %r", signal, exc_info=error)
         # An error message may contain paths and names, so it is not written to the file.
         self.note("signal_off", f"{signal}: {because}")
+
+    def warn_of_disk(self, error: Exception) -> None:
+        """Logs one warning per process about data of the monitor that cannot be written."""
+        with self._lock:
+            if self._warned_of_disk or not isinstance(error, OSError):
+                return
+            self._warned_of_disk = True
+        log.warning(
+            "the monitor cannot write (%s): its data is lost until it can; the training is not affected",
+            error.strerror or type(error).__name__,
+        )
 
     def note(self, code: str, detail: str) -> None:
         """Adds a note for the file. Equal notes are kept once; at most MAX_NOTES wait to be written."""

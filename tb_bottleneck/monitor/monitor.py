@@ -39,6 +39,8 @@ class Monitor:
     and when memory runs out. torch then records a stack for each allocation, about 2 µs, and a snapshot stops the
     training for up to a second.
 
+    The commit that is checked out in the training script's repository is recorded; it is read from the files of the
+    repository. `revision` states another name for the version of the program; "" records none.
     With `module_depth`, the traces contain the modules of the model under their own names (`encoder.layers.3`), down
     to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in
     recorded steps only. After a compilation no module is marked.
@@ -55,6 +57,7 @@ class Monitor:
         captures: int = 3,
         every_s: float = PACKET_S,
         memory_snapshots: int = 0,
+        revision: str | None = None,
         module_depth: int | None = None,
     ) -> None:
         self._logdir = logdir
@@ -62,6 +65,7 @@ class Monitor:
         self._captures = captures
         self._every_s = every_s
         self._memory_snapshots = memory_snapshots
+        self._revision = revision
         self._module_depth = module_depth
         self._session: Session | None = None
         self.directory: str | None = None
@@ -131,8 +135,11 @@ class Monitor:
             raise Unusable(f"{self._logdir} is a URL, but the monitor needs a local directory: pass one")
         every_s = min(max(MIN_INTERVAL_S, float(self._every_s)), MAX_INTERVAL_S)
         logdir = Path(self._logdir).expanduser()
+        revision = None if self._revision is None else str(self._revision)
         depth = -1 if self._module_depth is None else int(self._module_depth)
-        options = MonitorOptions(logdir, self._model, int(self._captures), every_s, int(self._memory_snapshots), depth)
+        options = MonitorOptions(
+            logdir, self._model, int(self._captures), every_s, int(self._memory_snapshots), revision, depth
+        )
         session = Session(options)
         self.directory = str(session.start())
         self._session = session

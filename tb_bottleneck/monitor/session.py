@@ -57,6 +57,7 @@ class MonitorOptions:
     captures: int = 3
     every_s: float = PACKET_S
     memory_snapshots: int = 0
+    revision: str | None = None
     module_depth: int = -1  # below 0, modules are not marked
 
 
@@ -139,6 +140,8 @@ class Session:
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
         self.patches.deactivate()
+        if self._writer is not None:
+            self._writer.abandon()
         self._writer = None
 
     def step(self, samples: float | None) -> None:
@@ -244,6 +247,7 @@ class Session:
 
     def _facts(self) -> Mapping[str, object]:
         ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}
+        stated = {} if self._options.revision is None else {"git_revision": self._options.revision}
         loaders = self._loaders.facts(self.clock.trained_iterators())
         return {
             **ranks,
@@ -253,6 +257,7 @@ class Session:
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),
+            **stated,
         }
 
     def _thread_pool_facts(self) -> dict[str, object]:

@@ -4,6 +4,7 @@ import os
 
 from tensorboard.plugins import base_plugin
 
+from tb_bottleneck.plugin.http.hosts import HostPolicy
 from tb_bottleneck.plugin.http.responses import App
 from tb_bottleneck.plugin.http.routes import Routes
 from tb_bottleneck.plugin.state.run_index import RunIndex
@@ -33,7 +34,8 @@ class BottleneckPlugin(base_plugin.TBPlugin):
         self._analyses = AnalysisQueue(analyse, limits or WorkerLimits.from_environment(os.environ))
         self._questions = QuestionQueue(ANSWER, limits or WorkerLimits.from_environment(os.environ))
         self._telemetry = TelemetryRegistry()
-        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetry)
+        hosts = HostPolicy.from_environment(os.environ, str(getattr(context.flags, "host", "") or ""))
+        self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetry, hosts)
 
     def get_plugin_apps(self) -> dict[str, App]:
         """Returns the routes of http_api.md."""

@@ -1,8 +1,8 @@
 """communication: a collective runs that is not hidden by compute.
 
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
-Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: the last
-of several buckets cannot be hidden either, and each has its own start-up time (an estimate).
+Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: with two
+buckets, the fewest that overlap with the backward pass, the first one is hidden and the last one is not.
 Threshold: fires at 10 % of the window.
 Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
 small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
@@ -42,7 +42,7 @@ MAIN_COLLECTIVE_SHARE = 0.5
 SLOW_INTERCONNECT_SHARE = 0.5
 # With fewer collectives per forward pass, DistributedDataParallel has one bucket.
 SEVERAL_BUCKETS = 2
-RECOVERABLE_OF_ONE_BUCKET = 0.5
+RECOVERABLE_OF_ONE_BUCKET = 1 - 1 / SEVERAL_BUCKETS
 HOST_BACKENDS = ("gloo", "mpi")
 
 

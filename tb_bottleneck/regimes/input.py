@@ -7,9 +7,10 @@ appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
 rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
-from 6 fetches on: fewer may be the start of the workers, or one late batch, so without the longest fetch only the rest
-counts as recoverable. The wait for the first batch of a run does not recur. With a worker for each core, more of them
-would only take turns. Workers that are behind set the pace (measures/trace/workers_pace.py).
+from 6 fetches on: fewer may be the start of the workers, or one late batch. If a single one of them waited, the wait is
+not known to recur, as with an interruption of a single step: it may name the run, and is not recoverable. The wait for
+the first batch of a run does not recur. With a worker for each core, more of them would only take turns. Workers that
+are behind set the pace (measures/trace/workers_pace.py).
 """
 
 from dataclasses import replace
@@ -18,22 +19,25 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
+from tb_bottleneck.measures.trace.interruptions import MIN_RECURRING_STEPS
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
     WORKER_ITERATOR,
     batches_seen,
-    cores_available,
     fetches_recorded,
     first_batch_wait,
     loader_fetch,
     loader_idle,
     loader_iterator,
     loader_reads,
-    other_fetches,
     preparing_lines,
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    waiting_fetches,
+)
+from tb_bottleneck.measures.trace.loader_workers import (
+    cores_available,
     workers_advised,
     workers_factor,
     workers_needed,
@@ -59,10 +63,12 @@ STARTED = (worker_start_method, workers_persist, on_windows)
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement. Fetches determine the cause first, then the kind of iterator."""
-    part = measures.value(other_fetches, otherwise=0.0) if _few_fetches(measures) else 1.0
+    part = 1.0 if _recurs(measures) else 0.0
     judgement = idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, part, seen_by=batches_seen)
     behind = measures.value(workers_behind, otherwise=0.0) > 0
-    return replace(judgement, sets_pace=behind and judgement.status == FIRES)
+    doubtful = any(cause.name == "few_fetches" and not cause.certain for cause in judgement.causes)
+    fires = judgement.status == FIRES
+    return replace(judgement, sets_pace=behind and fires, doubtful=judgement.share if doubtful else 0.0)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
@@ -93,12 +99,18 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
         seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator, *STARTED)
         if isinstance(measures(first_batch_wait), Measure):
             return Cause("first_batch", share, seen, bounded=False, recurs=False)
-        return Cause("few_fetches", share, seen, certain=False)
+        return Cause("few_fetches", share, seen, certain=_recurs(measures))
     waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
     workers, cores = measures(workers_used), measures(cores_available)
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
         return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STARTED))
     return Cause("too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STARTED))
+
+
+def _recurs(measures: Measures[Recording]) -> bool:
+    """Returns True unless there are few fetches, and only one of them waited."""
+    waited = measures.value(waiting_fetches, otherwise=0.0)
+    return not _few_fetches(measures) or waited >= MIN_RECURRING_STEPS
 
 
 def _few_fetches(measures: Measures[Recording]) -> bool:

@@ -68,12 +68,12 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     would be a guess. So it is with a regime that owns more than the device's work, but is not known to recur. The
     severity is `info` if it is not known whether a cause that costs enough can be removed.
     """
-    worth = [verdict for verdict in verdicts if verdict.judgement.recoverable >= WORTH_RECOVERING]
+    worth = [verdict for verdict in verdicts if _stake(verdict) >= WORTH_RECOVERING]
     pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]
-    costliest = max(pacing or verdicts, key=lambda verdict: verdict.judgement.recoverable)
-    recoverable = costliest.judgement.recoverable
-    if recoverable >= WORTH_RECOVERING:
-        severity = "critical" if recoverable >= CRITICAL else "warning"
+    if worth:
+        recoverable = max(verdict.judgement.recoverable for verdict in verdicts)
+        severity = "critical" if recoverable >= CRITICAL else "warning" if recoverable >= WARNING else "info"
+        costliest = max(pacing or worth, key=_stake)
         return Conclusion(costliest.regime, costliest.judgement.share, severity)
     bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES] or list(verdicts)
     bound = max(bounds, key=lambda verdict: verdict.judgement.share)
@@ -89,6 +89,11 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     doubted = any(not cause.certain for verdict in unsettled for cause in verdict.judgement.causes)
     severity = "info" if doubted or longest is not bound else "none"
     return Conclusion(longest.regime, longest.judgement.share, severity)
+
+
+def _stake(verdict: Verdict[Source]) -> float:
+    """Returns the share of the time by which a regime names the run."""
+    return verdict.judgement.recoverable + verdict.judgement.doubtful
 
 
 def _unsettled(verdict: Verdict[Source]) -> bool:

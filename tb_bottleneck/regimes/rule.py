@@ -39,7 +39,8 @@ class Judgement(Generic[Source]):
 
     `recoverable` is the largest share of the window that fixing the regime could recover. `missing` names the signals
     that the rule lacks when it abstains. `sets_pace` is True if the regime waits for something that takes its own time:
-    a shorter step then waits longer.
+    a shorter step then waits longer. `doubtful` is the share that was seen, and may not recur: it may name the run, and
+    makes no severity.
     """
 
     status: str
@@ -49,6 +50,7 @@ class Judgement(Generic[Source]):
     evidence: tuple[MeasureFunction[Source], ...] = ()
     missing: str = ""
     sets_pace: bool = False
+    doubtful: float = 0.0
 
     def __post_init__(self) -> None:
         """Limits both numbers to shares of the window."""

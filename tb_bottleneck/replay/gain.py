@@ -78,11 +78,19 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
     gains = {
         "fix": [partial, *(_ratio(before.expected, graph, shortest) for graph in after.fix)],
-        "profiler": [_ratio(start, graph) for start, graph in zip(before.profiler, after.profiler, strict=True)],
-        "host": [_ratio(before.expected, on_host(after.expected, factor)) for factor in HOST_DRIFTS],
+        "profiler": [
+            _ratio(start, graph, shortest * start.window() / max(before.expected.window(), 1.0))
+            for start, graph in zip(before.profiler, after.profiler, strict=True)
+        ],
+        "host": [_on_next_host(before, after, factor, shortest) for factor in HOST_DRIFTS],
         "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
     }
     return {source: deviations(gain, ratios) for source, ratios in gains.items()}
+
+
+def _on_next_host(before: Variants, after: Variants, factor: float, shortest: float) -> float:
+    """Returns the gain if the host of the next run takes `factor` times as long, at most in its fast steps, too."""
+    return _ratio(before.expected, on_host(after.expected, factor), shortest * min(factor, 1.0))
 
 
 def deviations(gain: float, gains: Iterable[float]) -> tuple[float, float]:

@@ -4,12 +4,12 @@ A trace shows some steps in detail and slows them down; telemetry shows all step
 the other one judges a regime differently, and both have the same verdict: that of the source that is trusted.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from string import Template
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
@@ -20,14 +20,7 @@ MIN_DIFFERENCE = 0.05
 MIN_PROFILER_COST = 0.05
 MIN_UNPROFILED_STEPS = 20
 
-# A directory of the monitor (monitor/writer/run_directory.py): date, id of the job if it has several ranks, rank,
-# process; and the folder in the logdir that contains these directories.
-_MONITOR_DIRECTORY = re.compile(r"\d{8}-\d{6}_(?:([0-9a-f]{6})_)?rank\d+_\d+$", re.ASCII)
-_MONITOR_FOLDER = "tb_bottleneck"
 _JUDGED = ("fires", "clear")
-
-Located = list[tuple[str, pb.Report]]
-"""Reports with their directories."""
 
 
 def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
@@ -39,34 +32,10 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
     """
     located = [(directory, _copy(report)) for directory, report in reports]
     judged = [(directory, report) for directory, report in located if report.HasField("verdict")]
-    traces = [(directory, report) for directory, report in judged if report.evidence_source == "trace"]
-    series = [(directory, report) for directory, report in judged if report.evidence_source == "telemetry"]
-    for directory, telemetry in series:
-        job = _job_of(directory)
-        own = [trace for other, trace in traces if _job_of(other) == job and _same_rank(trace, telemetry)]
-        alone = _copy(telemetry)
-        for trace in own or _beside(directory, telemetry, traces, series):
-            _join(trace, telemetry, alone)
+    alone = {at: _copy(report) for at, (_, report) in enumerate(judged) if report.evidence_source == "telemetry"}
+    for trace, telemetry in pairs_of(judged):
+        _join(judged[trace][1], judged[telemetry][1], alone[telemetry])
     return [report for _, report in located]
-
-
-def _beside(directory: str, telemetry: pb.Report, traces: Located, series: Located) -> list[pb.Report]:
-    """Returns the trace in the logdir of a monitor, if it is the only one there and the telemetry is the only one."""
-    logdir = logdir_of(directory)
-    found = [trace for other, trace in traces if logdir and _path(other) == logdir and _same_rank(trace, telemetry)]
-    rivals = [one for other, one in series if logdir_of(other) == logdir and _same_rank(one, telemetry)]
-    return found if len(found) == len(rivals) == 1 else []
-
-
-def logdir_of(directory: str) -> str:
-    """Returns the logdir that a monitor's directory lies in; an empty text for another directory."""
-    parent, _, name = _path(directory).rpartition("/")
-    logdir, _, ours = parent.rpartition("/")
-    return logdir if ours == _MONITOR_FOLDER and _MONITOR_DIRECTORY.match(name) else ""
-
-
-def _path(directory: str) -> str:
-    return directory.replace("\\", "/")
 
 
 def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
@@ -157,18 +126,6 @@ def _profiler_cost(ratio: float) -> Template:
     if ratio - 1 >= MIN_PROFILER_COST:
         return texts["profiler_slows"]
     return texts["recorded_steps_faster" if 1 - ratio >= MIN_PROFILER_COST else "profiler_cheap"]
-
-
-def _job_of(directory: str) -> str:
-    """Returns the directory; for one rank of several, the id of the job, because all traces are in rank 0's
-    directory."""
-    parent, _, name = _path(directory).rpartition("/")
-    match = _MONITOR_DIRECTORY.match(name)
-    return f"{parent}/{match[1]}" if match and match[1] else directory
-
-
-def _same_rank(one: pb.Report, other: pb.Report) -> bool:
-    return not (one.HasField("rank") and other.HasField("rank")) or one.rank == other.rank
 
 
 def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:

@@ -1,8 +1,20 @@
 """The short form of a report, for lists of recordings in the tab and in the terminal."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Membership, Report, Speedup, Verdict
+from tb_bottleneck.regime import DEVICE_REGIMES
+from tb_bottleneck.schema.bottleneck_pb2 import (
+    AccountRow,
+    Efficiency,
+    Finding,
+    Health,
+    Membership,
+    RegimeVerdict,
+    Report,
+    Speedup,
+    Verdict,
+    Window,
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,12 @@ class Digest:
     action: str = ""
     gain: Speedup | None = None
     causes: tuple[str, ...] = ()  # of the findings
+    lost_share: float | None = None  # of the time in which the device does not compute
+    efficiency: Efficiency | None = None
+    peak_bytes: float | None = None
+    headroom_bytes: float | None = None
+    revision: str = ""
+    brief: Report = field(default_factory=Report)  # what decides which training it belongs to, and its verdict
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
@@ -42,6 +60,12 @@ class Digest:
             gain=_gain(report),
             causes=tuple(finding.cause for finding in report.findings),
             membership=report.membership if report.HasField("membership") else None,
+            lost_share=_lost_share(report),
+            efficiency=report.efficiency if report.HasField("efficiency") else None,
+            peak_bytes=report.memory.peak_bytes or None,
+            headroom_bytes=report.memory.headroom_bytes if report.memory.HasField("headroom_bytes") else None,
+            revision=report.revision,
+            brief=_brief(report),
         )
 
 
@@ -59,3 +83,31 @@ def _gain(report: Report) -> Speedup | None:
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
     predicted = [finding.speedup for finding in report.findings[:1] if finding.speedup.expected > 1]
     return predicted[0] if predicted else None
+
+
+def _lost_share(report: Report) -> float | None:
+    if not report.account:
+        return None
+    return 1.0 - sum(row.share for row in report.account if row.regime in DEVICE_REGIMES)
+
+
+def _brief(report: Report) -> Report:
+    """Returns the parts of the report that grouping (trainings.py) and the choice of the evidence source read."""
+    brief = Report(
+        run=report.run,
+        source=report.source,
+        evidence_source=report.evidence_source,
+        world_size=report.world_size,
+        health=Health(status=report.health.status),
+        account=report.account if report.world_size > 1 else (),
+        window=Window(steps=report.window.steps, basis=report.window.basis),
+        regimes=[RegimeVerdict(regime=each.regime, status=each.status, share=each.share) for each in report.regimes],
+        findings=[Finding(cause=finding.cause, regime=finding.regime) for finding in report.findings[:1]],
+    )
+    if report.HasField("rank"):
+        brief.rank = report.rank
+    if report.HasField("verdict"):
+        brief.verdict.CopyFrom(report.verdict)
+    if report.HasField("membership"):
+        brief.membership.CopyFrom(report.membership)
+    return brief

@@ -46,11 +46,8 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
     )
     job.verdict.ClearField("action")  # its gain is that of one rank's step
     if stragglers:
-        share = f"{-stragglers[0][0] * 100:.0f} %"
-        job.verdict.headline = (
-            f"The other ranks wait for rank {slowest}, which waits {share} less of each step than the median rank. "
-            f"On that rank: {ranks[slowest].verdict.headline}"
-        )
+        sentence = straggler_sentence(slowest, -stragglers[0][0])
+        job.verdict.headline = f"{sentence} On that rank: {ranks[slowest].verdict.headline}"
     elif job.verdict.regime == Regime.COMMUNICATION:
         least = min(waits.values())
         job.verdict.headline += (
@@ -63,6 +60,12 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
     job.stragglers.extend(pb.Straggler(rank=rank, behind_share=-behind) for behind, rank in stragglers)
     job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[slowest].account)))
     return job
+
+
+def straggler_sentence(rank: int, behind_share: float) -> str:
+    """Returns the headline of a job with a straggler that waits this share of each step less than the median rank."""
+    share = f"{behind_share * 100:.0f} %"
+    return f"The other ranks wait for rank {rank}, which waits {share} less of each step than the median rank."
 
 
 def _speedup(waits: Mapping[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from tb_bottleneck.untrusted_text import one_line
+
 MAX_TEXT = 2_000  # characters of a reason or comment
 MAX_NAME = 4_096  # characters; the longest path of Linux
 MAX_LINE_BYTES = 64 << 10  # the texts and names above, with every character escaped as \uXXXX
@@ -48,10 +50,7 @@ class Note:
 
 def clean(text: str, longest: int = MAX_TEXT) -> str:
     """Returns the text as one line without control characters, cut off at the end if it is too long."""
-    if not text.isprintable():
-        text = "".join(character if character.isprintable() else " " for character in text)
-    shown = " ".join(text.split())
-    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+    return one_line(" ".join(one_line(text).split()), longest)
 
 
 def line_of(note: Note) -> bytes:

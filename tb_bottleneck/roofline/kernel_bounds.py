@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.knowledge.precisions import precision_of
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
 from tb_bottleneck.roofline.flops import flops
@@ -61,11 +62,10 @@ def kernel_bounds_of(trace: Trace) -> KernelBounds:
     longest = np.full(len(operators), -1)
     by_length = np.argsort(length, kind="stable")
     longest[group[by_length]] = rows[by_length]
-    keys = np.stack(
-        [trace.events.name[operators], trace.events.signature[operators], ops.name[longest], ops.work[longest]], axis=1
-    )
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    times = np.array([_times(trace, peaks, *key) for key in distinct.tolist()])[which.reshape(-1)]
+    keys = (trace.events.name[operators], trace.events.signature[operators], ops.name[longest], ops.work[longest])
+    first, which = distinct_rows(*keys)
+    distinct = zip(*(key[first].tolist() for key in keys), strict=True)
+    times = np.array([_times(trace, peaks, *key) for key in distinct])[which]
     at_roof = times.max(axis=1)
     is_known = np.isfinite(at_roof) & (at_roof > 0) & (at_roof < IMPLAUSIBLE_FROM * taken)
     nearer = np.where(times[:, 0] >= times[:, 1], BoundBy.COMPUTE, BoundBy.MEMORY)

@@ -150,7 +150,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -174,6 +174,8 @@ class Report(_message.Message):
     MEMBERSHIP_FIELD_NUMBER: _ClassVar[int]
     JOB_HEADLINE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
+    EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -197,7 +199,19 @@ class Report(_message.Message):
     membership: Membership
     job_headline: str
     memory: Memory
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
+    efficiency: Efficiency
+    revision: str
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ...) -> None: ...
+
+class Efficiency(_message.Message):
+    __slots__ = ("samples_per_second", "samples_per_step", "samples_basis")
+    SAMPLES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_BASIS_FIELD_NUMBER: _ClassVar[int]
+    samples_per_second: float
+    samples_per_step: float
+    samples_basis: str
+    def __init__(self, samples_per_second: _Optional[float] = ..., samples_per_step: _Optional[float] = ..., samples_basis: _Optional[str] = ...) -> None: ...
 
 class OtherVerdict(_message.Message):
     __slots__ = ("witness", "verdict", "trusted", "because")
@@ -620,19 +634,45 @@ class Replay(_message.Message):
     def __init__(self, error: _Optional[float] = ..., frozen_share: _Optional[float] = ..., because: _Optional[str] = ..., host: _Optional[str] = ...) -> None: ...
 
 class RunList(_message.Message):
-    __slots__ = ("state", "logdir", "runs", "problems")
+    __slots__ = ("state", "logdir", "runs", "problems", "trainings")
     STATE_FIELD_NUMBER: _ClassVar[int]
     LOGDIR_FIELD_NUMBER: _ClassVar[int]
     RUNS_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    TRAININGS_FIELD_NUMBER: _ClassVar[int]
     state: str
     logdir: str
     runs: _containers.RepeatedCompositeFieldContainer[RunEntry]
     problems: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
+    trainings: _containers.RepeatedCompositeFieldContainer[Training]
+    def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., trainings: _Optional[_Iterable[_Union[Training, _Mapping]]] = ...) -> None: ...
+
+class Training(_message.Message):
+    __slots__ = ("members", "because", "job")
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    members: _containers.RepeatedScalarFieldContainer[int]
+    because: str
+    job: TrainingJob
+    def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ...) -> None: ...
+
+class TrainingJob(_message.Message):
+    __slots__ = ("verdict", "world_size", "ranks", "gain", "action")
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    GAIN_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    verdict: Verdict
+    world_size: int
+    ranks: int
+    gain: Speedup
+    action: str
+    def __init__(self, verdict: _Optional[_Union[Verdict, _Mapping]] = ..., world_size: _Optional[int] = ..., ranks: _Optional[int] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., action: _Optional[str] = ...) -> None: ...
 
 class RunEntry(_message.Message):
-    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings")
+    __slots__ = ("id", "run", "source", "size_bytes", "state", "progress", "health", "verdict", "step_ns", "reason", "step_times_ns", "witness", "evidence_source", "live", "device", "action", "gain", "review", "open_findings", "rank", "world_size", "lost_share", "efficiency", "peak_bytes", "headroom_bytes", "revision", "modified_unix_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -652,6 +692,14 @@ class RunEntry(_message.Message):
     GAIN_FIELD_NUMBER: _ClassVar[int]
     REVIEW_FIELD_NUMBER: _ClassVar[int]
     OPEN_FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    LOST_SHARE_FIELD_NUMBER: _ClassVar[int]
+    EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
+    PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    HEADROOM_BYTES_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    MODIFIED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     id: str
     run: str
     source: str
@@ -671,7 +719,15 @@ class RunEntry(_message.Message):
     gain: Speedup
     review: _review_pb2.Review
     open_findings: int
-    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ..., open_findings: _Optional[int] = ...) -> None: ...
+    rank: int
+    world_size: int
+    lost_share: float
+    efficiency: Efficiency
+    peak_bytes: float
+    headroom_bytes: float
+    revision: str
+    modified_unix_ns: float
+    def __init__(self, id: _Optional[str] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., size_bytes: _Optional[float] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., health: _Optional[str] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., step_ns: _Optional[float] = ..., reason: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., live: bool = ..., device: _Optional[str] = ..., action: _Optional[str] = ..., gain: _Optional[_Union[Speedup, _Mapping]] = ..., review: _Optional[_Union[_review_pb2.Review, _Mapping]] = ..., open_findings: _Optional[int] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., lost_share: _Optional[float] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., peak_bytes: _Optional[float] = ..., headroom_bytes: _Optional[float] = ..., revision: _Optional[str] = ..., modified_unix_ns: _Optional[float] = ...) -> None: ...
 
 class ReportAnswer(_message.Message):
     __slots__ = ("id", "state", "progress", "report", "review")

@@ -1,4 +1,3 @@
-from tb_bottleneck.schema import bottleneck_pb2 as _bottleneck_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -570,31 +569,3 @@ class TreeDevice(_message.Message):
     name: str
     total_ns: float
     def __init__(self, index: _Optional[int] = ..., name: _Optional[str] = ..., total_ns: _Optional[float] = ...) -> None: ...
-
-class RanksAnswer(_message.Message):
-    __slots__ = ("id", "job", "ranks")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    JOB_FIELD_NUMBER: _ClassVar[int]
-    RANKS_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    job: _bottleneck_pb2.Job
-    ranks: _containers.RepeatedCompositeFieldContainer[RankRow]
-    def __init__(self, id: _Optional[str] = ..., job: _Optional[_Union[_bottleneck_pb2.Job, _Mapping]] = ..., ranks: _Optional[_Iterable[_Union[RankRow, _Mapping]]] = ...) -> None: ...
-
-class RankRow(_message.Message):
-    __slots__ = ("id", "source", "rank", "step_ns", "verdict", "account", "is_straggler")
-    ID_FIELD_NUMBER: _ClassVar[int]
-    SOURCE_FIELD_NUMBER: _ClassVar[int]
-    RANK_FIELD_NUMBER: _ClassVar[int]
-    STEP_NS_FIELD_NUMBER: _ClassVar[int]
-    VERDICT_FIELD_NUMBER: _ClassVar[int]
-    ACCOUNT_FIELD_NUMBER: _ClassVar[int]
-    IS_STRAGGLER_FIELD_NUMBER: _ClassVar[int]
-    id: str
-    source: str
-    rank: int
-    step_ns: float
-    verdict: _bottleneck_pb2.Verdict
-    account: _containers.RepeatedCompositeFieldContainer[_bottleneck_pb2.AccountRow]
-    is_straggler: bool
-    def __init__(self, id: _Optional[str] = ..., source: _Optional[str] = ..., rank: _Optional[int] = ..., step_ns: _Optional[float] = ..., verdict: _Optional[_Union[_bottleneck_pb2.Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[_bottleneck_pb2.AccountRow, _Mapping]]] = ..., is_straggler: bool = ...) -> None: ...

@@ -1,8 +1,8 @@
-"""Reads a file as blocks of plain bytes, inflates gzip, and reports how the file ended.
+"""Reads a file as blocks of plain bytes, inflates gzip, zstd and lz4, and reports how the file ended.
 
-Gzip is recognised by its magic number, not by the file name. Several gzip members in a row are one stream (RFC 1952
-§2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its content, and
-`truncated` is set.
+The format is recognised by its magic number, not by the file name. Several gzip members in a row are one stream
+(RFC 1952 §2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its content,
+and `truncated` is set.
 """
 
 import time
@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.sources.filesystem import Status
+from tb_bottleneck.sources.frames import Frames, frames_of
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
 from tb_bottleneck.sources.paths import filesystem_of
 from tb_bottleneck.units import NS_PER_S
@@ -25,6 +26,7 @@ except ImportError:  # no wheel for this platform; zlib took 3.4 times as long (
 zlib: Any = _zlib  # both have the same interface but different types
 
 GZIP_MAGIC = b"\x1f\x8b"
+_MAGIC_BYTES = 4
 # A compressed file is read in smaller blocks, by this factor: traces compress about 15 times.
 _ZIPPED_PART = 4
 # torch writes a `.gz` in storage without pauses; a file that did not change for this long is complete.
@@ -62,12 +64,10 @@ class Blocks:
             with self._open(self.path) as file:
                 before = self._stat(file)
                 self.bytes_total = before.size
-                zipped = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+                start = file.read(_MAGIC_BYTES)
                 file.seek(0)
                 try:
-                    size = self.bounds.block
-                    blocks = self._inflate(file, size) if zipped else self._raw(file, size)
-                    yield from self._bounded(blocks)
+                    yield from self._bounded(self._plain(file, start))
                 finally:
                     after = self._stat(file)
                     self._grew = (after.size, after.tag) != (before.size, before.tag)
@@ -93,6 +93,31 @@ class Blocks:
                     "limit. Record fewer steps, or turn with_stack off."
                 )
             yield block
+
+    def _plain(self, file: BinaryIO, start: bytes) -> Iterator[bytes]:
+        size = self.bounds.block
+        if start.startswith(GZIP_MAGIC):
+            return self._inflate(file, size)
+        frames = frames_of(start)
+        return self._raw(file, size) if frames is None else self._inflate_frames(file, size, frames)
+
+    def _inflate_frames(self, file: BinaryIO, size: int, frames: Frames) -> Iterator[bytes]:
+        held: list[bytes] = []
+        length = 0
+        try:
+            for part in frames.inflate(self._raw(file, max(size // _ZIPPED_PART, 1))):
+                held.append(part)
+                length += len(part)
+                if length >= size:
+                    data = b"".join(held)
+                    yield from (data[at : at + size] for at in range(0, length - size + 1, size))
+                    held = [data[length - length % size :]]
+                    length %= size
+        except ValueError as error:
+            self.truncated = f"the {frames.name} stream is damaged ({error})"
+        else:
+            self.truncated = "" if frames.complete else f"the {frames.name} stream ends early"
+        yield b"".join(held)
 
     def _raw(self, file: BinaryIO, size: int) -> Iterator[bytes]:
         while block := file.read(size):

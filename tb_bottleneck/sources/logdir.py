@@ -1,9 +1,10 @@
 """Finds the recordings under a logdir, and the run that each belongs to.
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
-torch.profiler (`*.pt.trace.json[.gz]`) are recordings by their name. Other JSON files are recordings if their first
-bytes look like a trace, because `export_chrome_trace("trace.json")` is as common. Event files are recordings if they
-contain the monitor's telemetry. Pickles and JSON files are recordings if they begin as snapshots of an allocator do.
+torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
+files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common.
+Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if they begin
+as snapshots of an allocator do.
 """
 
 import os
@@ -14,11 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
-from tb_bottleneck.sources.event_files import holds_telemetry, is_event_file
 from tb_bottleneck.sources.filesystem import FileSystem, FoundFile, Status, display_name
+from tb_bottleneck.sources.host_names import without_host
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
+from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file
 
 SNIFFED_BYTES = 64 * 1024
 """Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long
@@ -27,8 +29,11 @@ SNIFFED_BYTES = 64 * 1024
 SIDECAR_ENDING = ".bottlenecks.json"
 """Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
 
-_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.gz)?$")
-_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.gz)?$")
+JOB_ENDING = f".job{SIDECAR_ENDING}"
+"""Suffix, after the full name of the trace of its lowest rank, of the saved report of a job."""
+
+_PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
+_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.(gz|zst|lz4))?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
 _NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
@@ -40,7 +45,8 @@ Natural = tuple[tuple[str, int], ...]
 class RecordingFile:
     """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
 
-    `run` and `source` are for display and always valid Unicode; `path` is absolute, without links, and for opening.
+    `run` and `source` are for display and always valid Unicode; `source` is the file's name without that of a host
+    (host_names.py). `path` is absolute, without links, and for opening.
     """
 
     path: str
@@ -59,15 +65,24 @@ class RecordingFile:
     @property
     def is_trace(self) -> bool:
         """True for a trace."""
-        return not self.is_telemetry and not self.is_snapshot
+        return self.kind == "trace"
+
+    @property
+    def kind(self) -> str:
+        """The evidence source: trace, telemetry or snapshot."""
+        return "telemetry" if self.is_telemetry else "snapshot" if self.is_snapshot else "trace"
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The result of a scan: recordings in natural order of run, then source; problems as sentences."""
+    """The result of a scan: recordings in natural order of run, then source; problems as sentences.
+
+    `saved_jobs` are the saved reports of jobs; their `run` is that of the ranks' traces.
+    """
 
     recordings: tuple[RecordingFile, ...]
     problems: tuple[str, ...]
+    saved_jobs: tuple[RecordingFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,15 +133,24 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     problems: list[str] = []
     files = (file for file in storage.walk(top, problems) if _may_be_recording(file.path))
     candidates = (_recording(file, top, name, file.status or _status_of(storage, file.real)) for file in files)
-    recordings = [found for candidate in candidates if candidate and (found := _recognised(candidate))]
-    return Listing(tuple(sorted(recordings, key=_order)), tuple(problems))
+    recordings: list[RecordingFile] = []
+    saved_jobs: list[RecordingFile] = []
+    for candidate in filter(None, candidates):
+        if candidate.path.endswith(JOB_ENDING):
+            saved_jobs.append(candidate)
+        elif found := _recognised(candidate):
+            recordings.append(found)
+    return Listing(tuple(sorted(recordings, key=_order)), tuple(problems), tuple(sorted(saved_jobs, key=_order)))
 
 
 def scan_all(roots: Sequence[Root]) -> Listing:
     """Returns the listings of several roots as one."""
     listings = [scan(root.path, root.name) for root in roots]
     recordings = sorted((recording for listing in listings for recording in listing.recordings), key=_order)
-    return Listing(tuple(recordings), tuple(problem for listing in listings for problem in listing.problems))
+    saved_jobs = tuple(saved for listing in listings for saved in listing.saved_jobs)
+    return Listing(
+        tuple(recordings), tuple(problem for listing in listings for problem in listing.problems), saved_jobs
+    )
 
 
 def _order(recording: RecordingFile) -> tuple[Natural, str, Natural, str]:
@@ -143,7 +167,7 @@ def _may_be_recording(path: str) -> bool:
     if is_event_file(path):
         return not is_url(path)  # the telemetry reader follows a growing file, and object stores have none
     if path.endswith(SIDECAR_ENDING):
-        return False
+        return path.endswith(JOB_ENDING)
     return bool(_POSSIBLE_NAME.search(path)) or path.endswith(SNAPSHOT_ENDINGS)
 
 
@@ -166,7 +190,8 @@ def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> R
         directory, source = os.path.split(path)
         inner = Path(os.path.relpath(directory, top)).as_posix()
     run = inner if not name else name if inner == "." else f"{name}/{inner}"
-    return RecordingFile(file.real, display_name(run), display_name(source), status.size, status.mtime_ns, status.tag)
+    shown = without_host(display_name(source))
+    return RecordingFile(file.real, display_name(run), shown, status.size, status.mtime_ns, status.tag)
 
 
 def _recognised(file: RecordingFile) -> RecordingFile | None:

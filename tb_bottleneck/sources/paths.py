@@ -8,6 +8,7 @@ import zlib
 
 from tb_bottleneck.errors import NotFound, Unreadable
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
+from tb_bottleneck.sources.frames import frames_of
 
 _URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
@@ -43,16 +44,17 @@ def status_of(path: str) -> Status:
 
 
 def first_bytes(path: str, count: int) -> bytes:
-    """Returns at most `count` bytes of the content, inflated if it is gzip, or less if the file is incomplete.
+    """Returns at most `count` bytes of the content, inflated, or less if the file is incomplete.
 
     Raises:
         OSError: the file cannot be read.
     """
     with filesystem_of(path).open(path) as file:
         raw = file.read(count)
-    if not raw.startswith(b"\x1f\x8b"):
-        return raw
     try:
-        return zlib.decompressobj(wbits=31).decompress(raw, count)
-    except zlib.error:
+        if raw.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(wbits=31).decompress(raw, count)
+        frames = frames_of(raw)
+        return raw if frames is None else frames.first(raw, count)
+    except (zlib.error, Unreadable):
         return b""

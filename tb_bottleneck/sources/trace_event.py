@@ -3,6 +3,7 @@
 The format is the Trace Event Format (JSON) as written by Kineto, libkineto/src/output_json.cpp.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,11 @@ import msgspec
 
 Number = int | float | str | None
 
+# Beyond this many microseconds (101 days) float64 cannot distinguish nanoseconds: its spacing is 2^-9 us.
+EXACT_FLOAT_US = 2.0**43
+
+MEMORY_EVENT = "[memory]"
+"""Name of the events that say what an allocator did."""
 
 _NOTHING = msgspec.Raw(b"")
 
@@ -83,3 +89,8 @@ class ExactEvent(msgspec.Struct, gc=False):
     ts: Decimal | None = None
     dur: Decimal | None = Decimal(0)
     args: Args | None = None
+
+
+decode_event: Callable[[bytes], Event] = msgspec.json.Decoder(Event, strict=False).decode
+decode_events: Callable[[bytes], list[Event]] = msgspec.json.Decoder(list[Event], strict=False).decode
+decode_exact_events: Callable[[bytes], list[ExactEvent]] = msgspec.json.Decoder(list[ExactEvent], strict=False).decode

@@ -1,19 +1,22 @@
 """The event table, and its builder that takes the reader's batches."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.trace_event import Event, ExactEvent
+from tb_bottleneck.sources.kineto import Batch
+from tb_bottleneck.sources.scan.results import Categories, Scanned
+from tb_bottleneck.sources.trace_event import MEMORY_EVENT
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
-from tb_bottleneck.trace.columns.memory_events import MEMORY_EVENT, MemoryEvents, MemoryEventsBuilder
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
+from tb_bottleneck.trace.columns.scanned_events import ScannedColumns
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
 
@@ -66,22 +69,36 @@ class EventsBuilder:
         self._signatures = Signatures()
         self._messages = Messages()
         self._thread_names: dict[tuple[str, str], str] = {}
-        self._memory = MemoryEventsBuilder(self._labels.thread)
+        self._scanned = ScannedColumns(self._labels, self._signatures)
+        self._memory = MemoryEventsBuilder()
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
         self._fresh_rows = 0
 
-    def add(self, batch: Sequence[Event] | Sequence[ExactEvent]) -> None:
+    def add(self, batch: Batch) -> None:
         """Adds the complete events, memory events and thread names of a batch. Flows and counters are ignored."""
+        if isinstance(batch, Scanned):
+            self._memory.add_scanned(batch)
+            self._add_columns(self._scanned_columns(batch))
+            return
         whole = [event for event in batch if event.ph == "X"]
         if len(whole) < len(batch):
             self._add_others([event for event in batch if event.ph != "X"])
         if whole:
-            for name, values in self._columns(whole).items():
-                self._fresh[name].append(values)
-            self._fresh_rows += len(whole)
-            if self._fresh_rows > PART:
-                self._join_fresh()
+            columns, keep = self._columns(whole)
+            self._add_columns(columns if keep.all() else {name: values[keep] for name, values in columns.items()})
+
+    @property
+    def categories(self) -> Callable[[], Categories]:
+        """What the native scanner must know of the categories."""
+        return self._scanned.categories
+
+    def _add_columns(self, columns: dict[str, Ints]) -> None:
+        for name, values in columns.items():
+            self._fresh[name].append(values)
+        self._fresh_rows += len(columns["start"])
+        if self._fresh_rows > PART:
+            self._join_fresh()
 
     def build(self) -> Events:
         """Returns the table of all batches. Empties the builder, so that the columns exist only once in memory."""
@@ -112,7 +129,7 @@ class EventsBuilder:
 
     def memory(self) -> MemoryEvents:
         """Returns the table of the allocations and frees."""
-        memory = self._memory.build()
+        memory = self._memory.build(self._labels.thread)
         self.lost += self._memory.lost
         return memory
 
@@ -138,7 +155,26 @@ class EventsBuilder:
             elif not event.ph:
                 self.lost["no phase"] += 1
 
-    def _columns(self, events: Sequence[Any]) -> dict[str, Ints]:
+    def _scanned_columns(self, scanned: Scanned) -> dict[str, Ints]:
+        columns = self._scanned.of(scanned)
+        columns["message"] = np.zeros(len(columns["start"]), np.int64)
+        if not scanned.decoded:
+            return columns
+        self._add_others([event for event in scanned.decoded if event.ph != "X"])
+        pairs = zip(scanned.rows, scanned.decoded, strict=True)
+        whole = [(row, event) for row, event in pairs if event.ph == "X"]
+        keep = np.ones(len(columns["start"]), np.bool_)
+        keep[scanned.rows] = False
+        if whole:
+            rows = [row for row, _ in whole]
+            decoded, keep[rows] = self._columns([event for _, event in whole])
+            for name, values in decoded.items():
+                columns[name] = columns[name].copy()
+                columns[name][rows] = values
+        return {name: values[keep] for name, values in columns.items()}
+
+    def _columns(self, events: Sequence[Any]) -> tuple[dict[str, Ints], Bools]:
+        """Returns the columns of complete events, and a mask of those with usable times."""
         start, good = times([event.ts for event in events])
         duration, measured = times([event.dur for event in events])
         keep = good & measured & (duration <= MAX_DURATION_US * NS_PER_US)
@@ -159,7 +195,7 @@ class EventsBuilder:
             self.lost["shapes"] = self._signatures.lost
         if self._messages.lost:
             self.lost["arguments of collectives"] = self._messages.lost
-        return columns if sound else {name: values[keep] for name, values in columns.items()}
+        return columns, keep
 
     def _count_odd(self, usable: Bools, duration: Ints) -> None:
         overlong = duration > MAX_DURATION_US * NS_PER_US

@@ -43,7 +43,12 @@ class Table:
 
 def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
     """Groups rows by thread, in order; `thread` is the whole column. One pass for any number of threads."""
+    if not len(rows):
+        return {}
     threads = thread[rows]
+    if threads.max() < np.iinfo(np.int16).max:
+        threads = threads.astype(np.int16)  # numpy sorts these by radix: a tenth of the time
     order = np.argsort(threads, kind="stable")
-    distinct, starts = np.unique(threads[order], return_index=True)
-    return dict(zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True)) if len(rows) else {}
+    threads = threads[order]
+    starts = np.flatnonzero(np.append(True, threads[1:] != threads[:-1]))
+    return dict(zip(threads[starts].tolist(), np.split(rows[order], starts[1:]), strict=True))

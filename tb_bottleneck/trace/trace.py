@@ -11,6 +11,7 @@ from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
+from tb_bottleneck.trace.columns.value_ranges import within_ranges
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
@@ -18,7 +19,6 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
-from tb_bottleneck.trace.value_ranges import within_ranges
 from tb_bottleneck.trace.work_from_operator import work_from_operators
 
 
@@ -124,7 +124,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         NotFound: there is no such file.
         Unreadable: the file contains no trace.
     """
-    reader, builder = KinetoReader(path, progress), EventsBuilder()
+    builder = EventsBuilder()
+    reader = KinetoReader(path, progress, categories=builder.categories)
     for batch in reader.batches():
         builder.add(batch)
     memory = builder.memory()

@@ -14,7 +14,7 @@ from statistics import median
 
 from read import Run, a_source, run_once, say, traces_of
 
-SIZES_MB = (10, 50, 250, 1000, 2000)
+SIZES_MB = (10, 50, 250, 1000, 4000)
 REPEATS = 3
 OURS = [sys.executable, "-m", "tb_bottleneck", "diagnose", "--json", "--no-cache"]
 

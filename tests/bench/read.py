@@ -24,7 +24,7 @@ from rivals import OURS, RIVALS, Rival
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 SIZES_MB = (50, 250, 500)
-REPEATS = 3
+REPEATS = 5
 TIMEOUT_SECONDS = 900.0
 MB = 1e6
 

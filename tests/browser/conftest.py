@@ -45,7 +45,7 @@ VIEWS = {
     "tables": "section.sortable table",
     "roofline": "#panel section",
     "memory": "#panel .memory",
-    "ranks": "section.ranks table",
+    "job": "section.heat-map canvas",
     "live": "section.telemetry",
 }
 START_SECONDS, END_SECONDS = 60, 10
@@ -289,7 +289,7 @@ def opened(look, watched) -> Callable[[str], Visit]:
     def open_view(view: str) -> Visit:
         if view == "live":
             return watched(telemetry())
-        runs = {"ranks": {"run": "job", "source": "rank0.17.pt.trace.json"}, "memory": {"run": "leak"}}
+        runs = {"job": {"run": "job", "source": "rank0.17.pt.trace.json"}, "memory": {"run": "leak"}}
         return look(view, **runs.get(view, {}))
 
     return open_view

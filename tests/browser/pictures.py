@@ -131,7 +131,7 @@ PICTURES = {
     "timeline_dark": _evidence(dark=True),
     "what_ran": _plain("tables", "checkpoints"),
     "roofline": _plain("roofline", "shapes"),
-    "ranks": _plain("ranks", "job", source="rank0.17.pt.trace.json"),
+    "job": _plain("job", "job", source="rank0.17.pt.trace.json"),
     "telemetry": _plain("live", "watched", source=EVENTS),
     "over_time": _plain("diagnosis", "watched", source=EVENTS),
     "compare": _compared,

@@ -1,11 +1,12 @@
 """Places in the browser's history, keyboard shortcuts, and tabs without content."""
 
 import json
+from urllib.parse import quote
 
 from helpers.draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, VIEWS, violations
+from tests.browser.conftest import PATIENCE, RECORDED, VIEWS, violations
 from tests.browser.stage import NAME
 
 ONE = """
@@ -28,8 +29,8 @@ def test_back_returns_through_the_places_and_leaves_tensorboard_only_from_the_fi
     before = seen.page.evaluate(entries)
     seen.frame.get_by_role("tab", name="Operators").click()
     expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
-    seen.frame.locator("nav.runs [role=option]", has_text="rank0").click()
-    expect(seen.frame.locator(".headline .path")).to_contain_text("rank0", timeout=PATIENCE)
+    seen.frame.locator("nav.runs [role=option]", has_text="reads").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("reads", timeout=PATIENCE)
     assert seen.page.evaluate(entries) == before + 2
     seen.page.go_back()
     expect(seen.frame.locator(".headline .path")).to_contain_text("starved", timeout=PATIENCE)
@@ -55,16 +56,46 @@ def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_b
     seen.page.go_back()
     expect(rows).to_have_count(1, timeout=PATIENCE)
     expect(overview.get_by_role("searchbox")).to_have_value("critical checkpoint")
-    seen.frame.get_by_role("button", name="Overview of all recordings").click()
-    overview.get_by_role("checkbox", name="Group by folder").check()
-    expect(overview.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
+    seen.frame.get_by_role("button", name="Overview of all trainings").click()
+    overview.get_by_role("combobox", name="Group by").select_option("folder")
+    groups = overview.get_by_role("table", name="Trainings by folder")
+    expect(groups.get_by_role("button", name="job")).to_be_visible(timeout=PATIENCE)
+
+
+def test_the_ranks_of_a_job_are_one_entry_that_opens_their_view_and_each_rank_is_one_click_away(staged_board, visit):
+    seen = visit(staged_board)
+    entry = seen.frame.locator("nav.runs [role=option]", has_text="job")
+    expect(entry).to_have_count(1, timeout=PATIENCE)
+    entry.click()
+    expect(seen.frame.locator(VIEWS["ranks"])).to_be_visible(timeout=PATIENCE)
+    parts = seen.frame.get_by_role("navigation", name="Recordings of this training")
+    expect(parts.get_by_role("button")).to_have_text(["Rank 0", "Rank 1", "Rank 2"])
+    parts.get_by_role("button", name="Rank 2").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("rank2", timeout=PATIENCE)
+    expect(parts.get_by_role("button", name="Rank 2")).to_have_attribute("aria-current", "true")
+    expect(seen.frame.locator("nav.runs [aria-selected=true]")).to_contain_text("job")
+    assert violations(seen, False) == violations(seen, True) == []
+
+
+def test_trace_and_telemetry_of_a_training_are_one_entry_and_an_old_address_shows_either(recorded_board, visit):
+    (trace,) = (RECORDED / "slow_storage/slow").glob("*.pt.trace.json.gz")
+    seen = visit(recorded_board, quote(f"slow_storage/slow/{trace.name}", safe=""))
+    parts = seen.frame.get_by_role("navigation", name="Recordings of this training")
+    expect(parts).to_contain_text("The verdict of the telemetry counts.", timeout=PATIENCE)
+    expect(parts.get_by_role("button", name="Trace")).to_have_attribute("aria-current", "true")
+    headline = seen.frame.locator(".headline h1")
+    said = headline.inner_text()
+    parts.get_by_role("button", name="Telemetry trusted").click()
+    expect(seen.frame.locator(".headline .path")).to_contain_text("telemetry", timeout=PATIENCE)
+    expect(headline).to_have_text(said)
+    expect(seen.frame.locator("nav.runs .count")).to_have_text("32", timeout=PATIENCE)
 
 
 def test_one_recording_opens_with_its_report(board, visit, tmp_path):
     (tmp_path / NAME).write_text(json.dumps(drawn(ONE, 1000)))
     seen = visit(board("--logdir", str(tmp_path)))
     expect(seen.frame.locator(".headline h1")).to_be_visible(timeout=PATIENCE)
-    assert seen.frame.get_by_role("button", name="Overview of all recordings").count() == 0
+    assert seen.frame.get_by_role("button", name="Overview of all trainings").count() == 0
 
 
 def test_a_zoom_is_no_place_of_its_own(look):
@@ -89,7 +120,7 @@ def test_shortcuts_choose_recordings_and_views_but_not_while_typing(look):
     seen.page.keyboard.press("6")
     expect(selected(seen)).to_have_text("Operators")
     seen.page.keyboard.press("/")
-    search = seen.frame.get_by_role("searchbox", name="Filter recordings")
+    search = seen.frame.get_by_role("searchbox", name="Filter trainings")
     expect(search).to_be_focused()
     seen.page.keyboard.type("j1")
     expect(search).to_have_value("j1")
@@ -112,12 +143,12 @@ def test_a_panel_lists_the_shortcuts(look):
 
 def test_a_tab_without_content_says_why(look):
     seen = look("diagnosis")
-    ranks = seen.frame.get_by_role("tab", name="Ranks")
-    expect(ranks).to_have_attribute("aria-disabled", "true")
-    expect(ranks).to_have_attribute("title", "This run has one process.")
-    ranks.click(force=True)
+    job = seen.frame.get_by_role("tab", name="Job")
+    expect(job).to_have_attribute("aria-disabled", "true")
+    expect(job).to_have_attribute("title", "This run has one process.")
+    job.click(force=True)
     expect(selected(seen)).to_have_text("Diagnosis")
     seen.frame.get_by_role("tab", name="Memory").focus()
     seen.page.keyboard.press("ArrowRight")
-    expect(ranks).to_be_focused()
+    expect(job).to_be_focused()
     expect(selected(seen)).to_have_text("Diagnosis")

@@ -49,7 +49,7 @@ def test_a_recorded_run_is_answered_with_verdict_account_and_fix(recorded_board,
 
 def test_every_pair_is_in_the_list_with_its_verdict(recorded_board, visit):
     seen = visit(recorded_board)
-    search = seen.frame.get_by_role("searchbox", name="Filter recordings")
+    search = seen.frame.get_by_role("searchbox", name="Filter trainings")
     traces = sorted(RECORDED.rglob("*.pt.trace.json.gz"))
     assert len(traces) >= 6
     for trace in traces:
@@ -70,14 +70,14 @@ def test_no_request_leaves_the_origin(staged_board, visit):
 def test_the_choice_is_kept_in_the_address_and_by_a_reload(staged_board, visit):
     seen = visit(staged_board, STAGED)
     expect(headline(seen)).to_contain_text("waits for the next batch", timeout=PATIENCE)
-    seen.frame.locator("nav.runs [role=option]", has_text="rank1").click()
+    seen.frame.locator("nav.runs [role=option]", has_text="job").click()
     expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
     seen.page.wait_for_function("location.hash.includes('rank1')")
     address = seen.page.url
     seen.page.reload()
     assert seen.page.url == address
     frame = seen.page.wait_for_selector("iframe[src*='tb_bottleneck']", timeout=PATIENCE).content_frame()
-    expect(frame.locator("nav.runs [aria-selected=true]")).to_contain_text("rank1", timeout=PATIENCE)
+    expect(frame.locator("nav.runs [aria-selected=true]")).to_contain_text("job", timeout=PATIENCE)
 
 
 def test_the_list_is_worked_by_keyboard(staged_board, visit):
@@ -98,7 +98,7 @@ def test_a_phone_shows_the_answer_first_and_opens_the_list_by_a_button(staged_bo
     box = headline(seen).bounding_box()
     assert box["y"] + box["height"] < 370, "with TensorBoard's own bar, in the upper half of the screen"
     assert seen.frame.locator("nav.runs [role=option]").count() == 0
-    button = seen.frame.get_by_role("button", name="Recordings, shown:")
+    button = seen.frame.get_by_role("button", name="Trainings, shown:")
     button.press("Enter")
     expect(seen.frame.locator("nav.runs [role=listbox]")).to_be_focused()
     seen.page.keyboard.press("Escape")
@@ -106,8 +106,8 @@ def test_a_phone_shows_the_answer_first_and_opens_the_list_by_a_button(staged_bo
     expect(button).to_be_focused()
     button.click()
     assert headline(seen).bounding_box() == box, "the list opens over the page and moves nothing"
-    seen.frame.get_by_role("searchbox", name="Filter recordings").fill("rank1")
-    seen.frame.locator("nav.runs [role=option]", has_text="rank1").click()
+    seen.frame.get_by_role("searchbox", name="Filter trainings").fill("rank1")
+    seen.frame.locator("nav.runs [role=option]", has_text="job").click()
     expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
     expect(button).to_have_attribute("aria-expanded", "false")
     expect(button).to_contain_text("rank1")

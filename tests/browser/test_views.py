@@ -3,11 +3,16 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
+from simulate.jobs.as_traces import write_traces
+from simulate.jobs.execution import execute
+from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
-from tests.browser.conftest import PATIENCE
+from tb_bottleneck.__main__ import main
+from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
 from tests.browser.stage import telemetry
 
 
@@ -78,14 +83,51 @@ def test_letters_of_a_drawing_keep_their_size(look, width):
     assert abs(drawn - shown) <= 1
 
 
-def test_ranks_stand_side_by_side_and_are_one_click_away(look):
-    seen = look("ranks", run="job", source="rank0.17.pt.trace.json")
-    rows = seen.frame.locator("section.ranks tbody tr")
-    expect(rows).to_have_count(3, timeout=PATIENCE)
+def test_a_job_leads_with_its_verdict_and_its_ranks_are_one_click_away(look):
+    seen = look("job", run="job", source="rank0.17.pt.trace.json")
+    heading = seen.frame.locator(".headline h1")
+    expect(heading).to_contain_text("rank 1", timeout=PATIENCE)
+    verdict = heading.inner_text()
+    rows = seen.frame.locator("table[aria-label=Ranks] tbody tr")
+    expect(rows).to_have_count(3)
     expect(seen.frame.locator(".straggler")).to_have_count(1)
-    expect(rows.nth(1)).to_contain_text("the other ranks wait for it")
     rows.nth(1).locator("button").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("rank1", timeout=PATIENCE)
+    expect(seen.frame.get_by_role("tab", name="Diagnosis")).to_have_attribute("aria-selected", "true")
+    expect(heading).to_have_text(verdict, timeout=PATIENCE)
+    expect(seen.frame.locator(".headline")).to_contain_text("Rank 1 alone:")
+    seen.frame.get_by_role("button", name="Show the job").click()
+    expect(seen.frame.locator(VIEWS["job"])).to_be_visible(timeout=PATIENCE)
+
+
+def test_the_heat_map_of_a_job_follows_the_keyboard(visit, board, tmp_path):
+    program = TOPOLOGIES["data"](Shape(ranks=4, steps=5, seed=1), Faults(input={2: 0.5}))
+    write_traces(program, execute(program), tmp_path / "job")
+    assert main(["diagnose", "--write", str(tmp_path)]) == 0
+    seen = visit(board("--logdir", str(tmp_path)), "job%2Frank0.pt.trace.json&p.tb_bottleneck.view=job")
+    expect(seen.frame.locator(".headline h1")).to_contain_text("Speed up the data loader of rank 2", timeout=PATIENCE)
+    expect(seen.frame.locator(".facts")).to_contain_text("Saved report")
+    reading = seen.frame.locator(".heat-map .reading")
+    seen.frame.locator(".heat-map .grid").focus()
+    expect(reading).to_contain_text("Rank 0")
+    seen.page.keyboard.press("ArrowRight")
+    expect(reading).to_contain_text("Rank 1")
+    shown = seen.frame.locator(".rank-timeline ol > li")
+    expect(shown).to_have_count(4)
+    seen.page.keyboard.press("Enter")
+    expect(shown).to_have_count(3)
+    seen.frame.get_by_role("checkbox", name="Rank 1 in the timeline").click()
+    expect(shown).to_have_count(4)
+    seen.frame.locator(".heat-map select").select_option(label="Regime of its own verdict")
+    expect(reading).to_contain_text("Own verdict:")
+    assert violations(seen, False) == violations(seen, True) == []
+    assert overhang(seen) == 0
+
+
+def test_addresses_of_the_view_of_ranks_show_the_job(visit, staged_board):
+    address = quote("job/rank0.17.pt.trace.json", safe="") + "&p.tb_bottleneck.view=ranks"
+    seen = visit(staged_board, address)
+    expect(seen.frame.locator(VIEWS["job"])).to_be_visible(timeout=PATIENCE)
 
 
 def test_a_view_that_is_saved_holds_what_was_painted(look, watched, tmp_path, chromium):

@@ -27,7 +27,7 @@ NEEDLESS = {
     "tb_bottleneck.report.cache.cached_diagnosis",
     "tb_bottleneck.sources.logdir",
     "tb_bottleneck.sources.remote_files",
-    "tb_bottleneck.sources.telemetry_file",
+    "tb_bottleneck.sources.telemetry.telemetry_file",
     "tb_bottleneck.telemetry",
     "tensorboard",
     "torch",

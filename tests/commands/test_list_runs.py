@@ -10,9 +10,10 @@ from comparison.drawn_runs import recorded, repeated
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.commands import diagnose
-from tb_bottleneck.commands.list_runs import add
+from tb_bottleneck.commands.list_runs import COLUMN_NAMES, add
 from tb_bottleneck.commands.terminal import stdout_layout
-from tb_bottleneck.report.rendering.table import SORTS
+from tb_bottleneck.report.rendering.table_columns import COLUMNS
+from tb_bottleneck.report.rendering.table_rows import SORTS
 
 SLOW, BUSY = repeated(9, loader="######....", gpu="......####"), repeated(9, loader="#.........", gpu=".#########")
 
@@ -29,7 +30,7 @@ def logdir(tmp_path):
 def test_the_recording_with_most_to_gain_comes_first(logdir, capsys):
     assert main(["list", str(logdir)]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
-    assert header.split()[:2] == ["Recording", "Severity"]
+    assert header.split()[:2] == ["Training", "Severity"]
     first, second = (line.split()[0] for line in lines if not line.startswith(" "))
     assert (first.split("/")[0], second.split("/")[0]) == ("slow", "busy")
     assert any("Waiting for data: Let worker processes create the batches" in line for line in lines)
@@ -39,7 +40,7 @@ def test_csv_and_markdown(logdir, capsys):
     assert main(["list", str(logdir), "--csv", "--sort", "name"]) == 0
     assert [row["run"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["busy", "slow"]
     assert main(["list", str(logdir), "--markdown"]) == 0
-    assert capsys.readouterr().out.startswith("| Recording | Severity |")
+    assert capsys.readouterr().out.startswith("| Training | Severity |")
 
 
 def test_an_unreadable_recording_is_a_row_a_message_and_1(logdir, capsys):
@@ -67,7 +68,7 @@ def test_the_name_of_a_file_does_not_control_the_terminal(tmp_path, capsys):
 def test_several_reports_come_after_their_table(logdir, capsys, monkeypatch):
     assert main(["diagnose", str(logdir)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Recording")
+    assert out.startswith("Training")
     assert out.index("Gain left") < out.index("Time per regime")
     assert "tb-bottleneck diagnose FILE" not in out
     monkeypatch.setattr(diagnose, "MANY", 1)
@@ -87,6 +88,7 @@ def test_every_sort_is_offered():
     (commands,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
     (sort,) = (one for one in commands.choices["list"]._actions if one.dest == "sort")
     assert set(sort.choices) == set(SORTS)
+    assert list(COLUMN_NAMES) == list(COLUMNS)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,9 @@ def test_a_planted_problem_is_named(name, seed):
     )
     assert result.report.verdict.regime == problem.regime, result.describe()
     assert result.report.findings[0].cause == problem.cause, result.describe()
-    assert result.report.verdict.severity in ("warning", "critical")
+    unknown = result.report.findings[0].speedup.basis == "none"  # the recording has no aligned products to compare with
+    assert result.report.verdict.severity in (("info",) if unknown else ("warning", "critical"))
+    assert unknown == (name == "products of odd shapes")
     assert result.worst() <= TOLERANCE, result.describe()
 
 

@@ -59,10 +59,10 @@ def test_a_victim_is_not_blamed():
     assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == ("slow_rank", [6])
 
 
-def test_evidence_of_a_slow_rank_says_who_arrives_last():
+def test_evidence_of_a_slow_rank_says_whom_the_others_wait_for():
     context = context_of(simulated("data", Faults(host={2: 0.5})))
-    assert slow_ranks.last_share(context, np.array([2])) > 0.9
-    assert slow_ranks.last_share(context, np.array([5])) < 0.1
+    assert slow_ranks.origin_share(context, np.array([2])) > 0.9
+    assert slow_ranks.origin_share(context, np.array([5])) < 0.1
 
 
 @pytest.mark.parametrize(("topology", "steps"), [("tensor", 1), ("pipeline", 1), ("experts", 2), ("sharded", 2)])

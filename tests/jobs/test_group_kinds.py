@@ -50,7 +50,7 @@ def without_descriptions(summaries):
         ("data", {"0": "data"}),
         ("sharded", {"1": "sharded"}),
         ("tensor", {"t0": "tensor", "t1": "tensor", "d0": "data", "d3": "data"}),
-        ("experts", {"e": "expert", "0": "data"}),
+        ("experts", {"e0": "expert", "0": "data"}),
         ("pipeline", {"p0": "pipeline", "p1": "pipeline", "d0": "data"}),
     ],
 )

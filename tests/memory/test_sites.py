@@ -16,10 +16,10 @@ def nested() -> RecordedAllocator:
     allocator = RecordedAllocator(0, -1)
     python = "python_function"
     allocator.span("train.py(10): step", 0, 900, python)
-    allocator.span("nn.Module: Model_0", 10, 400, python)
-    allocator.span("model.py(30): forward", 11, 399, python)
-    allocator.span("nn.Module: Block_1", 20, 300, python)
-    allocator.span("model.py(50): forward", 21, 299, python)
+    allocator.span("nn.Module: Model_0", 50, 400, python)
+    allocator.span("model.py(30): forward", 51, 399, python)
+    allocator.span("nn.Module: Block_1", 60, 300, python)
+    allocator.span("model.py(50): forward", 61, 299, python)
     allocator.span("aten::linear", 100, 200, **{"Sequence number": 7})
     allocator.span("aten::empty", 110, 120)
     allocator.alloc(115.0, 4_000)
@@ -44,3 +44,10 @@ def test_the_outermost_module_has_none_around_it():
 def test_what_a_backward_pass_allocates_has_the_module_of_its_forward_operator():
     place = sites_in(nested())[1_000]
     assert (place.operator, place.module, place.line) == ("aten::mm", "Block_1", 50)
+
+
+def test_a_function_that_already_ran_has_no_line():
+    allocator = nested()
+    allocator.alloc(800.0, 8_000)
+    place = sites_in(allocator)[8_000]
+    assert (place.file, place.line, place.function) == ("train.py", 0, "step")

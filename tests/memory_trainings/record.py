@@ -16,7 +16,9 @@ OPTIMIZERS = {
     "SGD, momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
 }
 STEPS = 4
-PROBLEMS = ("", "kept graph", "kept output", "zeroed gradients", "evaluation with gradients")
+PROBLEMS = ("", "kept graph", "kept output", "zeroed gradients", "evaluation with gradients", "large logits")
+LOGITS = 2_000_000
+"""Elements of the planted logits, of all samples together."""
 
 
 class Training:
@@ -35,7 +37,10 @@ class Training:
     def loss(self, inputs, targets):
         """Returns the loss of a batch."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype is not None):
-            return F.cross_entropy(self.model(inputs).flatten(0, -2), targets.flatten())
+            scores = self.model(inputs).flatten(0, -2)
+            if self.problem == "large logits":
+                scores = scores @ torch.ones(scores.shape[1], LOGITS // len(scores))
+            return F.cross_entropy(scores, targets.flatten())
 
     def step(self) -> None:
         """Trains on a batch."""

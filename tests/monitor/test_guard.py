@@ -62,3 +62,11 @@ def test_two_threads_that_fail_at_once_make_one_note() -> None:
     for thread in threads:
         thread.join()
     assert len(guard.take_notes()) == 1
+
+
+def test_a_full_disk_gives_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    guard = Guard()
+    for error in (OSError(28, "No space left on device"), ValueError("x"), OSError(28, "No space left on device")):
+        guard.warn_of_disk(error)
+    (record,) = caplog.records
+    assert "No space left on device" in record.getMessage()

@@ -321,7 +321,9 @@ def test_batches_from_a_thread_of_the_users_are_no_wait_of_zero(tmp_path: Path) 
     assert "another thread" in because["loader_wait"]
 
 
-def test_a_full_disk_loses_packets_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_packets_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     write, full = os.write, threading.Event()
 
     def limited(descriptor: int, data: bytes) -> int:
@@ -349,6 +351,8 @@ def test_a_full_disk_loses_packets_and_nothing_else(tmp_path: Path, monkeypatch:
     written = read(tmp_path)
     sequence = [packet.sequence for packet in written.packets]
     assert sequence != list(range(len(sequence))), "the lost packets are seen in the numbers"
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "No space left on device" in warning
     assert "dropped" in written.notes
 
 

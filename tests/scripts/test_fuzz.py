@@ -7,6 +7,7 @@ from pathlib import Path
 import fuzz
 import pytest
 from fuzz import MUTATIONS, Fuzzer, corpus, damaged
+from fuzz_entries import ENTRIES, behaviour_of
 
 CASES = 150
 
@@ -67,3 +68,13 @@ def test_every_mutation_changes_a_recording_and_accepts_an_empty_file(mutate, in
 def test_the_same_seed_makes_the_same_files(inputs):
     one, two = (damaged(inputs[3], random.Random(5), inputs[4]) for _ in range(2))
     assert one == two
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_short_search_of_every_entry_finds_nothing(entry, tmp_path):
+    sound = ENTRIES[entry].inputs()
+    search = Fuzzer(random.Random(1), tmp_path, list(sound), entry)
+    for _ in range(25):
+        search.one()
+    assert search.finds == []
+    assert any(any(behaviour_of(ENTRIES[entry], tmp_path, data)) for data in sound), "no input gets a result"

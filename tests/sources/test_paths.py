@@ -177,9 +177,9 @@ def test_a_scheme_makes_a_url(path, url):
 FILE_MODULES = {
     "sources/local_files.py": "the local file system",
     "persistence.py": "the user's own cache directory, and files next to local ones",
-    "sources/tfrecord.py": "event files of the monitor, which grow: local ones only",
-    "sources/telemetry_file.py": "the same",
-    "sources/event_files.py": "the same",
+    "sources/telemetry/tfrecord.py": "event files of the monitor, which grow: local ones only",
+    "sources/telemetry/telemetry_file.py": "the same",
+    "sources/telemetry/event_files.py": "the same",
     "storage.py": "files that the package writes itself",
     "report/cache/report_store.py": "the cache in the user's own directory",
     "plugin/http/static_files.py": "the tab's own files",
@@ -188,6 +188,7 @@ FILE_MODULES = {
     "monitor": "the training's side: it writes",
     "tools": "scripts of the user that are run",
     "knowledge": "the package's own facts",
+    "export/parquet.py": "a local directory of the user, to which it writes",
     "review/store.py": "notes in a local logdir; a URL has none",
     "__main__.py": "a closed pipe",
 }

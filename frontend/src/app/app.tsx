@@ -1,7 +1,9 @@
-// The page: the recordings on the left (on top of a narrow page), the chosen one on the right.
+// The page: the trainings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
-import { neighbour } from "../shared/run/groups";
+import { isTrace } from "../shared/run/groups";
+import { keyOf } from "../shared/run/keys";
+import { neighbour, trainingOf, trainingsOf } from "../shared/run/trainings";
 import type { Session } from "../shared/run/session";
 import { timeOfDay } from "../shared/text/format";
 import { Icon } from "../shared/widgets/icon";
@@ -38,10 +40,10 @@ export function App({ store, session }: { store: Store; session: Session }) {
           <RunList
             list={list}
             chosen={state.overview === undefined ? state.chosen : undefined}
-            overview={list.runs.length > 1 ? () => session.showOverview(WHOLE_OVERVIEW) : undefined}
+            overview={trainingsOf(list).length > 1 ? () => session.showOverview(WHOLE_OVERVIEW) : undefined}
             filter={state.filter}
-            choose={session.choose}
-            compare={session.compare}
+            choose={session.openTraining}
+            compare={(entry) => session.compare(keyOf(entry.members.find(isTrace) ?? entry))}
             setFilter={(text) => store.dispatch({ type: "filter", text })}
           />
           <main>
@@ -54,8 +56,8 @@ export function App({ store, session }: { store: Store; session: Session }) {
           <Shortcuts
             shown={shownOf(state, session)}
             move={(rows) => {
-              const key = neighbour(list.runs, state.filter, state.chosen, rows);
-              if (key !== undefined) session.choose(key);
+              const next = neighbour(trainingsOf(list), state.filter, trainingOf(list, state.chosen), rows);
+              if (next) session.choose(keyOf(next));
             }}
           />
         </div>

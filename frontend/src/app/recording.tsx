@@ -5,7 +5,11 @@ import { Headline } from "../features/diagnosis/headline";
 import { reportMarkdown } from "../features/diagnosis/markdown";
 import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
+import { keyOf } from "../shared/run/keys";
+import { trainingOf } from "../shared/run/trainings";
+import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
+import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
 import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
 
@@ -26,6 +30,8 @@ export function RecordingPage(props: Props) {
 }
 
 function Content({ report, analysis, shown }: Props) {
+  const training = shown?.state.list && trainingOf(shown.state.list, keyOf(shown.entry));
+  const job = useJob(shown?.session.client, report, shown?.entry);
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
     <article>
@@ -35,9 +41,10 @@ function Content({ report, analysis, shown }: Props) {
           missing here. Reload the page to get the newer tab.
         </section>
       )}
-      <Headline report={report} analysis={analysis}>
+      <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
         <Share report={report} markdown={() => reportMarkdown(report)} />
       </Headline>
+      {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
       {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}
       <ErrorBoundary key={view} report={report}>
         {shown ? (

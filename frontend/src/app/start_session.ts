@@ -1,7 +1,8 @@
 // Connects the store with the server and the host page: what is requested when, and what a click or a new address does.
 import * as host from "../shared/page/host";
-import type { Key } from "../shared/run/keys";
+import { keyOf, type Key } from "../shared/run/keys";
 import type { Session } from "../shared/run/session";
+import type { View } from "../shared/run/views";
 import type { Client } from "../shared/server/api";
 import { Poller } from "../shared/server/poller";
 import { withAddress, writeAddress } from "./address";
@@ -10,6 +11,9 @@ import type { Store } from "./store";
 
 /** The initial state, with the parameters of the address. */
 export const stateFromUrl = (start: State): State => withAddress(start, host.inUrl);
+
+/** The view of all ranks of a job. */
+const JOB_VIEW: View = "job";
 
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
@@ -44,14 +48,15 @@ export function startSession(store: Store, client: Client): Session {
     if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
   });
   pollWhileVisible(poller);
-  const open = (view: State["view"]): Action => ({ type: "view", view });
+  const open = (view: View): Action => ({ type: "view", view });
   return {
     client,
-    choose: (key: Key) => {
+    choose: (key: Key, view?: View) => {
       const { baseline, chosen } = store.state;
       // Choosing recording A of a comparison swaps A and B.
-      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key });
+      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key }, ...(view ? [open(view)] : []));
     },
+    openTraining: (training) => act({ type: "choose", key: keyOf(training) }, ...(training.job ? [open(JOB_VIEW)] : [])),
     open: (view) => act(open(view)),
     showFocus: (focus) => act({ type: "focus", focus }),
     setVisible: (visible) => act({ type: "visible", visible }),

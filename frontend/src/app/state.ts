@@ -2,6 +2,7 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 import type { Focus } from "../shared/run/focus";
 import { keyOf, type Key } from "../shared/run/keys";
+import { trainingsOf } from "../shared/run/trainings";
 import type { Span } from "../shared/run/viewport";
 import type { View } from "../shared/run/views";
 
@@ -106,14 +107,15 @@ function without(state: State, field: Optional): State {
 export const WHOLE_OVERVIEW = "all";
 
 /**
- * Of several recordings shows the overview, and of a single one its report, unless the address asks for something else.
+ * Of several trainings shows the overview, and of a single one its report, unless the address asks for something else.
  * The choice stays if another recording moves to the top of the list.
  */
 function withList(state: State, list: RunList): State {
-  const first = list.runs.map(keyOf)[0];
+  const trainings = trainingsOf(list);
+  const first = trainings[0];
   if (state.chosen !== undefined || first === undefined) return { ...state, list };
-  const overview = state.overview ?? (list.runs.length > 1 ? WHOLE_OVERVIEW : undefined);
-  return withField({ ...state, list, chosen: first }, "overview", overview);
+  const overview = state.overview ?? (trainings.length > 1 ? WHOLE_OVERVIEW : undefined);
+  return withField({ ...state, list, chosen: keyOf(first) }, "overview", overview);
 }
 
 /** A recording that is analysed again keeps its last report until the next one arrives. */

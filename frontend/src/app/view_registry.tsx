@@ -17,7 +17,7 @@ const Timeline = lazyView(async () => (await import("../features/timeline/timeli
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
 const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
 const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
-const Ranks = lazyView(async () => (await import("../features/ranks/ranks")).RanksView);
+const Job = lazyView(async () => (await import("../features/job/job")).JobView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
 const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
@@ -85,10 +85,10 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
       <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
     ),
   },
-  ranks: {
-    title: "Ranks",
+  job: {
+    title: "Job",
     missing: (report, entry) => missingTrace(report, entry) ?? ((report.world_size ?? 1) > 1 ? undefined : "This run has one process."),
-    render: (shown) => <Ranks {...viewProps(shown)} choose={shown.session.choose} />,
+    render: (shown) => <Job {...viewProps(shown)} runs={shown.state.list?.runs ?? []} choose={shown.session.choose} />,
   },
   live: {
     title: "Telemetry",

@@ -37,7 +37,7 @@ export interface Job {
   /** median step time of the job */
   readonly step_ns: number;
   readonly hosts: readonly Host[];
-  /** step time as recorded / step time with these like their peers, largest first */
+  /** largest first */
   readonly slowdowns: readonly Slowdown[];
   /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
   readonly clock_error_ns?: number;
@@ -95,11 +95,13 @@ export interface Host {
   readonly ranks: readonly number[];
 }
 
-/** How much slower the job is because some ranks, a stage or an operation take longer than their peers. */
+/** How much slower the job is because a rank, a stage or an operation takes longer than its peers. */
 export interface Slowdown {
   /** rank | stage | operation */
   readonly of: string;
+  /** number of the rank or stage; all_reduce, ..., or device, input, host, interruption, other */
   readonly name: string;
+  /** simulated time with only this one as recorded / with everything like its peers */
   readonly factor: number;
 }
 
@@ -165,6 +167,20 @@ export interface Report {
   readonly job_headline: string;
   /** absent if no memory was recorded */
   readonly memory?: Memory;
+  /** absent if no step was timed */
+  readonly efficiency?: Efficiency;
+  /** git revision of the program, as the training recorded it */
+  readonly revision?: string;
+}
+
+/** What a step achieves. An absent number is not known. */
+export interface Efficiency {
+  /** samples_per_step / window.step_ns.mean */
+  readonly samples_per_second?: number;
+  /** of this process */
+  readonly samples_per_step?: number;
+  /** where samples_per_step comes from, or why it is not known */
+  readonly samples_basis: string;
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
@@ -268,7 +284,7 @@ export interface MemorySite {
   /** module of the model, as the profiler names it */
   readonly module: string;
   readonly file: string;
-  /** of a trace: where the function begins; of a snapshot: of the call */
+  /** of a trace: where the function begins; of a snapshot: of the call; 0 if not known */
   readonly line: number;
   readonly function: string;
   /** modules around `module`, or of a snapshot the callers of `function`; outermost first */
@@ -537,6 +553,31 @@ export interface RunList {
   readonly runs: readonly RunEntry[];
   /** sentences: what could not be scanned, and why */
   readonly problems: readonly string[];
+  /** with several recordings; every other recording is a training of its own */
+  readonly trainings: readonly Training[];
+}
+
+/** The recordings of one training: one entry of the list. */
+export interface Training {
+  /** positions in runs; the verdict of the first one is that of the training */
+  readonly members: readonly number[];
+  /** why its evidence source is trusted; empty without another one */
+  readonly because: string;
+  /** absent unless several ranks of a job are known */
+  readonly job?: TrainingJob;
+}
+
+/** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */
+export interface TrainingJob {
+  /** absent if there is no report of the job */
+  readonly verdict?: Verdict;
+  readonly world_size: number;
+  /** with a verdict */
+  readonly ranks: number;
+  /** absent if nothing is predicted */
+  readonly gain?: Speedup;
+  /** what to change first, without its gain; empty if nothing is advised */
+  readonly action: string;
 }
 
 /** One recording in the list. */
@@ -576,6 +617,22 @@ export interface RunEntry {
   readonly review?: Review;
   /** findings that are neither accepted nor fixed; absent before it is done */
   readonly open_findings?: number;
+  /** of one of several ranks */
+  readonly rank?: number;
+  /** of one of several ranks */
+  readonly world_size?: number;
+  /** of the time in which the device does not compute */
+  readonly lost_share?: number;
+  /** as in Report */
+  readonly efficiency?: Efficiency;
+  /** of the device's memory */
+  readonly peak_bytes?: number;
+  /** size of the memory - peak */
+  readonly headroom_bytes?: number;
+  /** as in Report */
+  readonly revision?: string;
+  /** of the file */
+  readonly modified_unix_ns: number;
 }
 
 /** GET report?id=... */
@@ -1342,24 +1399,75 @@ export interface TreeDevice {
   readonly total_ns: number;
 }
 
-/** GET ranks?id=: the job that a recording belongs to. */
-export interface RanksAnswer {
+/** GET job?id=: the job that a recording is a rank of. */
+export interface JobAnswer {
   readonly id: string;
-  /** absent if fewer than two ranks were recorded */
+  /** waiting | analysing | done */
+  readonly state: string;
+  readonly progress: number;
+  /** saved (report of the job) | computed (from the ranks' traces) | accounts (of the */
+  readonly basis: string;
+  /** absent if the basis is none */
   readonly job?: Job;
-  /** in order of rank */
-  readonly ranks: readonly RankRow[];
+  /** absent in a brief answer */
+  readonly ranks?: RankTable;
+  /** absent if the clocks are not aligned, and in a brief answer */
+  readonly steps?: StepTable;
+  /** rank whose own verdict explains that of the job */
+  readonly speaker?: number;
+  /** accounts, none: why there is no more, as a sentence */
+  readonly because: string;
+  /** accounts, none: the command that saves the report of the job */
+  readonly command: string;
+  /** saved: when, since 1970 */
+  readonly saved_ns: number;
+  /** saved: by another version of tb_bottleneck */
+  readonly other_version: boolean;
 }
 
-export interface RankRow {
-  /** of the recording */
-  readonly id: string;
-  readonly source: string;
-  readonly rank: number;
-  readonly step_ns?: number;
-  readonly verdict?: Verdict;
-  readonly account: readonly AccountRow[];
-  readonly is_straggler: boolean;
+/** The ranks of a job in order. */
+export interface RankTable {
+  readonly rank: readonly number[];
+  /** of the recording; empty if it is gone */
+  readonly id: readonly string[];
+  /** name of its file; untrusted text */
+  readonly source: readonly string[];
+  /** number of the host, from 1; empty if hosts are not known */
+  readonly host: readonly number[];
+  /** of the pipeline, from 0; empty without a pipeline */
+  readonly stage: readonly number[];
+  /** mean step */
+  readonly step_ns: readonly number[];
+  /** of the rank's own verdict */
+  readonly regime: readonly string[];
+  readonly severity: readonly string[];
+  /** of the rank's time, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** own work beyond that of the peers, of the step; empty if nothing was paired */
+  readonly excess_share: readonly number[];
+  /** waiting for other ranks, of the step; empty if nothing was paired */
+  readonly wait_share: readonly number[];
+  /** waiting for transfers, of the step; empty if nothing was paired */
+  readonly wire_share: readonly number[];
+}
+
+/** One regime of each item. */
+export interface RegimeShares {
+  readonly regime: string;
+  readonly share: readonly number[];
+}
+
+/** The first steps of all ranks, on one clock. Items are the steps of the first rank, those of the second, ... */
+export interface StepTable {
+  /** steps of each rank */
+  readonly count: number;
+  /** since the begin of the job */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  /** of the step, without regimes that no rank has */
+  readonly account: readonly RegimeShares[];
+  /** part of the collectives in which the rank waits for others, of the step */
+  readonly wait_share: readonly number[];
 }
 
 /** The review of one recording. */

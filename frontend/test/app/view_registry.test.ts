@@ -12,7 +12,7 @@ const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBec
 
 test("a recording has the views with content", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "tree", "timeline", "tables", "roofline", "compare"]);
-  assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("ranks"));
+  assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("job"));
   const memory = { peak_bytes: 8, parts: [], evidence_source: "trace", kind: "cuda", estimated_bytes: 0, sites: [], findings: [], missing: "", forecasts: [], lifetimes: [] };
   assert.ok(viewsOf({ ...report("a"), memory }, trace).includes("memory"));
   assert.ok(viewsOf({ ...report("b"), memory }, telemetry).includes("memory"));

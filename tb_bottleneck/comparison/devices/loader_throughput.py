@@ -6,7 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measures.trace.workers_pace import LONGEST_HANDOVER_NS, made_by_workers, workers_are_behind
+from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS
+from tb_bottleneck.measures.trace.workers_pace import made_by_workers, workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 WORKERS_LIMIT = "the workers keep their current pace, and training waits for them"

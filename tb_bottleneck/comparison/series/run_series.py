@@ -20,10 +20,10 @@ from tb_bottleneck.comparison.series.varying_setting import (
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS, difference, mean_interval
 from tb_bottleneck.comparison.texts.value_text import time_text
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA

@@ -1,6 +1,7 @@
 """Formats the values in texts of comparisons: speedups, durations, and untrusted names and settings."""
 
 from tb_bottleneck.units import duration_text
+from tb_bottleneck.untrusted_text import one_line
 
 SAME_SPEED_WITHIN = 0.02  # a smaller change is called the same: it would take hundreds of steps to show it
 # A smaller change is no more than the difference between two runs of one training.
@@ -40,6 +41,4 @@ def sanitize(value: object, longest: int = MAX_VALUE_LENGTH) -> str:
     """Converts an untrusted value to one line without control characters, cut off at the end if it is too long."""
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         return "an impossibly large number"
-    text = str(value)
-    shown = text if len(text) <= longest else text[: longest - 1] + "…"
-    return "".join(character if character.isprintable() else " " for character in shown)
+    return one_line(value, longest)

@@ -2,10 +2,10 @@
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import device_named
-from tb_bottleneck.comparison.workload.batch_size import batch_size_of, passes_of
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.schema import comparison_pb2 as pb

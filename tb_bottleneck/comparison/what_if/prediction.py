@@ -26,10 +26,10 @@ from tb_bottleneck.comparison.what_if.without_profiler import (
     device_bound,
     speedup_without_profiler,
 )
-from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.regime import REGIMES, Owner, Regime
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.report.health_notes import health_notes

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.workload.batch_size import passes_of
 from tb_bottleneck.intervals import EMPTY, Spans, union
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import passes_of
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of

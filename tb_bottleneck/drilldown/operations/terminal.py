@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tb_bottleneck.report.rendering.figures import count_text
-from tb_bottleneck.report.rendering.layout import Layout, printable, shortened
+from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text
+from tb_bottleneck.untrusted_text import one_line
 
 Column = tuple[str, Callable[[Any], str]]
 _MIN_NAME = 24
@@ -130,7 +131,7 @@ def _text(rows: Sequence[Any], columns: Sequence[Column], name: Callable[[Any], 
     cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(columns))]
     left = max(layout.width - sum(widths) - 2 * len(widths), _MIN_NAME)
-    names = ["Name", *(shortened(printable(name(row)), left) for row in rows)]
+    names = ["Name", *(shortened(one_line(name(row)), left) for row in rows)]
     lines = (f"{_padded(line, widths)}  {each}" for line, each in zip(cells, names, strict=True))
     return "\n".join(lines) + "\n"
 

@@ -22,7 +22,7 @@ from tb_bottleneck.measures.user_code.frames import (
 )
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
-from tb_bottleneck.trace.frame_owner import frame_without_line, short_frame
+from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints, Rows

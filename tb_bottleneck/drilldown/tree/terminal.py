@@ -9,9 +9,10 @@ from tb_bottleneck.drilldown.tree.prune import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.figures import count_text
-from tb_bottleneck.report.rendering.layout import Layout, printable, shortened
+from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.units import bytes_text, duration_text, share_text
+from tb_bottleneck.untrusted_text import one_line
 
 SORTS = ("time", *(name for name in COLUMNS if name != "backward"), "calls")
 """What rows can be sorted by: columns of a tree, and the time by regime."""
@@ -112,7 +113,7 @@ def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
     own = tree.own(values_of(tree, sort))
     paths: list[str] = []
     for node, parent in enumerate(tree.parent.tolist()):
-        name = printable(tree.name[node]).replace(";", ",") or "all"
+        name = one_line(tree.name[node]).replace(";", ",") or "all"
         paths.append(f"{paths[parent]};{name}" if parent >= 0 else name)
         if round(own[node]) > 0:
             yield f"{paths[node]} {round(own[node])}"
@@ -139,7 +140,7 @@ def _rows(tree: Tree, values: Floats, depth: int | None) -> tuple[Ints, list[int
 
 
 def _name(tree: Tree, node: int, level: int, width: int) -> str:
-    name = printable(tree.name[node]) or "all"
+    name = one_line(tree.name[node]) or "all"
     if tree.kind[node] == REST:
         name = f"({name})"
     indent = _INDENT * min(level, 12)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
-from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, persistent_ranks
-from tb_bottleneck.jobs.causes.work_amounts import amounts, expert_skew
+from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
+from tb_bottleneck.jobs.causes.work_amounts import expert_skew
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_slots, even_stages, microbatch_classes
+from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_stages, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -25,7 +25,7 @@ MIN_MICROBATCH_SPREAD = 0.08
 
 def imbalance(context: JobContext) -> Iterator[Candidate]:
     """Yields the candidates."""
-    slow = persistent_ranks(context)
+    slow = slow_devices(context)
     ranks = np.setdiff1d(np.arange(len(context.job.summaries)), slow)
     if context.grid.stages > 1:
         yield from _stages(context, slow)
@@ -38,15 +38,14 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
     device = context.own.own[ranks][:, :, Own.DEVICE]
     mean = np.nanmean(device, axis=0)
     spread = float(np.nanmean(np.nanmax(device, axis=0) - mean))
-    correlation = _correlation(device, amounts(context)[ranks])
+    correlation = _correlation(device, context.amounts[ranks])
     if spread < MIN_SPREAD * context.step_ns or correlation < MIN_CORRELATION:
         return
     skew = expert_skew(context)
     cause = "expert_imbalance" if skew >= MIN_EXPERT_SKEW else "data_imbalance"
     late = ranks[np.flatnonzero(np.bincount(np.nanargmax(device, axis=0), minlength=len(ranks)))]
     facts = {"spread_ns": spread, "correlation": correlation, "skew": skew}
-    spread_evenly = even_slots if cause == "expert_imbalance" else even
-    yield Candidate(cause, late, lambda changed, of: spread_evenly(changed, of, ranks), facts)
+    yield Candidate(cause, late, even, facts)
 
 
 def _correlation(device: Floats, work: Floats) -> float:
@@ -71,8 +70,9 @@ def _stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     if usual.mean() <= 0 or usual.max() / usual.mean() < MIN_STAGE_RATIO:
         return
     slowest = int(usual.argmax())
+    members = np.flatnonzero(context.grid.stage == slowest)
     facts = {"stage": float(slowest), "stage_ratio": float(usual.max() / usual.mean())}
-    yield Candidate("stage_imbalance", np.flatnonzero(context.grid.stage == slowest), even_stages, facts)
+    yield Candidate("stage_imbalance", members, lambda changed, of: even_stages(changed, of, usual), facts)
 
 
 def _microbatches(context: JobContext) -> Iterator[Candidate]:

@@ -16,6 +16,8 @@ from tb_bottleneck.trace.table import Floats, Ints
 SLOW_BANDWIDTH = 0.7
 # Exposed transfers take this share of the step.
 MIN_EXPOSED = 0.10
+# Of several operations that are exposed together, one with less is left alone.
+MIN_PART = 0.01
 # A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
 # microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
 MIN_BUBBLE = 0.34
@@ -90,8 +92,11 @@ def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
     transfer = np.where(np.isin(rows.operation, P2P), 0.0, transfer)
     slow, usual = _slow_rows(context)  # what a slow link adds is not the collective's
     transfer[slow] *= usual / np.maximum(context.wires.wire[slow], 1.0)
-    share = np.bincount(key, weights=transfer) / total
-    large = np.flatnonzero(share >= MIN_EXPOSED)
+    share = np.bincount(key, weights=transfer, minlength=len(names) * len(Operation)) / total
+    # What can be hidden is judged together: gathers and scatters of one layer run beside the same work.
+    overlapped = np.repeat(np.isin(names, OVERLAPPED_KINDS), len(Operation))
+    together = share[overlapped].sum() >= MIN_EXPOSED
+    large = np.flatnonzero(np.where(overlapped, together & (share >= MIN_PART), share >= MIN_EXPOSED))
     if not len(large):
         return
     costliest = int(share.argmax())

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
-from tb_bottleneck.jobs.causes.slow_ranks import last_share, persistent_ranks
+from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.scenarios import at_common_steps, like_peers
+from tb_bottleneck.jobs.scenarios import at_common_steps, kinds_mask, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -24,7 +24,7 @@ MIN_COLLECTED = 0.5
 def pauses(context: JobContext) -> Iterator[Candidate]:
     """Yields the candidates."""
     excess = np.nan_to_num(context.own.excess)
-    slow = persistent_ranks(context)
+    slow = fixed_kinds(context)
     collected = collections(context)
     interrupted = excess[:, :, Own.INTERRUPTION] > MIN_PAUSE * context.step_ns
     by_collector = interrupted & (collected >= MIN_COLLECTED * excess[:, :, Own.INTERRUPTION])
@@ -57,17 +57,18 @@ def collections(context: JobContext) -> Floats:
     return table
 
 
-def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Ints) -> Iterator[Candidate]:
-    ranks = np.setdiff1d(_ranks(paused), slow)
+def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools) -> Iterator[Candidate]:
+    """Yields a candidate for pauses of one kind. `slow` are ranks and kinds that take longer in most steps."""
+    ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):
         return
     excess = np.nan_to_num(context.own.excess[:, :, kind])[ranks]
     facts = {
         "pauses": float(paused[ranks].sum()),
         "pause_ns": float(excess[paused[ranks]].mean()),
-        "last_share": last_share(context, ranks),
+        "origin_share": origin_share(context, ranks),
     }
-    kinds = (Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,)
+    kinds = kinds_mask((Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,))
     yield Candidate(cause, ranks, lambda changed, of: like_peers(changed, of, ranks, kinds), facts)
 
 

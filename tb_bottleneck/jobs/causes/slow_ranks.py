@@ -1,4 +1,4 @@
-"""Ranks that take longer than their peers in almost every step.
+"""Ranks that take longer than their peers in almost every step: in all, or in one kind of own time.
 
 What dominates the excess tells the cause: the loader (`rank_input`), more work (`data_imbalance`,
 `expert_imbalance`), the same kernels taking longer (`throttled_rank`), or anything else (`slow_rank`). If all ranks of
@@ -11,17 +11,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.origins import origins
 from tb_bottleneck.jobs.causes.work_amounts import expert_skew, kernel_ratio, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import Changed, even, even_slots, like_peers
+from tb_bottleneck.jobs.scenarios import Changed, even, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Longer than its peers by this share: msprof-analyze calls a card slow from 5 % on.
 MIN_EXCESS = 0.05
 # In this share of the steps, so that it is not a single event.
 MIN_STEPS = 0.8
+# A kind of own time that is longer by this share of the step in as many steps is part of what the fix removes.
+MIN_PART = 0.01
 # More work than the peers by this share explains a longer device time.
 MIN_MORE_WORK = 0.03
 # The same kernels take longer by this share: more than the spread between boards (about 2 %).
@@ -33,8 +36,9 @@ MIN_EXPERT_SKEW = 0.2
 def slow_ranks(context: JobContext) -> Iterator[Candidate]:
     """Yields one candidate per cause, with all its ranks; per host for slow hosts."""
     by_cause: defaultdict[str, list[int]] = defaultdict(list)
+    longer = _longer_kinds(context, MIN_EXCESS)
     for rank in persistent_ranks(context).tolist():
-        by_cause[_cause(context, rank)].append(rank)
+        by_cause[_cause(context, rank, longer[rank])].append(rank)
     for cause, ranks in sorted(by_cause.items()):
         hosts = _whole_hosts(context, ranks) if cause in ("slow_rank", "throttled_rank") else {}
         for host, members in sorted(hosts.items()):
@@ -45,12 +49,49 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
 
 
 def persistent_ranks(context: JobContext) -> Ints:
-    """Returns the ranks whose own time exceeds the usual one in most steps."""
+    """Returns the ranks whose own time exceeds the usual one in most steps, in all or in one kind.
+
+    A kind is judged alone too: work that varies from step to step would hide a host that is always slower.
+    """
     table = context.own
     usual = _usual_total(context)
-    over = table.total - usual > MIN_EXCESS * usual
-    known = ~np.isnan(table.total)
-    return np.flatnonzero(((over & known).sum(axis=1) >= MIN_STEPS * known.sum(axis=1)) & (known.sum(axis=1) > 1))
+    whole = _in_most_steps(table.total - usual > MIN_EXCESS * usual, table.total)
+    return np.flatnonzero(whole | _longer_kinds(context, MIN_EXCESS).any(axis=1))
+
+
+def _longer_kinds(context: JobContext, least: float) -> Bools:
+    """Returns per rank and kind: True if that kind alone takes longer than usual in most steps, by a share of the step.
+
+    Of device time, only what the amount of work does not explain counts. Host and unexplained time are one kind: the
+    recording tells them apart by luck.
+    """
+    table = context.own
+    excess = table.excess.copy()
+    excess[:, :, Own.DEVICE] = table.own[:, :, Own.DEVICE] - context.expected_device
+    excess[:, :, (Own.HOST, Own.OTHER)] = excess[:, :, (Own.HOST, Own.OTHER)].sum(axis=2)[:, :, None]
+    limit = least * _usual_total(context)
+    return np.stack([_in_most_steps(excess[:, :, kind] > limit, table.total) for kind in Own], axis=1)
+
+
+def fixed_kinds(context: JobContext) -> Bools:
+    """Returns per rank and kind: True if the fix of a slow rank makes this kind like that of its peers."""
+    slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
+    fixed = np.zeros_like(longer)
+    fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
+    return fixed
+
+
+def slow_devices(context: JobContext) -> Ints:
+    """Returns the ranks whose device computes longer than those of their peers in most steps, with more work or not."""
+    excess = context.own.excess[:, :, Own.DEVICE]
+    longer = _in_most_steps(excess > MIN_EXCESS * _usual_total(context), context.own.total)
+    return np.flatnonzero(longer | _longer_kinds(context, MIN_EXCESS)[:, Own.DEVICE])
+
+
+def _in_most_steps(over: Bools, total: Floats) -> Bools:
+    known = ~np.isnan(total)
+    count = known.sum(axis=1)
+    return np.asarray(((over & known).sum(axis=1) >= MIN_STEPS * count) & (count > 1), np.bool_)
 
 
 def _usual_total(context: JobContext) -> Floats:
@@ -61,18 +102,20 @@ def _usual_total(context: JobContext) -> Floats:
     return usual
 
 
-def _cause(context: JobContext, rank: int) -> str:
+def _cause(context: JobContext, rank: int, longer: Bools) -> str:
+    """Returns the cause for a rank. `longer` are the kinds that alone take longer in most steps."""
     excess = np.nanmedian(context.own.excess[rank], axis=0)
-    kind = Own(int(np.argmax(excess)))
+    kind = Own(int(np.argmax(np.where(longer, excess, -np.inf) if longer.any() else excess)))
     if kind is Own.INPUT:
         return "rank_input"
     if kind is Own.INTERRUPTION:
         return "rank_interruption"
     if kind is Own.DEVICE:
         uneven = "expert_imbalance" if expert_skew(context) >= MIN_EXPERT_SKEW else "data_imbalance"
-        if work_ratio(context, rank) >= 1 + MIN_MORE_WORK:
+        slower = kernel_ratio(context, rank) >= 1 + MIN_SLOWER_KERNELS
+        if work_ratio(context, rank) >= 1 + MIN_MORE_WORK and not (slower and longer[Own.DEVICE]):
             return uneven
-        if kernel_ratio(context, rank) >= 1 + MIN_SLOWER_KERNELS:
+        if slower:
             return "throttled_rank"
         if uneven == "expert_imbalance":
             return uneven
@@ -96,20 +139,20 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
         "excess_ns": float(np.nanmean((context.own.total - _usual_total(context))[members]))
     }
     facts |= {f"excess_{kind.name.lower()}_ns": float(excess[kind]) for kind in Own if excess[kind] > 0}
-    facts["last_share"] = last_share(context, members)
+    facts["origin_share"] = origin_share(context, members)
     if cause in ("data_imbalance", "expert_imbalance"):
         facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
         facts["skew"] = expert_skew(context)
-        peers = np.flatnonzero(np.isin(context.grid.stage, context.grid.stage[members]))
-        spread = even_slots if cause == "expert_imbalance" else even
-        return Candidate(cause, members, lambda changed, of: spread(changed, of, peers), facts)
+        return Candidate(cause, members, even, facts)
     if cause == "throttled_rank":
         facts["kernel_ratio"] = max(kernel_ratio(context, rank) for rank in ranks)
-    kinds = tuple(Own)
+    kinds = fixed_kinds(context)[members]
+    usual = context.own.usual.copy()
+    usual[:, :, Own.DEVICE] = context.expected_device
     slowest, fastest = _bounds(context, members)
 
     def fix(changed: Changed, of: JobContext) -> Changed:
-        return like_peers(changed, of, members, kinds)
+        return like_peers(changed, of, members, kinds, usual)
 
     return Candidate(
         cause,
@@ -134,10 +177,9 @@ def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
     return slowest, fastest
 
 
-def last_share(context: JobContext, ranks: Ints) -> float:
-    """Returns the share of the waiting time of the other ranks in pairs at which one of these ranks arrives last."""
-    wires, rows = context.wires, context.job.rows
-    paired = context.pairs.pair >= 0
-    waits = np.bincount(context.pairs.pair[paired], weights=wires.wait[paired], minlength=context.pairs.count)
-    last = np.isin(rows.rank[wires.last], ranks) if len(wires.last) else np.zeros(0, np.bool_)
-    return float(waits[last].sum() / waits.sum()) if waits.sum() > 0 else 0.0
+def origin_share(context: JobContext, ranks: Ints) -> float:
+    """Returns the share of the waiting time in all pairs that goes back to one of these ranks."""
+    wires, pairs = context.wires, context.pairs
+    paired = pairs.pair >= 0
+    waits = np.bincount(pairs.pair[paired], weights=wires.wait[paired], minlength=pairs.count)
+    return float(waits[np.isin(origins(context), ranks)].sum() / waits.sum()) if waits.sum() > 0 else 0.0

@@ -5,28 +5,13 @@ import numpy as np
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.trace.table import Floats
 
 MIN_COMMON_KERNELS = 2
 
 
-def amounts(context: JobContext) -> Floats:
-    """Returns the work per rank and step: elements of operators, or uploaded bytes if shapes were not recorded; NaN if
-    neither was, or not by all ranks."""
-    summaries = context.job.summaries
-    width = max(summary.steps for summary in summaries)
-    for name in ("elements", "uploaded"):
-        table = np.full((len(summaries), width), np.nan)
-        for position, summary in enumerate(summaries):
-            table[position, : summary.steps] = getattr(summary.work, name)
-        if (np.nanmin(table, axis=1) > 0).all():
-            return table
-    return np.full((len(summaries), width), np.nan)
-
-
 def work_ratio(context: JobContext, rank: int) -> float:
     """Returns how many times the work of its peers a rank has; 1 if it is not known."""
-    table = amounts(context)
+    table = context.amounts
     peers = context.grid.peers(rank)
     usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
     return float(np.nanmean(table[rank]) / usual) if usual > 0 else 1.0

@@ -51,8 +51,8 @@ def _run(
     """Adds the results of the batches, and returns those that failed with their errors."""
     failed: list[tuple[_Batch, BaseException]] = []
     executor = open_executor()
+    futures: dict[Future[list[RankResult]], _Batch] = {}
     try:
-        futures: dict[Future[list[RankResult]], _Batch] = {}
         for batch in batches:
             futures[executor.submit(analyse_batch, [tasks[position] for position in batch])] = batch
         for future in as_completed(futures):
@@ -64,7 +64,9 @@ def _run(
                 failed.append((batch, error))
             done()
     except BaseException:
-        executor.shutdown(wait=False, cancel_futures=True)
+        for future in futures:
+            future.cancel()
+        executor.shutdown(wait=False)
         raise
     executor.shutdown()
     return sorted(failed, key=lambda entry: entry[0])

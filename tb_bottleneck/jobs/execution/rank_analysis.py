@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.sources.event_files import is_event_file
 from tb_bottleneck.sources.snapshot import is_snapshot
+from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
 if TYPE_CHECKING:
     from tb_bottleneck.attribution.recording import Recording

@@ -1,7 +1,8 @@
 """Aligns the clocks of the hosts: all ranks leave a synchronising collective at about the same time.
 
-The ranks of a host share its clock. A clock's offset is the median difference of its ends from the mean end of each
-pair, found by relaxation over all pairs: groups connect the hosts. Where a recording is long, a drift is fitted too.
+The ranks of a host share its clock. Groups connect the hosts: from one clock on, each clock is set by the pairs that it
+shares with clocks that are set already. A clock's offset is then the median difference of its ends from the mean end of
+each pair, found by relaxation. Where a recording is long, a drift is fitted too.
 Hosts that no pair connects, too few collectives, or ends that contradict each other give no alignment.
 """
 
@@ -26,8 +27,11 @@ MAX_DRIFT = 100e-6
 # A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy machine
 # milliseconds later.
 LATE_KERNEL_NS, LATE_ROW_NS = 1_000.0, 5_000_000.0
-_ROUNDS = 200
-_CONVERGED_NS = 10.0
+# All ranks leave a collective within 0.6 ms (above), with Gloo within some. Ends that are this many times further apart
+# than those of the best quarter are of different collectives.
+MAX_APART = 10.0
+_ROUNDS, _DRIFT_ROUNDS = 200, 20
+_CONVERGED_NS, _CONVERGED_DRIFT = 10.0, 1e-8
 SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.synchronises)
 
 
@@ -77,22 +81,33 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
 
 
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
-    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives.
+    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives, or, if collectives
+    were paired by their order only, if the ranks do not leave it together, unlike others.
 
     Pairs over several clocks are judged only if these are aligned.
     """
     rows, hosts = job.rows, hosts_of(job)
     used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
     pair, host = pairs.pair[used], hosts[rows.rank[used]]
-    earliest, latest = np.full(pairs.count, np.inf), np.full(pairs.count, -np.inf)
-    np.minimum.at(earliest, pair, clocks.aligned(rows.rank, rows.end)[used])
-    np.maximum.at(latest, pair, clocks.aligned(rows.rank, rows.start)[used])
-    low, high = np.full(pairs.count, len(hosts)), np.full(pairs.count, -1)
-    np.minimum.at(low, pair, host)
-    np.maximum.at(high, pair, host)
+    arrival, end = (clocks.aligned(rows.rank, times)[used] for times in (rows.start, rows.end))
+    (earliest, left), (_, latest) = (_extremes(values, pair, pairs.count) for values in (end, arrival))
+    low, high = _extremes(host.astype(np.float64), pair, pairs.count)
     late = LATE_ROW_NS if any(summary.facts.backend == "gloo" for summary in job.summaries) else LATE_KERNEL_NS
     across = np.inf if clocks.error is None else late + 4 * clocks.error
-    return np.asarray(latest - earliest > np.where((low == high) & (low >= 0), late, across), np.bool_)
+    wrong = latest - earliest > np.where((low == high) & (low >= 0), late, across)
+    if pairs.level in ("order", "size") and len(pair) and not clocks.because:
+        apart = np.where(np.isfinite(left), left - earliest, 0.0)
+        usual = float(np.quantile(apart[np.isfinite(left)], 0.25))  # up to three quarters may be wrong
+        wrong |= apart > max(LATE_ROW_NS, MAX_APART * usual)
+    return np.asarray(wrong, np.bool_)
+
+
+def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats]:
+    """Returns the least and the largest value per class; inf and -inf for a class without values."""
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, classes, values)
+    np.maximum.at(high, classes, values)
+    return low, high
 
 
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
@@ -122,14 +137,38 @@ def _residuals(end: Floats, pair: Ints) -> Floats:
 
 
 def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero."""
-    offset = np.zeros(count)
+    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero.
+
+    It begins with offsets that agree already. Otherwise clocks that most rows connect would agree with each other only:
+    the replicas of a pipeline exchange many messages within, and few collectives between them.
+    """
+    offset = _first_offsets(end, pair, clock, count)
     for _ in range(_ROUNDS if len(end) else 0):
         change = _medians(_residuals(end - offset[clock], pair), clock, count)
         offset += change
         if np.abs(change).max() < _CONVERGED_NS:
             break
     return offset - offset[0] if count else offset
+
+
+def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
+    """Returns offsets from one clock on: in each round, those of the clocks that share a pair with a clock that is set.
+
+    Clocks that are not connected keep 0.
+    """
+    offset, known = np.zeros(count), np.zeros(count, np.bool_)
+    known[:1] = True
+    while len(end):
+        told = known[clock]
+        rows = np.bincount(pair[told], minlength=int(pair.max()) + 1)
+        mean = np.bincount(pair[told], weights=(end - offset[clock])[told], minlength=len(rows)) / np.maximum(rows, 1)
+        new = ~told & (rows[pair] > 0)
+        if not new.any():
+            break
+        found = np.bincount(clock[new], minlength=count) > 0
+        offset = np.where(found, _medians((end - mean[pair])[new], clock[new], count), offset)
+        known |= found
+    return offset
 
 
 def _medians(values: Floats, classes: Ints, count: int) -> Floats:
@@ -145,15 +184,19 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
     drift = np.zeros(count)
     if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
         return drift
-    residual = _residuals(end, pair)
-    for number in range(count):
-        mine = np.flatnonzero(clock == number)
-        if len(mine) >= MIN_DRIFT_COLLECTIVES:
-            half = len(mine) // 2
-            mine = mine[np.argsort(end[mine], kind="stable")]
-            early, late = mine[:half], mine[-half:]
-            slopes = (residual[late] - residual[early]) / (end[late] - end[early])
-            drift[number] = float(np.median(slopes))
+    order = np.lexsort((end, clock))
+    bounds = np.searchsorted(clock[order], np.arange(count + 1))
+    for _ in range(_DRIFT_ROUNDS):
+        residual, change = _residuals(end - drift[clock] * end, pair), np.zeros(count)
+        for number in range(count):
+            mine = order[bounds[number] : bounds[number + 1]]
+            if len(mine) >= MIN_DRIFT_COLLECTIVES:
+                half = len(mine) // 2
+                early, late = mine[:half], mine[-half:]
+                change[number] = np.median((residual[late] - residual[early]) / (end[late] - end[early]))
+        drift += change
+        if np.abs(change).max() < _CONVERGED_DRIFT:
+            break
     return drift
 
 

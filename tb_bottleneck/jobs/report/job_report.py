@@ -5,7 +5,7 @@ of its ranks (report/jobs.py).
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
 from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.group_rows import group_rows
 from tb_bottleneck.jobs.report.health import health_of, is_trusted
-from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.jobs.report.wording import action_of, action_sentence, headline_of
+from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
@@ -24,32 +25,33 @@ from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.jobs import job_of
+from tb_bottleneck.report.rank_rows import OF_RANKS
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 """By what a cause costs: as for the findings of one rank."""
-
-OF_RANKS = ("slow_rank", "slow_host", "rank_input", "throttled_rank", "rank_interruption")
-"""Causes whose ranks are stragglers."""
 
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
 _log = logging.getLogger(__name__)
 
+Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
+"""Takes a job, the reports of its ranks, and its analysis, or None if it is not trusted."""
+
 
 def judged_together(
-    directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes]
+    directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes], keep: Keep | None = None
 ) -> tuple[list[pb.Report], list[pb.Job]]:
     """Returns the reports, joined if they are about one process, and the jobs that several of them are about.
 
     Each report comes with its directory and the encoded summary of its rank or nothing. The reports of a job's ranks
-    state its verdict.
+    state its verdict. `keep` is called with each job.
     """
     joined = with_equal_predictions(join(zip(directories, reports, strict=True)))
-    jobs = jobs_of(joined, [_decoded(summary) for summary in summaries])
+    jobs = jobs_of(joined, [_decoded(summary) for summary in summaries], keep)
     for members, job in zip(jobs_in(joined), jobs, strict=True):
-        sentence = job_texts().words["for_job"].safe_substitute(world=job.world_size, headline=job.verdict.headline)
+        lead = f"{job.verdict.action}. {job.verdict.headline}" if job.verdict.action else job.verdict.headline
+        sentence = job_texts().words["for_job"].safe_substitute(world=job.world_size, headline=lead)
         for position in members:
             joined[position].job_headline = sentence
     return joined, jobs
@@ -62,30 +64,37 @@ def _decoded(summary: bytes) -> RankSummary | None:
         return None
 
 
-def jobs_of(reports: Sequence[pb.Report], summaries: Sequence[RankSummary | None]) -> list[pb.Job]:
+def jobs_of(
+    reports: Sequence[pb.Report], summaries: Sequence[RankSummary | None], keep: Keep | None = None
+) -> list[pb.Job]:
     """Returns the jobs that several reports are about. Each report comes with the summary of its recording or None."""
     jobs = []
     for members in jobs_in(reports):
         own = {reports[position].rank: reports[position] for position in members}
         known = [summary for position in members if (summary := summaries[position]) is not None]
-        jobs.append(_job(own, known))
+        job, context = _job(own, known)
+        if keep is not None:
+            keep(job, own, context)
+        jobs.append(job)
     return jobs
 
 
-def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> pb.Job:
+def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobContext | None]:
+    """Returns the job, and its analysis if it is trusted."""
     job = job_of(reports)
     if len(summaries) < 2:
-        return job
+        return job, None
     try:
         context = JobContext(job_table(summaries))
         job.health.CopyFrom(health_of(context))
         if is_trusted(context):
             _fill(job, context, reports)
+            return job, context
     except MemoryError:
         raise
     except Exception:  # an error in the analysis of the job must not cost the reports of its ranks
         _log.exception("the analysis of a job failed")
-    return job
+    return job, None
 
 
 def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> None:
@@ -95,7 +104,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     job.culprits.extend(_culprit(context, culprit) for culprit in verdict.culprits)
     job.replay.CopyFrom(pb.Replay(error=context.error))
     job.hosts.extend(_hosts(context))
-    job.slowdowns.extend(_slowdowns(context, verdict))
+    job.slowdowns.extend(pb.Slowdown(of=one.of, name=one.name, factor=one.factor) for one in slowdowns_of(context))
     if context.clocks.error is not None:
         job.clock_error_ns = context.clocks.error
     if verdict.culprits:
@@ -119,11 +128,12 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
     if not verdict.culprits:
         typical = pb.Verdict()
         typical.CopyFrom(_typical(reports).verdict)
+        typical.ClearField("action")  # its gain is that of one rank's step
         typical.headline += f" {texts.words['balanced'].substitute()}"
         return typical
     first = verdict.culprits[0]
     cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
-    headline = cause.headline.safe_substitute(ranks=ranks_text(ranks), share=share_text(first.cost_share))
+    headline = headline_of(job)
     if first.candidate.cause in OF_RANKS and ranks[0] in reports:
         own = reports[ranks[0]].verdict.headline
         headline += " " + texts.words["on_that_rank"].safe_substitute(rank=ranks[0], headline=own)
@@ -136,6 +146,7 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
         confidence=confidence,
         headline=headline,
         title=Regime(regime).label,
+        action=action_sentence(job),
     )
 
 
@@ -169,7 +180,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
     candidate = culprit.candidate
     text = job_texts().causes[candidate.cause]
     bound = candidate.bound is not None
-    return pb.Culprit(
+    row = pb.Culprit(
         cause=candidate.cause,
         title=text.title,
         ranks=_ranks(context, culprit),
@@ -179,6 +190,8 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm),
         host=candidate.host + 1,
     )
+    row.fix.action = action_of(row)
+    return row
 
 
 def _evidence(name: str, value: float | str) -> pb.Evidence:
@@ -203,20 +216,3 @@ def _hosts(context: JobContext) -> list[pb.Host]:
         pb.Host(number=number + 1, ranks=[ranks[position] for position in np.flatnonzero(hosts == number).tolist()])
         for number in range(int(hosts.max(initial=-1)) + 1)
     ]
-
-
-def _slowdowns(context: JobContext, verdict: Verdict) -> list[pb.Slowdown]:
-    """Returns the slowdown by each culprit of ranks and of a stage."""
-    rows = []
-    for culprit in verdict.culprits:
-        if culprit.candidate.cause in OF_RANKS:
-            rows += [
-                pb.Slowdown(of="rank", name=str(rank), factor=culprit.expected) for rank in _ranks(context, culprit)
-            ]
-        elif culprit.candidate.cause == "stage_imbalance":
-            stage = int(context.grid.stage[culprit.candidate.ranks[0]])
-            rows.append(pb.Slowdown(of="stage", name=str(stage), factor=culprit.expected))
-        elif "operation" in culprit.candidate.facts:
-            name = str(culprit.candidate.facts["operation"])
-            rows.append(pb.Slowdown(of="operation", name=name, factor=culprit.expected))
-    return rows

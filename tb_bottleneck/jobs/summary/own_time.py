@@ -1,8 +1,8 @@
 """Splits the time of one rank into waits for communications and its own work.
 
 The rank waits in an interval of exposed communication until the last communication that ends in it, if work was queued
-behind that communication or the host was blocked by it. Otherwise the device was idle because the host had launched
-nothing yet, and the communication only ran meanwhile: that is the rank's own time.
+behind that communication or the host was blocked by it. Until that work was launched, the device was idle because of
+the host, and the communication only ran meanwhile: that is the rank's own time.
 """
 
 from collections.abc import Sequence
@@ -40,8 +40,10 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
     if not recording.on_device:
         return _host_waits(shifted, communications)
     last, until = _ends_in(shifted, communications)
-    waited = (last >= 0) & _is_followed(recording, until + begin)
-    return Waits(last[waited], shifted.starts[waited], until[waited])
+    followed, issued = _following(recording, until + begin)
+    waited = (last >= 0) & followed & (until > shifted.starts)
+    start = np.clip(issued - begin, shifted.starts, until - 1)
+    return Waits(last[waited], start[waited], until[waited])
 
 
 def points_of(recording: Recording, communications: Communications, waits: Waits) -> Points:
@@ -100,14 +102,19 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
     return Waits(*(np.ascontiguousarray(column) for column in columns))
 
 
-def _is_followed(recording: Recording, times: Ints) -> Bools:
-    """Returns True for ends of communications that work was queued behind, or that blocked the host."""
+def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
+    """Returns per end of a communication whether work was queued behind it, or the host was blocked by it, and when
+    that work was issued.
+
+    Until then the host kept the device idle, whatever the communication did: that time would remain without a wait.
+    """
     ops, calls = recording.trace.device_ops, recording.trace.calls
     following = np.searchsorted(ops.start, times - TOLERANCE_NS)
     issued = ops.issued(calls)[np.minimum(following, len(ops) - 1)]
     blocked = calls.of(Role.WAIT)
-    waiting = union(blocked.start, blocked.end)
-    return ((following < len(ops)) & (issued <= times)) | waiting.contains(times)
+    queued = (following < len(ops)) & (issued <= times)
+    waiting = union(blocked.start, blocked.end).contains(times)
+    return queued | waiting, np.where(queued, issued, 0)
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator, workers_used
+from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
+from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.window import device_work, window_share, with_example
 from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.regime import Regime

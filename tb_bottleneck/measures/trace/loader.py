@@ -1,11 +1,9 @@
 """Measures of the data loader as the training thread sees it. Worker processes never appear in a trace."""
 
-import math
-import re
-
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import clip, intersect, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
@@ -26,17 +24,16 @@ _ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 # A slow fetch takes more than this many times the median (the method's rule for outliers), and more than a millisecond:
 # a fetch from a ready queue takes well under that.
 SLOW_TIMES, SLOW_NS = 3.0, 1_000_000
-# One slow fetch may be the first of an epoch; fewer fetches than these show no usual length.
+# One slow fetch may be the first of an epoch. Fewer fetches than MIN_FETCHES show no usual length: the range of n
+# values contains the median with a probability of 1 - 2 ** (1 - n), which is 97 % for six and 94 % for five (the sign
+# test's interval; Conover, Practical Nonparametric Statistics).
 MIN_SLOW, MIN_FETCHES = 2, 6
 # With too few workers, batches arrive in bursts: a long wait comes regularly, once per round of workers. Waits with
 # distances that vary by more than this, relative to their mean, have another reason.
 IRREGULAR = 0.5
 MAX_FRAMES_LISTED = 3
-# A loader has one queue of indices per worker, and a queue one thread that sends (torch/utils/data/dataloader.py;
-# CPython multiprocessing/queues.py, Queue._feed). It runs for as long as the worker.
-_INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
-# No loader has more; the context of a trace is untrusted.
-MAX_WORKERS = 1_000_000
+# Taking a ready batch from the queue and handing over its memory takes 0.06 to 0.2 ms. Longer fetches wait.
+LONGEST_HANDOVER_NS = 200_000
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
@@ -68,67 +65,6 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     return Measure(float(idle.sum()) / len(recording.steps), "ns", "step", int((idle > 0).sum()), begin=begin, end=end)
 
 
-def workers_needed(recording: Recording) -> Measure | Missing:
-    """Workers needed to deliver batches as fast as the rest of the step uses them, for a loader in the main process.
-
-    Time to make a batch / time of the step without waiting for it, rounded up; at most the cores of the job.
-    """
-    fetch, idle = loader_fetch(recording), loader_idle(recording)
-    if isinstance(fetch, Missing) or isinstance(idle, Missing):
-        return NO_LOADER
-    needed = math.ceil(fetch.value / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", fetch.count)
-
-
-def workers_factor(recording: Recording) -> Measure | Missing:
-    """The factor by which the workers must grow to keep up.
-
-    Time of the step / time of the step without waiting, rounded up; at least 2, and at most the cores of the job.
-    """
-    idle = loader_idle(recording)
-    if isinstance(idle, Missing):
-        return NO_LOADER
-    step = recording.account.window / len(recording.steps)
-    factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(factor, _cores(recording) or factor), 2)), "count", "", idle.count)
-
-
-def workers_advised(recording: Recording) -> Measure | Missing:
-    """The value of num_workers to try next (text): workers_factor times the present one, at most the cores of the job.
-
-    If the present number was not recorded, the text is an expression of it.
-    """
-    factor, now = workers_factor(recording), workers_used(recording)
-    if isinstance(factor, Missing):
-        return factor
-    cores = _cores(recording)
-    if isinstance(now, Measure):
-        wanted = int(factor.value * now.value)
-        return text_measure(str(wanted if cores is None else min(wanted, cores)))
-    return text_measure(
-        f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
-    )
-
-
-def workers_used(recording: Recording) -> Measure | Missing:
-    """The loader's num_workers, from the run's context; otherwise the threads that send indices to workers."""
-    now = recording.trace.header.context.get("workers")
-    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
-        return Measure(float(now), "count", "process", source="context")
-    sending = host_rows(recording, lambda name: bool(_INDEX_SENDER.fullmatch(name)), Kind.PYTHON)
-    if len(sending):
-        return Measure(float(len(sending)), "count", "process", len(sending))
-    return Missing("the loader's num_workers was not recorded")
-
-
-def cores_available(recording: Recording) -> Measure | Missing:
-    """Cores available to the job for workers."""
-    cores = _cores(recording)
-    if cores is None:
-        return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
-    return Measure(float(cores), "count", "process", source="context")
-
-
 def loader_iterator(recording: Recording) -> Measure | Missing:
     """The kind of iterator.
 
@@ -157,13 +93,11 @@ def fetches_recorded(recording: Recording) -> Measure | Missing:
     return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
 
 
-def other_fetches(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time outside its longest fetch: what would remain if that one was an exception."""
-    rows = fetches(recording)
-    length = recording.trace.events.duration[rows]
-    if not len(rows) or not length.sum():
-        return NO_LOADER
-    return Measure(1 - float(length.max()) / float(length.sum()), "share", "loader time", len(rows))
+def waiting_fetches(recording: Recording) -> Measure | Missing:
+    """The number of fetches in the whole recording that take longer than handing over a ready batch."""
+    rows, events = fetches(recording), recording.trace.events
+    rows = rows[events.duration[rows] > LONGEST_HANDOVER_NS]
+    return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
 
 
 def first_batch_wait(recording: Recording) -> Measure | Missing:
@@ -239,6 +173,7 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
     return text_measure(", ".join(cut(recording.trace.names[name]) for name in names[longest].tolist()), len(rows))
 
 
+@memoized
 def fetches(recording: Recording) -> Rows:
     """Returns the fetches of the whole recording. A fetch may begin before the window and extend into it."""
     trace = recording.trace
@@ -271,12 +206,3 @@ def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
         return begin, end
     longest = int(np.argmax(ends - starts))
     return int(starts[longest]), int(ends[longest])
-
-
-def _step_without(recording: Recording, idle: float) -> float:
-    return recording.account.window / len(recording.steps) - idle
-
-
-def _cores(recording: Recording) -> int | None:
-    cores = recording.trace.header.context.get("cores")
-    return int(cores) if isinstance(cores, int | float) and 1 <= cores < 1e6 else None

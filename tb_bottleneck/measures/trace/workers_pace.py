@@ -4,10 +4,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.loader import NO_LOADER, WORKER_ITERATOR, fetches, loader_iterator
+from tb_bottleneck.measures.trace.loader import (
+    LONGEST_HANDOVER_NS,
+    NO_LOADER,
+    WORKER_ITERATOR,
+    fetches,
+    loader_iterator,
+)
 
-# Taking a ready batch from the queue and handing over its memory takes 0.06 to 0.2 ms. Longer fetches wait.
-LONGEST_HANDOVER_NS = 200_000
 # If most fetches wait, for this share of the time, the workers are always behind and determine the pace of the
 # training. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 %: handing over 19 MB.
 SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03

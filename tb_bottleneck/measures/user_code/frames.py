@@ -7,7 +7,8 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.record import Record
-from tb_bottleneck.trace.frame_owner import frame_without_line, is_user_frame
+from tb_bottleneck.trace.frames.already_running import already_running_frames
+from tb_bottleneck.trace.frames.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest
@@ -31,11 +32,6 @@ _TORCH_BLOCKS = (
     "nccl:",
     "gloo:",
 )
-
-
-# The profiler records the functions that already run in one go, 1 to 6 us after one another, before other events of the
-# host (one public recording has a launch 13 us before them).
-_ONE_GO_NS = 20_000
 
 
 class Enclosing(Record, frozen=True, eq=False):
@@ -93,22 +89,8 @@ def frames_by_thread(recording: Recording) -> EnclosingByThread:
 
 @memoized
 def already_running(recording: Recording) -> Bools:
-    """Returns the mask of the events that are Python functions which already ran when the recording began.
-
-    The line of these is the one that ran then, in most programs the call of `prof.step()` (pytorch
-    torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
-    """
-    events, mask = recording.trace.events, np.zeros(len(recording.trace.events), np.bool_)
-    others = recording.trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
-    if not len(others):
-        return mask
-    latest = int(events.start[others[0]]) + _ONE_GO_NS
-    for rows in by_thread(recording.trace.rows(Kind.PYTHON), events.thread).values():
-        start, end = events.start[rows], events.end[rows]
-        nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])
-        depth = 1 + int(np.argmin(np.append(nested, False)))
-        mask[rows[:depth]] = start[0] <= latest
-    return mask
+    """Returns the mask of the events that are Python functions which already ran when the recording began."""
+    return already_running_frames(recording.trace)
 
 
 def frame_text(recording: Recording, row: int) -> str:

@@ -22,7 +22,7 @@ from tb_bottleneck.measures.user_code.frames import (
     marks_by_thread,
 )
 from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.trace.frame_owner import frame_parts, short_frame
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column

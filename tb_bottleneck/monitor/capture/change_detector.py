@@ -7,6 +7,8 @@ from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 WINDOW_STEPS = 30
 WINDOW_NS = 10_000_000_000
+MAX_TIMES = 512
+"""Step times kept per window, evenly spread over it, for their median."""
 LOADER_SHARE_CHANGE = 0.15
 """Absolute change of the loader's share of the step: well above what bursts of workers cause in 30 steps."""
 STEP_TIME_CHANGE = 1.3
@@ -29,6 +31,39 @@ class _Ratios:
         return None
 
 
+class _Window:
+    """Sums over the steps of a window. Its memory and its time per step are bounded, however short the steps are."""
+
+    def __init__(self) -> None:
+        self.steps = self.wall_ns = 0
+        self._wait_ns = self._working_ns = 0.0  # of the steps with a wait
+        self._times: list[float] = []  # of every stride-th step
+        self._stride = 1
+
+    def add(self, row: StepRow) -> None:
+        """Adds a step."""
+        if self.steps % self._stride == 0:
+            self._times.append(row.working_ns)
+            if len(self._times) == MAX_TIMES:
+                del self._times[1::2]
+                self._stride *= 2
+        self.steps += 1
+        self.wall_ns += row.wall_ns
+        wait = row.figures.get("loader_wait")
+        if wait is not None:
+            self._wait_ns += wait
+            self._working_ns += row.working_ns
+
+    def is_full(self) -> bool:
+        """Returns True if the window is long enough to be compared."""
+        return self.steps >= WINDOW_STEPS and self.wall_ns >= WINDOW_NS
+
+    def ratios(self) -> _Ratios:
+        """Returns the ratios of a window with at least one step."""
+        share = self._wait_ns / self._working_ns if self._working_ns > 0 else None
+        return _Ratios(share, median(self._times))
+
+
 class ChangeDetector:
     """Compares windows of at least 30 steps and 10 s with the first one after the last trace.
 
@@ -36,13 +71,13 @@ class ChangeDetector:
     """
 
     def __init__(self) -> None:
-        self._window: list[StepRow] = []
+        self._window = _Window()
         self._reference: _Ratios | None = None
         self._suspected: str | None = None
 
     def reset(self) -> None:
         """Starts again after a trace: the next window becomes the reference."""
-        self._window.clear()
+        self._window = _Window()
         self._reference = self._suspected = None
 
     def add(self, rows: list[StepRow]) -> str | None:
@@ -51,14 +86,11 @@ class ChangeDetector:
         for row in rows:
             if row.figures.get("profiled"):
                 continue
-            self._window.append(row)
-            if self._is_full():
-                change = self._compare(_ratios(self._window)) or change
-                self._window.clear()
+            self._window.add(row)
+            if self._window.is_full():
+                change = self._compare(self._window.ratios()) or change
+                self._window = _Window()
         return change
-
-    def _is_full(self) -> bool:
-        return len(self._window) >= WINDOW_STEPS and sum(row.wall_ns for row in self._window) >= WINDOW_NS
 
     def _compare(self, ratios: _Ratios) -> str | None:
         if self._reference is None:
@@ -66,10 +98,3 @@ class ChangeDetector:
             return None
         before, self._suspected = self._suspected, ratios.difference(self._reference)
         return self._suspected if self._suspected == before else None
-
-
-def _ratios(rows: list[StepRow]) -> _Ratios:
-    with_wait = [row for row in rows if "loader_wait" in row.figures]
-    working = sum(row.working_ns for row in with_wait)
-    share = sum(row.figures["loader_wait"] for row in with_wait) / working if working > 0 else None
-    return _Ratios(share, median(row.working_ns for row in rows))

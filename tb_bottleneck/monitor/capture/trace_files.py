@@ -5,12 +5,14 @@ recording begins meanwhile. (Seen with torch 2.13: a segmentation fault in expor
 profiler began while the monitor's thread was writing.) The monitor's thread compresses the text.
 """
 
+import contextlib
 import gzip
 import os
 import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
@@ -25,11 +27,24 @@ _LEVEL = 5
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """A recording as uncompressed text, in a file that is not named like a trace."""
+    """A recording as uncompressed text, in an open file. On POSIX it has no name any more: nothing remains of it if the
+    process is killed."""
 
-    path: Path
+    file: BinaryIO
+    unpacked: Path
     name: str
     reason: str
+
+    @property
+    def path(self) -> Path:
+        """The path of the trace that it becomes."""
+        return self.unpacked.with_name(self.name)
+
+    def discard(self) -> None:
+        """Closes the file and removes its name if it still has one."""
+        self.file.close()
+        with contextlib.suppress(OSError):
+            self.unpacked.unlink(missing_ok=True)
 
 
 class TraceWriter:
@@ -49,36 +64,36 @@ class TraceWriter:
             self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-        text = TraceText(directory / f"{name}.unpacked", name, recorded.reason)
+        unpacked = directory / f"{name}.unpacked"
         try:
             if shutil.disk_usage(directory).free < self._min_free:
                 self._guard.note("dropped", "a trace was not written: there is little free space on the disk")
                 return None
-            recorded.profiler.export_chrome_trace(str(text.path))
+            recorded.profiler.export_chrome_trace(str(unpacked))
+            file = open(unpacked, "rb")  # noqa: SIM115  # the writer thread closes it
         except (OSError, RuntimeError) as error:
             self._lost(error)
-            text.path.unlink(missing_ok=True)
+            unpacked.unlink(missing_ok=True)
             return None
-        return text
+        with contextlib.suppress(OSError):  # Windows removes no open file
+            unpacked.unlink()
+        return TraceText(file, unpacked, name, recorded.reason)
 
     def pack(self, text: TraceText) -> Path | None:
         """Compresses the text to a trace. For the monitor's thread."""
-        path = text.path.with_name(text.name)
+        path = text.path
         try:
-            with (
-                open(text.path, "rb") as source,
-                atomic_file(path, mode=0o666) as file,
-                gzip.open(file, "wb", compresslevel=_LEVEL) as target,
-            ):
-                shutil.copyfileobj(source, target, 1 << 20)
+            with atomic_file(path, mode=0o666) as file, gzip.open(file, "wb", compresslevel=_LEVEL) as target:
+                shutil.copyfileobj(text.file, target, 1 << 20)
             self._room -= path.stat().st_size
         except (OSError, MemoryError) as error:
             self._lost(error)
             return None
         finally:
-            text.path.unlink(missing_ok=True)
+            text.discard()
         self._guard.note("capture_ended", f"{text.reason}: {path.name}")
         return path
 
     def _lost(self, error: Exception) -> None:
+        self._guard.warn_of_disk(error)
         self._guard.note("dropped", f"a trace could not be written: {type(error).__name__}")

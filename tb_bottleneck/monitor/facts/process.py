@@ -17,6 +17,7 @@ from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts import device_key
 from tb_bottleneck.monitor.facts.collector import collect_facts
 from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
+from tb_bottleneck.monitor.facts.git_revision import script_revision
 
 METADATA_SCHEMA = 1
 
@@ -85,4 +86,5 @@ _FACTS: dict[str, Callable[[], object]] = {
     "mkl_num_threads": lambda: _count_in_environment("MKL_NUM_THREADS"),
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
     "calibration": lambda: device_key.calibration(),
+    "git_revision": script_revision,
 }

@@ -10,6 +10,7 @@ COLUMNS = tuple(STEP_COLUMNS)
 
 MAX_WAITING = 20_000
 """Rows kept while the writer is late; at 100 steps per second, more than three minutes."""
+MEDIAN_EVERY = 25
 
 
 @dataclass(slots=True)
@@ -50,7 +51,8 @@ class RowRateLimiter:
     """Passes every step of a slow loop and a part of the steps of a fast one, so that the file stays small.
 
     The first `burst` steps pass. After them, `per_second` pass on average, and each step of at least `outlier` times
-    the median, because such steps are the interesting ones.
+    the median, because such steps are the interesting ones. The median is that of the last 101 steps, and is computed
+    every 25 steps.
     """
 
     def __init__(self, burst: int = 1000, per_second: float = 25.0, outlier: float = 3.0) -> None:
@@ -59,21 +61,23 @@ class RowRateLimiter:
         self._per_second = per_second
         self._outlier = outlier
         self._recent_ns: deque[int] = deque(maxlen=101)
+        self._median_ns = float("inf")
+        self._steps = 0
         self.left_out = 0
 
     def filter(self, rows: list[StepRow]) -> list[StepRow]:
         """Returns the rows to write."""
-        passed = [row for row in rows if self._passes(row, self._median())]
+        passed = [row for row in rows if self._passes(row)]
         self.left_out += len(rows) - len(passed)
         return passed
 
-    def _median(self) -> float:
-        return median(self._recent_ns) if self._recent_ns else float("inf")
-
-    def _passes(self, row: StepRow, typical_ns: float) -> bool:
+    def _passes(self, row: StepRow) -> bool:
+        if self._recent_ns and self._steps % MEDIAN_EVERY == 0:
+            self._median_ns = median(self._recent_ns)  # of each step, it took most of the thread's time
+        self._steps += 1
         self._recent_ns.append(row.wall_ns)
         self._credit = min(self._burst, self._credit + self._per_second * row.wall_ns / 1e9)
         if self._credit >= 1:
             self._credit -= 1
             return True
-        return row.wall_ns >= self._outlier * typical_ns
+        return row.wall_ns >= self._outlier * self._median_ns

@@ -97,6 +97,11 @@ class WriterThread:
         """Adds a trace to compress; called on the training thread."""
         self._texts.append(text)
 
+    def abandon(self) -> None:
+        """Closes the files that a forked process inherits; called there, where the thread does not run."""
+        while self._texts:
+            self._texts.popleft().file.close()
+
     def _run(self) -> None:
         write_at = time.monotonic() + FIRST_PACKET_S
         while not self._stop.wait(max(0.0, min([write_at, *self._due.values()]) - time.monotonic())):
@@ -198,6 +203,7 @@ class WriterThread:
     def _reopen(self, error: OSError) -> None:
         """Begins a new file if the current one does not end with a whole event. The packet of the failed write is
         lost."""
+        self._guard.warn_of_disk(error)
         self._guard.note("dropped", f"a packet could not be written: {type(error).__name__}")
         if self._file is not None and self._file.is_whole():
             return

@@ -33,7 +33,7 @@ class RecordingLookup:
         recording = scan.by_id.get(requested_id)
         if recording is None:
             return error(404, "There is no recording with this id (any more); `runs` lists all ids.")
-        self._recordings.want(scan.listing.recordings)
+        self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
         return recording
 
     def other_trace(self, request: Request, name: str) -> RecordingFile | Response:

@@ -12,18 +12,20 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as WsgiResponse
 
+from tb_bottleneck.plugin.http.hosts import HostPolicy, refusal
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.worker_client import Reply
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.evidence_pb2 import Pending
+from tb_bottleneck.untrusted_text import one_line
 
 logger = logging.getLogger(__name__)
 
 App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 METHODS = ("GET", "HEAD")
-MAX_CLIENT_NAME = 100
+MAX_CLIENT_NAME, MAX_LOGGED = 100, 300
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,14 @@ def client_of(request: Request) -> str:
     return f"{request.remote_addr} {forwarded}"[:MAX_CLIENT_NAME]
 
 
-def application(handler: Handler) -> App:
-    """Returns the handler as a WSGI application."""
+def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
+    """Returns the handler as a WSGI application. With `hosts`, it answers only under these names."""
 
     def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
+        host = environ.get("HTTP_HOST", "")
+        if hosts is not None and not hosts.accepts(host):
+            return _as_wsgi(request, error(403, refusal(host)))(environ, start_response)
         return _as_wsgi(request, _handled(handler, request))(environ, start_response)
 
     return respond
@@ -90,7 +95,7 @@ def _handled(handler: Handler, request: Request) -> Response:
     try:
         return handler(request)
     except Exception:
-        logger.exception("The Bottlenecks tab could not answer %s", request.path)
+        logger.exception("The Bottlenecks tab could not answer %s", one_line(request.path, MAX_LOGGED))
         return error(500, "The answer could not be computed; TensorBoard's log has the details.")
 
 

@@ -5,12 +5,14 @@ from werkzeug.wrappers import Request
 from tb_bottleneck.plugin.http import static_files
 from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes
 from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes
+from tb_bottleneck.plugin.http.hosts import HostPolicy
+from tb_bottleneck.plugin.http.job_route import JobRoute
 from tb_bottleneck.plugin.http.ledger_route import ledger_answer
-from tb_bottleneck.plugin.http.ranks_route import ranks_answer
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
 from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.http.telemetry_route import answer_text
+from tb_bottleneck.plugin.state.job_index import JobIndex
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
@@ -34,13 +36,16 @@ class Routes:
         analyses: AnalysisQueue,
         questions: QuestionQueue,
         telemetry: TelemetryRegistry,
+        hosts: HostPolicy | None = None,
     ) -> None:
+        self._hosts = hosts or HostPolicy()
         self._runs = runs
-        self._analyses = analyses
         self._telemetry = telemetry
-        self._recordings = RecordingRegistry(analyses, telemetry)
+        jobs = JobIndex(questions)
+        self._recordings = RecordingRegistry(analyses, telemetry, jobs)
         self._lookup = RecordingLookup(runs, self._recordings)
         self._drilldown = DrilldownRoutes(self._lookup, questions)
+        self._job = JobRoute(self._lookup, runs, analyses, questions, jobs)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
 
@@ -49,7 +54,7 @@ class Routes:
         handlers = {
             "/runs": self.runs,
             "/report": self.report,
-            "/ranks": self.ranks,
+            "/job": self._job.job,
             "/ledger": self.ledger,
             "/timeline": self._drilldown.timeline,
             "/tables": self._drilldown.tables,
@@ -65,13 +70,17 @@ class Routes:
             "/devices": self._comparisons.devices,
             "/static/*": self.static,
         }
-        return {path: application(handler) for path, handler in handlers.items()}
+        # The tab itself has no data, and must be there to show why it gets none.
+        return {
+            path: application(handler, None if handler == self.static else self._hosts)
+            for path, handler in handlers.items()
+        }
 
     def runs(self, request: Request) -> Response:
         """Returns the list of all recordings under the logdir."""
         scan = self._runs.latest()
         if scan is not None:
-            self._recordings.want(scan.listing.recordings)
+            self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
         return Response(self._run_list.text(scan).encode(), "application/json")
 
     def report(self, request: Request) -> Response:
@@ -89,20 +98,12 @@ class Routes:
         )
         return message(answer)
 
-    def ranks(self, request: Request) -> Response:
-        """Returns the job that a recording is a rank of."""
-        recording = self._lookup.recording(request)
-        if isinstance(recording, Response):
-            return recording
-        scan = self._runs.latest()
-        return pending(WAITING) if scan is None else message(ranks_answer(recording, scan, self._analyses))
-
     def ledger(self, request: Request) -> Response:
         """Returns the predicted and the measured gains of fixes."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
-        self._recordings.want(scan.listing.recordings)
+        self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
         answer = ledger_answer(scan, self._recordings)
         return pending(answer) if isinstance(answer, AnalysisState) else message(answer)
 

@@ -1,17 +1,20 @@
 """The answer to `runs`: the recordings under the logdir with the progress of their analyses."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
+from tb_bottleneck.plugin.state.job_index import KnownJob
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
+from tb_bottleneck.plugin.state.training_index import GroupedTraining, TrainingIndex
+from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.review.states import state_of
-from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList
+from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList, Training
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -31,6 +34,7 @@ class _Snapshot:
     """The last answer; the next one reuses the parts that did not change. Never modified."""
 
     scan: LogdirScan | None = None
+    jobs: tuple[KnownJob, ...] = ()
     rows: dict[RecordingFile, _Row] = field(default_factory=dict)
     text: str = ""
 
@@ -41,23 +45,34 @@ class RunListBuilder:
     Any thread may call `text`: it builds its answer from an immutable snapshot of the last one, and replaces it.
     """
 
-    def __init__(self, logdir: str, analyses: "AnalysisQueue | RecordingRegistry") -> None:
+    def __init__(self, logdir: str, analyses: RecordingRegistry) -> None:
         self._logdir = logdir
         self._analyses = analyses
+        self._trainings = TrainingIndex()
         self._last = _Snapshot()
 
     def text(self, scan: LogdirScan | None) -> str:
         """Returns a `RunList` as JSON. `scan` is None until the first scan of the logdir has ended."""
-        last = self._last
+        last, jobs = self._last, self._analyses.jobs
         recordings = scan.listing.recordings if scan is not None else ()
         reviews = scan.reviews if scan is not None else {}
         rows = {each: self._row(each, reviews.get(each), last.rows.get(each)) for each in recordings}
-        if scan is not None and scan is last.scan and all(map(is_, rows.values(), last.rows.values())):
+        unchanged = scan is not None and scan is last.scan and jobs is last.jobs
+        if unchanged and all(map(is_, rows.values(), last.rows.values())):
             return last.text
-        answer = self._frame(scan) | {"runs": [row.values for row in rows.values()]}
+        answer = self._frame(scan) | {
+            "runs": [row.values for row in rows.values()],
+            "trainings": self._grouped(rows, jobs),
+        }
         text = json.dumps(answer, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        self._last = _Snapshot(scan, rows, text)
+        self._last = _Snapshot(scan, jobs, rows, text)
         return text
+
+    def _grouped(self, rows: dict[RecordingFile, _Row], jobs: tuple[KnownJob, ...]) -> list[dict[str, Any]]:
+        """Returns the trainings with several recordings."""
+        positions = {recording: position for position, recording in enumerate(rows)}
+        trainings = self._trainings.trainings([(recording, row.digest) for recording, row in rows.items()], jobs)
+        return [_training(each, positions) for each in trainings if len(each.recordings) > 1]
 
     def _row(self, recording: RecordingFile, review: Review | None, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)
@@ -71,15 +86,23 @@ class RunListBuilder:
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
 
 
+def _training(training: GroupedTraining, positions: Mapping[RecordingFile, int]) -> dict[str, Any]:
+    members = [positions[recording] for recording in training.recordings]
+    message = Training(members=members, because=training.because, job=training.job)
+    refuse_not_finite(message)
+    return as_dict(message)
+
+
 def _entry(
     recording: RecordingFile, state: AnalysisState, digest: Digest | None, review: Review | None
 ) -> dict[str, Any]:
-    source = "telemetry" if recording.is_telemetry else "snapshot" if recording.is_snapshot else "trace"
+    source = recording.kind
     entry = RunEntry(
         id=id_of(recording),
         run=recording.run,
         source=recording.source,
         size_bytes=recording.size,
+        modified_unix_ns=recording.mtime_ns,
         state=state.name,
         progress=state.progress,
         witness=source,
@@ -99,6 +122,13 @@ def _entry(
                 action=digest.action,
                 gain=digest.gain,
                 open_findings=[state_of(review or Review(), cause).state for cause in digest.causes].count("open"),
+                rank=digest.rank if digest.world_size > 1 else None,
+                world_size=digest.world_size if digest.world_size > 1 else None,
+                lost_share=digest.lost_share,
+                efficiency=digest.efficiency,
+                peak_bytes=digest.peak_bytes,
+                headroom_bytes=digest.headroom_bytes,
+                revision=digest.revision or None,
             )
         )
     refuse_not_finite(entry)

@@ -28,6 +28,10 @@ class LruCache(Generic[Key, Value]):
         if len(self._entries) > self._capacity:
             self._entries.popitem(last=False)
 
+    def values(self) -> list[Value]:
+        """Returns all values, the least recently used one first."""
+        return list(self._entries.values())
+
     def keep(self, wanted: Callable[[Key], bool]) -> None:
         """Drops every key for which `wanted` returns False."""
         for key in [key for key in self._entries if not wanted(key)]:

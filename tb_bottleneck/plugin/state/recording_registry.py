@@ -1,11 +1,13 @@
 """The reports of all recordings: traces, which worker processes analyse, and telemetry, which the server reads."""
 
-from collections.abc import Iterable
-from pathlib import PurePath
+from collections.abc import Sequence
 
+from tb_bottleneck.plugin.state.job_index import JobIndex, KnownJob
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
-from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue, AnalysisState
+from tb_bottleneck.plugin.state.training_index import TrainingIndex, directory_of
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, AnalysisQueue, AnalysisState
 from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.monitor_directories import place_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -13,20 +15,31 @@ from tb_bottleneck.sources.logdir import RecordingFile
 class RecordingRegistry:
     """Any thread may call every method."""
 
-    def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry) -> None:
+    def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry, jobs: JobIndex | None = None) -> None:
         self._analyses = analyses
         self._telemetry = telemetry
+        self._jobs = jobs or JobIndex()
         self._wanted: tuple[RecordingFile, ...] = ()
 
-    def want(self, recordings: Iterable[RecordingFile]) -> None:
-        """Makes these the only recordings to analyse."""
+    def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
+        """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
+        on request."""
         self._wanted = wanted = tuple(recordings)
-        self._analyses.want(recording for recording in wanted if not recording.is_telemetry)
+        held = self._jobs.update(recordings, saved_jobs).held
+        self._analyses.want((recording for recording in wanted if not recording.is_telemetry), held)
         self._telemetry.want(recording for recording in wanted if recording.is_telemetry)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one."""
-        return (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
+        state, digest = (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
+        if digest is None and (of_job := self._jobs.known.digests.get(recording)) is not None:
+            return DONE, of_job
+        return state, digest
+
+    @property
+    def jobs(self) -> tuple[KnownJob, ...]:
+        """The jobs with a report of their own."""
+        return self._jobs.known.jobs
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the recording's report, joined with existing reports of the other evidence source in the same
@@ -34,14 +47,11 @@ class RecordingRegistry:
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
-        from tb_bottleneck.report.cross_check import join  # imports the rules
         from tb_bottleneck.report.equal_ranks import with_equal_predictions
 
         equal = [self._own_report(other) for other in self._equal_ranks(recording)]
         report = with_equal_predictions([report, *(other for other in equal if isinstance(other, Report))])[0]
-        directory = _directory(recording)
-        others = [self._own_report(other) for other in self._other_source(recording)]
-        return join([(directory, report), *((directory, other) for other in others if isinstance(other, Report))])[0]
+        return self._joined(recording, report)
 
     def _own_report(self, recording: RecordingFile) -> Report | AnalysisState:
         return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
@@ -64,28 +74,21 @@ class RecordingRegistry:
                 equal.setdefault(digest.rank, other)
         return [other for _, other in sorted(equal.items())[:MAX_COMPARED]]
 
-    def _other_source(self, recording: RecordingFile) -> list[RecordingFile]:
-        """Returns the analysed recordings of the other evidence source in the same directory; without one, that of the
-        logdir that a monitor writes to, if each source has only one recording there."""
-        own = _directory(recording)
-        if recording.is_snapshot:
-            return []
-        timed = [other for other in self._wanted if not other.is_snapshot]
-        others = [other for other in timed if other.is_telemetry != recording.is_telemetry]
-        near = [other for other in others if _directory(other) == own]
-        if not near:
-            logdir = _logdir(recording)
-            beside = [other for other in timed if logdir and _logdir(other) == logdir]
-            near = [other for other in beside if len(beside) == 2 and other in others]
-        return [other for other in near if self.look(other)[1] is not None]
+    def _joined(self, recording: RecordingFile, report: Report) -> Report:
+        """Returns the report, joined with the existing reports of the other evidence source about the same training."""
+        place = place_of(directory_of(recording))
+        near = [each for each in self._wanted if place_of(directory_of(each)) == place]
+        known = [(each, self.look(each)[1]) for each in near]
+        jobs = [job for job in self.jobs if place_of(directory_of(job.first)) == place]
+        own = next(each for each in TrainingIndex().trainings(known, jobs) if recording in each.recordings)
+        located = [(directory_of(recording), report)]
+        for other in own.recordings:
+            if other.kind != recording.kind and self.look(other)[1] is not None:
+                found = self._own_report(other)
+                if isinstance(found, Report):
+                    located.append((directory_of(other), found))
+        if len(located) == 1:
+            return report
+        from tb_bottleneck.report.cross_check import join  # imports the rules
 
-
-def _logdir(recording: RecordingFile) -> str:
-    """Returns the logdir of a monitor's telemetry, or the directory of a trace."""
-    from tb_bottleneck.report.cross_check import logdir_of
-
-    return logdir_of(_directory(recording)) if recording.is_telemetry else _directory(recording)
-
-
-def _directory(recording: RecordingFile) -> str:
-    return PurePath(recording.path).parent.as_posix()
+        return join(located)[0]

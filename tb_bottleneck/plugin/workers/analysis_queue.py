@@ -66,8 +66,9 @@ class AnalysisQueue:
         self._last_request = time.monotonic()
         self._closed = False
 
-    def want(self, recordings: Iterable[RecordingFile]) -> None:
-        """Makes these the only recordings to analyse, and drops the results of all others."""
+    def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
+        """Makes these the only recordings to analyse, and drops the results of all others. Those in `on_request` are
+        only analysed after `report` was called for them."""
         with self._changed:
             self._wanted = wanted = frozenset(recordings)
             for by_recording in (self._digests, self._requested_at, self._retry_at, self._retries):
@@ -76,7 +77,8 @@ class AnalysisQueue:
             self._reports.keep(wanted.__contains__)
             self._last_request = now = time.monotonic()
             due = {recording for recording, at in self._retry_at.items() if at <= now}
-            self._waiting = (self._waiting | wanted - self._digests.keys() | due) & wanted - self._running.keys()
+            waiting = (self._waiting | wanted - self._digests.keys() | due) & wanted - self._running.keys()
+            self._waiting = waiting - (on_request - self._requested_at.keys())
             for superseded in self._running.keys() - wanted:
                 self._interrupt(superseded)
             self._start_slots()

@@ -20,13 +20,16 @@ from tb_bottleneck.drilldown.trace_cache import TraceCache
 from tb_bottleneck.drilldown.trace_slice import slice_of
 from tb_bottleneck.drilldown.tree.message import tree_message, tree_messages
 from tb_bottleneck.drilldown.tree.selection import Selection
+from tb_bottleneck.plugin.workers.job_answers import computed_job, saved_job
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
     DependenciesQuestion,
     DetailsQuestion,
     FindQuestion,
+    JobQuestion,
     RecordingQuestion,
+    SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
     TablesQuestion,
@@ -79,6 +82,10 @@ def _message(question: RecordingQuestion, traces: TraceCache, progress: Progress
             return _series(question, progress)
         case WhatIfQuestion():
             return _what_if(question, progress)
+        case SavedJobQuestion():
+            return saved_job(question)
+        case JobQuestion():
+            return computed_job(question, progress)
     raise TypeError(f"there is no answer to a {type(question).__name__}")
 
 

@@ -40,7 +40,7 @@ def as_report(recording: RecordingFile, failure: WorkerFailure) -> Report:
         schema=SCHEMA,
         run=recording.run,
         source=recording.source,
-        witness="trace",
-        evidence_source="trace",
+        witness=recording.kind,
+        evidence_source=recording.kind,
         health=Health(status="unreadable", reasons=[reason]),
     )

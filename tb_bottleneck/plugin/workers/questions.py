@@ -140,6 +140,30 @@ class WhatIfQuestion:
     link: str | None = None
 
 
+@dataclass(frozen=True)
+class SavedJobQuestion:
+    """The job of a trace, from the saved reports of jobs in its directory.
+
+    `state` identifies the state of all traces of the run. A brief answer has no tables, one for rows no table of steps.
+    """
+
+    trace: TraceFile
+    run: str
+    saved: tuple[TraceFile, ...]
+    state: str
+    brief: bool = False
+    rows: bool = False
+
+
+@dataclass(frozen=True)
+class JobQuestion:
+    """The job of these traces of one run."""
+
+    trace: TraceFile
+    run: str
+    ranks: tuple[TraceFile, ...]
+
+
 RecordingQuestion: TypeAlias = (
     TimelineQuestion
     | TablesQuestion
@@ -151,6 +175,8 @@ RecordingQuestion: TypeAlias = (
     | CompareQuestion
     | SeriesQuestion
     | WhatIfQuestion
+    | SavedJobQuestion
+    | JobQuestion
 )
 
 _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in get_args(RecordingQuestion)}
@@ -193,6 +219,10 @@ def _compared_recording(values: Mapping[str, Any]) -> ComparedRecording:
     return ComparedRecording(values["name"], TraceFile(**values["trace"]), telemetry)
 
 
+def _trace_files(rows: Any) -> tuple[TraceFile, ...]:
+    return tuple(TraceFile(**row) for row in rows)
+
+
 def _unchanged(value: Any) -> Any:
     return value
 
@@ -203,6 +233,8 @@ _FIELD_DECODERS: Mapping[str, Callable[[Any], Any]] = {
     "a": _compared_recording,
     "b": _compared_recording,
     "recording": _compared_recording,
+    "saved": _trace_files,
+    "ranks": _trace_files,
     "recordings": lambda rows: tuple(map(_compared_recording, rows)),
 }
 """Fields with a value of one of the classes above; all other fields are JSON scalars."""

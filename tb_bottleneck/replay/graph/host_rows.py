@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.trace.name_filter import name_matches
@@ -60,6 +61,7 @@ def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
     return HostRows(call[order], mark[order], start, end, thread, _predecessors(start, end, thread))
 
 
+@memoized
 def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
     """Returns for each call whether device work ended while it ran, and the operation that ended last by its return.
 

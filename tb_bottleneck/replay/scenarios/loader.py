@@ -14,20 +14,17 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.loader import (
-    SINGLE_PROCESS_ITERATOR,
-    loader_iterator,
-    workers_factor,
-    workers_needed,
-)
-from tb_bottleneck.measures.trace.workers_pace import LONGEST_HANDOVER_NS, made_by_workers, workers_are_behind
+from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS, SINGLE_PROCESS_ITERATOR, loader_iterator
+from tb_bottleneck.measures.trace.loader_workers import workers_factor, workers_needed
+from tb_bottleneck.measures.trace.workers_pace import made_by_workers, workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
 BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
 SLOWER_WORKERS = 1.3
-# New workers share cores and memory with the host of the training, which takes longer by these factors. Low: of two
+# New workers share cores and memory with the host of the training, which takes longer by these factors. Expected: the
+# middle of the bounds, where nothing else is known of the values between them (JCGM 100:2008, 4.3.7). Low: of two
 # public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
 BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1.0}
 # On the CPU they share its cores and caches with the model. Low: in the demo's pair, 0 and 2 workers on two cores, the

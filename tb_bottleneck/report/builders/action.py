@@ -30,8 +30,13 @@ def action_sentence(report: pb.Report) -> str:
     for finding in report.findings:
         gain, action = finding.speedup, finding.fix.action
         if action and finding.regime == report.verdict.regime and gain.expected >= 1 + WORTH_DOING:
-            return f"{action}: {_of_basis(gain)}"
+            return with_gain(action, gain)
     return ""
+
+
+def with_gain(action: str, gain: pb.Speedup) -> str:
+    """Returns an action with its gain, such as "Load data in workers: at most 1.4 times faster"."""
+    return f"{action}: {_of_basis(gain)}"
 
 
 def _of_basis(gain: pb.Speedup) -> str:

@@ -1,5 +1,6 @@
 """The origin of a recording: the rank, the number of ranks, and the device."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tb_bottleneck.order_statistics import distinct_values
@@ -10,6 +11,7 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.trace import Trace
 
 MAX_DEVICE_NAME = 200
+MAX_REVISION = 100
 
 
 class ReportedDevice(Record, frozen=True):
@@ -23,11 +25,13 @@ class ReportedDevice(Record, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """The rank and the device of a recording. `rank` and `world_size` are None if they are not known."""
+    """The rank, the device and the program of a recording. `rank` and `world_size` are None if they are not known,
+    `revision` (of the program's repository) is then empty."""
 
     rank: int | None
     world_size: int | None
     device: ReportedDevice
+    revision: str = ""
 
 
 def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
@@ -37,7 +41,15 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
         rank=header.rank or 0 if single or header.rank is not None else None,
         world_size=header.world_size or 1 if single or header.world_size is not None else None,
         device=_device(trace, fatal),
+        revision=revision_of(header.context),
     )
+
+
+def revision_of(facts: Mapping[str, object]) -> str:
+    """Returns the git revision in the facts of a training, or an empty text. It is untrusted: it may be any text."""
+    revision = facts.get("git_revision")
+    text = revision if isinstance(revision, str) else ""
+    return text[:MAX_REVISION] if text.isprintable() else ""
 
 
 def unused_device(trace: Trace) -> ReportedDevice:

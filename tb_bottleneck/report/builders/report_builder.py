@@ -19,7 +19,7 @@ from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
-from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.builders.window import Samples, Window, efficiency_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.units import bytes_text, duration_text, share_text
@@ -80,6 +80,7 @@ def build_report(
     latest_phase_only: bool = False,
     membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
+    samples: Samples | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -97,10 +98,13 @@ def build_report(
         phases=[_phase(phase, texts) for phase in phases],
         membership=membership,
         memory=memory,
+        revision=origin.revision or None,
     )
     if window is None:
         return report
     report.window.CopyFrom(_window(window, account))
+    if samples is not None:
+        report.efficiency.CopyFrom(efficiency_of(samples, report.window))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report

@@ -14,13 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.telemetry.core_contention import contention_limit
 from tb_bottleneck.measures.telemetry.recoverable import (
     contention_by_window,
     idle_gpu_windows,
     recoverable_by_window,
     underfilled_by_window,
 )
+from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
@@ -107,9 +111,20 @@ def _cost(
     if not recoverable:
         return _mean(testimony.accounts.shares[regime][first:after]), "none"
     lost = _mean(stakes[regime][first:after])
+    if lost < WARNING or not _has_gain(testimony, regime):
+        return lost, "info"
     # What a CPU loses to other threads is an upper bound with low confidence, which is never critical.
-    bounded = regime == Regime.COMPUTE and not testimony.on_device
-    return lost, "critical" if lost >= CRITICAL and not bounded else "warning" if lost >= WARNING else "info"
+    contention = regime == Regime.COMPUTE and not testimony.on_device
+    return lost, "critical" if lost >= CRITICAL and not contention else "warning"
+
+
+def _has_gain(testimony: TelemetryRecording, regime: Regime) -> bool:
+    """Returns True if the report states a gain for the causes of this regime (report/builders/gains.py)."""
+    if regime == Regime.COMPUTE and not testimony.on_device:
+        threads = torch_threads_per_core(testimony)
+        oversubscribed = isinstance(threads, Measure) and threads.value > OVERSUBSCRIBED
+        return oversubscribed or isinstance(contention_limit(testimony), Measure)
+    return regime not in (Regime.UNEXPLAINED, Regime.UNDERFILLED)
 
 
 def _mean(values: Floats) -> float:

@@ -33,13 +33,11 @@ class TraceTexts:
         costliest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
         template = (advice.causes[costliest.name].headline if costliest is not None else None) or advice.headline
         headline = template.safe_substitute(figures(verdict.facts) | context.values(conclusion.share))
-        if conclusion.severity not in ("none", "info") or not regime.on_device:
+        if conclusion.severity != "none" or not regime.on_device:
             return headline
         unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)
         if unexplained >= WORTH_RECOVERING:
             return f"{headline} Nothing recorded explains {share_text(unexplained)} of the time."
-        if conclusion.severity == "info":
-            return f"{headline} Whether a tenth of the time can be saved is not known."
         return f"{headline} No problem costs more than a tenth of the time."
 
     def latest_phase(self, headline: str, length_ns: int) -> str:

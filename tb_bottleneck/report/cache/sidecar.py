@@ -1,21 +1,24 @@
 """Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
 
-A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all text that users may copy must
-be our own. An invalid sidecar is ignored, and the trace is read instead.
+A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
+(own_texts.py), also those that users may copy. An invalid sidecar is ignored, and the trace is read instead.
 """
 
 import errno
 import json
 import re
+from math import inf
 from pathlib import Path
 
 from google.protobuf import json_format
+from google.protobuf.message import Message
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
+from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
@@ -72,7 +75,10 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
         if made_for != (code_version(), identity.size, identity.mtime_ns):
             return None
         report = parse_report(content["report"])
-        return report if _is_valid(report) else None
+        if not _is_valid(report):
+            return None
+        remove_foreign_texts(report)
+        return report
     except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None
 
@@ -87,7 +93,7 @@ def _bytes_of(path: str) -> bytes:
         return file.read(MAX_REPORT_BYTES)
 
 
-# A number with its unit, or the expression of measures/trace/loader.py: workers_advised.
+# A number with its unit, or the expression of measures/trace/loader_workers.py: workers_advised.
 _FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
 # Arguments that are only advised for a device (Context.code_values).
 _ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
@@ -95,18 +101,29 @@ _ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
 
 def _is_valid(report: pb.Report) -> bool:
     """Returns True if tb_bottleneck could have written this report. May also raise KeyError or ValueError if not."""
-    shares = [row.share for row in report.account] + [row.share for row in report.regimes] + [report.verdict.share]
     regimes = [row.regime for row in report.regimes] + [report.verdict.regime] * report.HasField("verdict")
     return (
         report.schema == SCHEMA
         and report.health.status in ("ok", "degraded", "incomplete")
         and [row.regime for row in report.account] in _ACCOUNTS[report.HasField("verdict") :]
-        and all(0 <= share <= 1 for share in shares)
+        and _has_possible_numbers(report)
         and all(regime in _JUDGED for regime in regimes)
         and all(reason.fix in health_advice(reason.code).fixes for reason in report.health.reasons)
         and all(_has_own_advice(finding) for finding in report.findings)
         and not _CONTROL.search(as_json(report).replace("\\\\", ""))
     )
+
+
+def _has_possible_numbers(message: Message) -> bool:
+    """Returns True if all shares are from 0 to 1, and all other numbers are finite."""
+    for field, value in message.ListFields():
+        for item in [value] if isinstance(value, Message | float | int | str) else value:
+            if isinstance(item, Message):
+                if not _has_possible_numbers(item):
+                    return False
+            elif isinstance(item, float) and not (0 <= item <= 1 if "share" in field.name else abs(item) < inf):
+                return False
+    return True
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:

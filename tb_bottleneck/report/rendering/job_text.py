@@ -20,7 +20,9 @@ def _lines(job: pb.Job) -> Iterator[str]:
     ranks = f"{ranges_text(job.ranks)} of {job.world_size}"
     yield f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}"
     yield RULE
-    yield Line(job.verdict.headline, "strong")
+    if job.verdict.action:
+        yield Line(f"{job.verdict.action}.", "strong")
+    yield Line(job.verdict.headline, "" if job.verdict.action else "strong")
     if job.HasField("speedup") and not job.culprits:
         yield from wrapped(_without_stragglers(job.speedup))
     if job.step_ns:

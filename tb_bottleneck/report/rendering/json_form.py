@@ -2,10 +2,14 @@
 
 import json
 import math
+import re
 from typing import Any
 
 from google.protobuf import json_format
 from google.protobuf.message import Message
+
+# JSON may contain them as they are, but the text may be printed: C1 controls, and marks of the direction of writing.
+_CONTROL = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def as_dict(message: Message) -> dict[str, Any]:
@@ -30,4 +34,5 @@ def as_json(message: Message, indent: int | None = None) -> str:
     """Returns the message as JSON text. Raises ValueError for NaN and infinities: missing values are absent instead."""
     separators = (",", ":") if indent is None else (",", ": ")
     refuse_not_finite(message)
-    return json.dumps(as_dict(message), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
+    text = json.dumps(as_dict(message), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -5,6 +5,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tb_bottleneck.untrusted_text import one_line
+
 # Longer lines of prose are hard to read.
 MAX_PROSE = 100
 # Codes of "select graphic rendition" (ECMA-48, 8.3.117).
@@ -52,7 +54,7 @@ class Layout:
 
     def _parts(self, line: str) -> Iterator[str]:
         style = line.style if isinstance(line, Line) else ""
-        clean = printable(line)
+        clean = one_line(line)
         width = min(self.width, MAX_PROSE)
         if style == "rule":
             yield clean[:width]
@@ -66,13 +68,6 @@ class Layout:
             end = words.end() if words else 0
             yield self.styled_text(first[:end], style) + first[end:]
             yield from more
-
-
-def printable(text: str) -> str:
-    """Returns the text on one line without characters that control a terminal: names in recordings are untrusted."""
-    if text.isprintable():
-        return str(text)
-    return "".join(each if each.isprintable() else " " if each.isspace() else "" for each in text)
 
 
 def shortened(text: str, width: int) -> str:

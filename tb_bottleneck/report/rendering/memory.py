@@ -43,7 +43,7 @@ def forecast_text(forecast: pb.MemoryForecast) -> str:
 
 def place_of(site: pb.MemorySite) -> str:
     """Returns a place as text, as far as it was recorded."""
-    line = f"{site.file}:{site.line} {site.function}" if site.file else ""
+    line = f"{site.file}:{site.line} {site.function}" if site.line else f"{site.file} {site.function}".strip()
     return ", ".join(part for part in (line, site.module, site.operator) if part)
 
 

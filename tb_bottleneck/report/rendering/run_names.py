@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-_ENDING = re.compile(r"(\.pt)?(\.trace)?\.json(\.gz)?$")
+_ENDING = re.compile(r"(\.pt)?(\.trace)?\.json(\.(gz|zst|lz4))?$")
 # torch.profiler appends the time of writing to the name of the worker (ms or ns since 1970).
 _WORKER_AND_TIME = re.compile(r"(.+)\.([12]\d{12})(\d{6})?$")
 _EVENT_FILE = re.compile(r"events\.out\.tfevents\.([12]\d{9})\.")

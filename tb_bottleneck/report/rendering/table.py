@@ -1,154 +1,97 @@
-"""Formats a list of reports, one row for each: for a terminal, as CSV, and as Markdown."""
+"""Formats a list of trainings, one row for each: for a terminal, as CSV, and as Markdown."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
-from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.rendering.figures import factor_text
-from tb_bottleneck.report.rendering.layout import Layout, cut, printable, shortened
-from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
-from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
+from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
+from tb_bottleneck.report.rendering.table_columns import COLUMNS
+from tb_bottleneck.report.rendering.table_rows import Row
+from tb_bottleneck.untrusted_text import markdown, one_line
 
-WIDE = 150
-"""From this width on, verdict, device and action stand on the line of the recording, not below it."""
+WIDE = 170
+"""From this width on, verdict, device and action stand on the line of the training, not below it."""
 
-_SEVERITIES = ("critical", "warning", "info", "none")
-_HEADERS = ("Recording", "Severity", "Verdict", "Share", "Gain left", "Step", "Device", "State", "Action")
-_SEVERITY = 1
-_FIGURES = (3, 4, 5)
-_NARROW = (0, 1, 3, 4, 5, 7)  # verdict, device and action are on a line below
+NARROW_COLUMNS = ("name", "severity", "share", "gain", "step", "rate", "health")
+WIDE_COLUMNS = ("name", "severity", "verdict", "share", "gain", "step", "rate", "memory", "device", "health", "action")
 _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
-_CSV_HEADERS = (
-    "run", "source", "severity", "confidence", "verdict", "share", "gain", "gain_low", "gain_high", "gain_basis",
-    "step_ns", "device", "health", "reason", "action",
-)  # fmt: skip
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
 _FORMULA = re.compile(r"\s*[=+\-@]")
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One recording of the list."""
+def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) -> str:
+    """Returns the table for a terminal. Names and texts that are too long are cut.
 
-    name: str
-    report: pb.Report
-    digest: Digest
-
-    @property
-    def severity(self) -> str:
-        """The severity of the verdict; empty without a verdict."""
-        return self.digest.verdict.severity if self.digest.verdict is not None else ""
-
-    @property
-    def urgency(self) -> int:
-        """The position in an order of severity; 0 is critical, and no verdict comes last."""
-        return _SEVERITIES.index(self.severity) if self.severity in _SEVERITIES else len(_SEVERITIES)
-
-    @property
-    def gain(self) -> float:
-        """The predicted speed-up of the whole plan, at least 1; of a bound, the bound."""
-        return max(self.digest.gain.expected, 1.0) if self.digest.gain is not None else 1.0
-
-    def cells(self) -> tuple[str, ...]:
-        """The texts of the columns _HEADERS."""
-        verdict, gain, digest = self.digest.verdict, self.digest.gain, self.digest
-        at_most = "≤" if gain is not None and gain.basis == "bound" else ""
-        texts = (
-            self.name,
-            self.severity,
-            verdict.title if verdict is not None else f"no verdict: {digest.reason or digest.health}",
-            share_text(verdict.share) if verdict is not None else "",
-            f"{at_most}{factor_text(self.gain)}" if self.gain > 1 else "",
-            duration_text(digest.step_ns) if digest.step_ns is not None else "",
-            digest.device,
-            digest.health,
-            digest.action,
-        )
-        return tuple(map(printable, texts))
+    `chosen` are keys of COLUMNS; by default, the columns depend on the width.
+    """
+    return "\n".join(line.rstrip() for line in _table_lines(rows, layout, chosen)) + "\n"
 
 
-# The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first.
-SORTS: dict[str, Callable[[Row], float | str]] = {
-    "gain": lambda row: -row.gain,
-    "step": lambda row: -(row.digest.step_ns or 0.0),
-    "severity": lambda row: row.urgency,
-    "name": lambda row: row.name,
-    "time": lambda row: -(recorded_at(row.report.source) or 0.0),
-}
+def table_csv(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
+    """Returns the table as CSV with full names, by default with all columns; times in nanoseconds, shares from 0 to 1.
 
-
-def rows_of(reports: Sequence[pb.Report], sort: str = "gain") -> list[Row]:
-    """Returns one row for each report, in the order of a sort of SORTS."""
-    rows = [Row(name, report, Digest.of(report)) for name, report in zip(short_names(reports), reports, strict=True)]
-    return sorted(rows, key=lambda row: (SORTS[sort](row), row.urgency, -row.gain, row.name))
-
-
-def table_text(rows: Sequence[Row], layout: Layout) -> str:
-    """Returns the table for a terminal. Names and texts that are too long are cut in the middle."""
-    return "\n".join(line.rstrip() for line in _table_lines(rows, layout)) + "\n"
-
-
-def table_csv(rows: Iterable[Row]) -> str:
-    """Returns the table as CSV with full names; times in nanoseconds, shares from 0 to 1. Formulas are made text."""
+    Formulas are made text.
+    """
+    lines = [
+        {header: value for key in chosen or COLUMNS for header, value in COLUMNS[key].values(row).items()}
+        for row in rows
+    ]
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(_CSV_HEADERS)
-    for row in rows:
-        writer.writerow([_safe_cell(value) for value in _values(row)])
+    writer.writerow(lines[0] if lines else ())
+    for line in lines:
+        writer.writerow([_safe_cell(value) for value in line.values()])
     return output.getvalue()
 
 
-def table_markdown(rows: Iterable[Row]) -> str:
+def table_markdown(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
     """Returns the table as Markdown; names cannot become markup."""
-    lines: list[tuple[str, ...]] = [_HEADERS, ("---", "---", "---", "---:", "---:", "---:", "---", "---", "---")]
-    lines += [tuple(_MARKUP.sub(r"\\\g<0>", cell) for cell in row.cells()) for row in rows]
+    keys = chosen or WIDE_COLUMNS
+    lines = [_headers(keys), ["---:" if COLUMNS[key].figure else "---" for key in keys]]
+    lines += [[markdown(cell) for cell in _cells(row, keys)] for row in rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def _values(row: Row) -> Iterator[object]:
-    verdict, gain, digest = row.digest.verdict, row.digest.gain, row.digest
-    yield from (row.report.run, row.report.source)
-    yield from (verdict.severity, verdict.confidence, verdict.title, verdict.share) if verdict is not None else [""] * 4
-    yield from (gain.expected, gain.low, gain.high, gain.basis) if gain is not None else [""] * 4
-    yield from ("" if digest.step_ns is None else digest.step_ns, digest.device)
-    yield from (digest.health, digest.reason, digest.action)
+def _headers(keys: Iterable[str]) -> list[str]:
+    return [COLUMNS[key].title for key in keys]
+
+
+def _cells(row: Row, keys: Iterable[str]) -> list[str]:
+    return [one_line(COLUMNS[key].text(row)) for key in keys]
 
 
 def _safe_cell(value: object) -> object:
-    text = printable(value) if isinstance(value, str) else ""
+    text = one_line(value) if isinstance(value, str) else ""
     return value if not isinstance(value, str) else f"'{text}" if _FORMULA.match(text) else text
 
 
-def _table_lines(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    wide = layout.width >= WIDE
-    columns = range(len(_HEADERS)) if wide else _NARROW
-    all_cells = [_HEADERS, *(row.cells() for row in rows)]
-    widths = _fitted([max(len(cells[column]) for cells in all_cells) for column in columns], layout.width)
-    for number, cells in enumerate(all_cells):
-        line = [_padded(cells[column], column, width) for column, width in zip(columns, widths, strict=True)]
-        if number == 0:
+def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> Iterator[str]:
+    keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else NARROW_COLUMNS)
+    texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
+    widths = _fitted([max(len(cells[place]) for cells in texts) for place in range(len(keys))], layout.width)
+    for row, cells in zip([None, *rows], texts, strict=True):
+        line = [_padded(text, key, width) for text, key, width in zip(cells, keys, widths, strict=True)]
+        if row is None:
             yield layout.styled_text("  ".join(line), "strong")
             continue
-        line[_SEVERITY] = layout.styled_text(line[_SEVERITY], cells[_SEVERITY])
+        if "severity" in keys:
+            place = list(keys).index("severity")
+            line[place] = layout.styled_text(line[place], row.severity)
         yield "  ".join(line)
-        if not wide:
-            yield from _below(cells, layout)
+        if keys is NARROW_COLUMNS:
+            yield from _below(row, layout)
 
 
-def _padded(text: str, column: int, width: int) -> str:
-    fitted = shortened(text, width) if column == 0 else cut(text, width)
-    return f"{fitted:>{width}}" if column in _FIGURES else f"{fitted:{width}}"
+def _padded(text: str, key: str, width: int) -> str:
+    fitted = shortened(text, width) if key == "name" else cut(text, width)
+    return f"{fitted:>{width}}" if COLUMNS[key].figure else f"{fitted:{width}}"
 
 
-def _below(cells: tuple[str, ...], layout: Layout) -> Iterator[str]:
+def _below(row: Row, layout: Layout) -> Iterator[str]:
     """Yields the second line of a row: verdict, action and device."""
-    _, _, verdict, *_, device, _, action = cells
+    verdict, action, device = _cells(row, ("verdict", "action", "device"))
     device = f" · {cut(device, _MAX_DEVICE)}" if device else ""
     text = cut(": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT) - len(device))
     if text or device:

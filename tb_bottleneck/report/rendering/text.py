@@ -31,7 +31,8 @@ _BASIS = {
 
 _SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
 _SMALL = "Minor: less than a tenth of the time can be saved"
-_NOTABLE = 1 / (1 - 0.1)  # a gain that saves a tenth of the time
+_LEAST = {"critical": 0.2, "warning": 0.1}  # the share of the time that is saved
+_NOTABLE = 1 / (1 - _LEAST["warning"])
 _SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
@@ -88,7 +89,10 @@ def _severity(report: pb.Report) -> str:
         return _SMALL if gains and small else "The recording does not show whether a tenth of the time can be saved"
     word, part = _SEVERITIES.get(verdict.severity, (verdict.severity, ""))
     if report.plan or any(gain.basis == "replay" for gain in gains):
-        return f"{word}: {part} of the time or more can be saved"
+        alone = max((gain.expected for gain in gains if gain.basis == "replay"), default=1.0)
+        first = max(alone, report.plan[0].speedup_total if report.plan else 1.0)
+        together = " by all changes together" if 1 - 1 / max(first, 1.0) < _LEAST.get(verdict.severity, 0.0) else ""
+        return f"{word}: {part} of the time or more can be saved{together}"
     if any(gain.basis == "estimate" for gain in gains):
         return f"{word}: {part} of the time or more can probably be saved"
     most = 1 - 1 / max((gain.high for gain in gains), default=1.0)

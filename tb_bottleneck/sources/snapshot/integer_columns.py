@@ -1,5 +1,7 @@
 """Integer columns that grow by rows or by batches."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,10 +13,14 @@ _PART = 1 << 16
 
 
 class Columns:
-    """Integer columns of equal length, appended in batches or row by row."""
+    """Integer columns of equal length, appended in batches or row by row.
 
-    def __init__(self, *names: str, limit: int) -> None:
+    Columns named in `most` have values from 0 to that number: others are set to the nearest of these.
+    """
+
+    def __init__(self, *names: str, limit: int, most: Mapping[str, int] | None = None) -> None:
         self._limit = limit
+        self._most = most or {}
         self._parts: dict[str, list[Ints]] = {name: [] for name in names}
         self._rows: list[tuple[int, ...]] = []
         self._count = 0
@@ -43,6 +49,8 @@ class Columns:
         for name in list(self._parts):
             parts = self._parts.pop(name)
             built[name] = np.concatenate(parts) if parts else np.empty(0, np.int64)
+            if name in self._most:
+                np.clip(built[name], 0, self._most[name], out=built[name])
         return built
 
     def _join(self) -> None:

@@ -25,6 +25,10 @@ MAX_STACK_FRAMES = 1_000
 MAX_TEXT = 500
 MAX_ANNOTATIONS = 1_000_000
 _LARGEST = 1 << 62
+MOST_BYTES = 1 << 48
+"""The largest size: 256 TiB, more than any device has. Sums of sizes stay within 64 bits."""
+MOST_US = 1 << 52
+"""The latest time, in the year 2112. It is a number of ns within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,13 @@ class SnapshotColumns:
     """Takes the records of a snapshot."""
 
     def __init__(self) -> None:
-        self.entries = Columns("device", "action", "address", "size", "stream", "time_us", "stack", limit=MAX_ENTRIES)
-        self.segments = Columns(
-            "device", "address", "total", "allocated", "active", "stream", "pool", "large", limit=MAX_BLOCKS
-        )
-        self.blocks = Columns("segment", "address", "size", "requested", "state", "stack", limit=MAX_BLOCKS)
+        calls = ("device", "action", "address", "size", "stream", "time_us", "stack")
+        self.entries = Columns(*calls, limit=MAX_ENTRIES, most={"size": MOST_BYTES, "time_us": MOST_US})
+        segments = ("device", "address", "total", "allocated", "active", "stream", "pool", "large")
+        sizes = dict.fromkeys(("total", "allocated", "active"), MOST_BYTES)
+        self.segments = Columns(*segments, limit=MAX_BLOCKS, most=sizes)
+        blocks = ("segment", "address", "size", "requested", "state", "stack")
+        self.blocks = Columns(*blocks, limit=MAX_BLOCKS, most={"size": MOST_BYTES, "requested": MOST_BYTES})
         self.annotations: list[Annotation] = []
         self.frames: dict[Frame, int] = {}
         self.stacks: dict[tuple[int, ...], int] = {(): NO_STACK}
@@ -180,7 +186,7 @@ class SnapshotColumns:
 
     def _annotation(self, item: dict[Any, Any]) -> None:
         if len(self.annotations) < MAX_ANNOTATIONS:
-            device, time = _whole(item.get("device")), _whole(item.get("time_us"))
+            device, time = _whole(item.get("device")), min(max(_whole(item.get("time_us")), 0), MOST_US)
             self.annotations.append(Annotation(_text(item.get("name")), item.get("stage") == "START", device, time))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tb_bottleneck.errors import NotFound, Unusable
+from tb_bottleneck.untrusted_text import one_line as untrusted_line
 
 _MAX_NAMES = 8
 
@@ -59,7 +60,7 @@ def _run(what: str, function: Callable[[], ModuleType]) -> ModuleType:
 def one_line(error: BaseException) -> str:
     """Formats an exception as one line: its class, and its last line that is not empty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    message = "".join(character for character in (lines[-1] if lines else "") if character.isprintable())[:300]
+    message = untrusted_line(lines[-1] if lines else "", 300)
     kind = type(error).__name__
     if not message or message.startswith(f"{kind}:"):  # a worker's exception ends with the text of its traceback
         return message or kind

@@ -29,6 +29,7 @@ MAX_DEVICE = 2**31
 # JSON text cannot contain it: control characters are escaped.
 _SEPARATOR = b"\0"
 
+_WITH_INPUTS = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.ANNOTATION))
 _LINKED = np.isin(range(len(Kind)), (Kind.CALL, *DEVICE_KINDS))
 _ON_DEVICE = np.isin(range(len(Kind)), DEVICE_KINDS)
 _NO_ARGS = Args()
@@ -73,14 +74,29 @@ def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) 
 
     The annotations of collectives have shapes too: in old recordings and with Gloo, no other row has their size.
     """
-    operators = np.flatnonzero((kind == Kind.CPU_OP) | (kind == Kind.ANNOTATION))
+    operators = np.flatnonzero(_WITH_INPUTS[kind])
     all_args = _args_of(events, operators)
-    rows = [signatures[_SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))] for args in all_args]
+    rows = [signatures[joined_signature(args)] for args in all_args]
     values = {
         "sequence": whole_numbers([args.sequence or 0 for args in all_args]),
         "signature": np.array(rows, np.int64),
     }
     return _spread(values, operators, len(events))
+
+
+def joined_signature(args: Args) -> bytes:
+    """Returns the key of the inputs of an operator in Signatures."""
+    return _SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))
+
+
+def has_signature(kind: Kind) -> bool:
+    """Returns True for kinds whose events have inputs."""
+    return bool(_WITH_INPUTS[kind])
+
+
+def roles_of(kind: Kind) -> int:
+    """Returns what the arguments of this kind are read for, as the bits of the native scanner."""
+    return 1 * int(_WITH_INPUTS[kind]) | 2 * int(_LINKED[kind]) | 4 * int(_ON_DEVICE[kind])
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.record import Record
+from tb_bottleneck.sources.trace_event import Event, decode_event
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -21,6 +22,9 @@ MESSAGE_OPERATOR = "record_param_comms"
 
 # The lowest bits of a label are its kind, so that the kinds of a batch are known before the recording is complete.
 _KIND_BITS = (len(Kind) - 1).bit_length()
+
+
+_FIELDS = (b'"cat":', b'"name":', b'"pid":', b'"tid":')
 
 
 class Thread(Record, frozen=True):
@@ -94,3 +98,9 @@ def id_text(value: object) -> str:
 def clean(name: object) -> str:
     """Returns a name that can be encoded: lone surrogates, which JSON can contain, are replaced."""
     return str(name)[:MAX_NAME].encode("utf-8", "replace").decode("utf-8") if name is not None else ""
+
+
+def event_of(key: bytes | None) -> Event:
+    """Returns an event with the category, name, process and thread of a key of the native scanner."""
+    parts = zip(_FIELDS, (key or b"\0\0\0").split(b"\0"), strict=True)
+    return decode_event(b"{" + b",".join([field + part for field, part in parts if part]) + b"}")

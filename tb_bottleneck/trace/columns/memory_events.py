@@ -5,20 +5,29 @@ c10/core/Allocator.cpp, reportMemoryUsageToProfiler). Totals of CUDA and HIP dev
 recording. Totals of the CPU start with the first memory recording of the process, so only their differences are used.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import count
 from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.sources.scan.results import Key, Scanned
+from tb_bottleneck.trace.columns.labels import event_of, id_text
 from tb_bottleneck.trace.columns.number_columns import times, whole_numbers
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
-MEMORY_EVENT = "[memory]"
 CPU_DEVICE_TYPE = 0  # c10/core/DeviceType.h: 0 CPU, 1 CUDA, 6 HIP, 12 XPU
 # 1.6 GB of columns. A step has about a thousand of them, so this is more than a recording of ten thousand steps.
 MAX_MEMORY_EVENTS = 20_000_000
+
+
+_SCANNED = ("time", "thread", "address", "size", "allocated", "reserved", "device_type", "device")
+"""Columns in the native scanner's order."""
+
+Caller = tuple[str, str]
+"""Process and thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,48 +66,64 @@ class MemoryEvents(Table):
 class MemoryEventsBuilder:
     """Builds the table from batches. `lost` counts the events that could not be used, by reason."""
 
-    def __init__(self, thread: Callable[[object, object], int]) -> None:
+    def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
-        self._thread = thread
+        self._callers: defaultdict[Caller, int] = defaultdict(count().__next__)
+        self._caller_of: dict[Key, int] = {}  # by the scanner's keys
         self._parts: list[dict[str, Ints]] = []
         self._rows = 0
 
     def add(self, events: Sequence[Any]) -> None:
         """Adds `[memory]` events that have arguments."""
-        if not events:
-            return
-        if self._rows + len(events) > MAX_MEMORY_EVENTS:
-            self.lost["memory events"] += len(events)
-            return
-        part, good = _columns(events, self._thread)
-        self.lost += Counter({"memory events": int(np.count_nonzero(~good))})
-        self._parts.append({name: values[good] for name, values in part.items()})
-        self._rows += int(np.count_nonzero(good))
+        if events:
+            self._add(*self._columns(events))
 
-    def build(self) -> MemoryEvents:
-        """Returns the table of all batches, sorted by time."""
+    def add_scanned(self, scanned: Scanned) -> None:
+        """Adds the memory events that the native scanner read."""
+        columns = dict(zip(_SCANNED, (np.frombuffer(data, np.int64) for data in scanned.memory), strict=True))
+        if len(columns["time"]):
+            callers = [self._scanned_caller(key) for key in scanned.callers]
+            columns["thread"] = np.array(callers, np.int64)[columns["thread"]]
+            self._add(columns, columns["size"] != 0)
+
+    def build(self, thread: Callable[[object, object], int]) -> MemoryEvents:
+        """Returns the table of all batches, sorted by time. `thread` returns the row of a process and thread."""
         if not self._parts:
             return MemoryEvents.empty()
+        threads = np.array([thread(*caller) for caller in self._callers], np.int64)
         whole = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
         self._parts.clear()
+        whole["thread"] = threads[whole["thread"]]
         order = np.argsort(whole["time"], kind="stable")
         return MemoryEvents(**{name: values[order] for name, values in whole.items()})
 
+    def _add(self, columns: dict[str, Ints], good: Bools) -> None:
+        good[max(MAX_MEMORY_EVENTS - self._rows, 0) :] = False
+        self.lost += Counter({"memory events": int(np.count_nonzero(~good))})
+        self._parts.append({name: values[good] for name, values in columns.items()})
+        self._rows += len(good)
 
-def _columns(events: Sequence[Any], thread: Callable[[object, object], int]) -> tuple[dict[str, Ints], Bools]:
-    """Returns the columns of a batch, and a mask of the events with a usable time and size."""
-    time, good = times([event.ts for event in events])
-    all_args = [event.args for event in events]
-    callers = [(event.pid, event.tid) for event in events]
-    thread_of = {caller: thread(*caller) for caller in dict.fromkeys(callers)}  # a batch has few threads
-    columns = {
-        "time": time,
-        "thread": np.array([thread_of[caller] for caller in callers], np.int64),
-        "address": whole_numbers([args.address or 0 for args in all_args]),
-        "size": whole_numbers([args.allocated_bytes or 0 for args in all_args]),
-        "allocated": whole_numbers([args.total_allocated or 0 for args in all_args]),
-        "reserved": whole_numbers([args.total_reserved or 0 for args in all_args]),
-        "device_type": whole_numbers([args.memory_device_type or 0 for args in all_args]),
-        "device": whole_numbers([args.memory_device or 0 for args in all_args]),
-    }
-    return columns, good & (columns["size"] != 0)
+    def _scanned_caller(self, key: Key) -> int:
+        if key not in self._caller_of:
+            event = event_of(key)
+            self._caller_of[key] = self._callers[id_text(event.pid), id_text(event.tid)]
+        return self._caller_of[key]
+
+    def _columns(self, events: Sequence[Any]) -> tuple[dict[str, Ints], Bools]:
+        """Returns the columns of a batch, and a mask of the events with a usable time and size."""
+        time, good = times([event.ts for event in events])
+        all_args = [event.args for event in events]
+        pairs = [(event.pid, event.tid) for event in events]
+        # A batch has few threads.
+        caller_of = {pair: self._callers[id_text(pair[0]), id_text(pair[1])] for pair in dict.fromkeys(pairs)}
+        columns = {
+            "time": time,
+            "thread": np.array([caller_of[pair] for pair in pairs], np.int64),
+            "address": whole_numbers([args.address or 0 for args in all_args]),
+            "size": whole_numbers([args.allocated_bytes or 0 for args in all_args]),
+            "allocated": whole_numbers([args.total_allocated or 0 for args in all_args]),
+            "reserved": whole_numbers([args.total_reserved or 0 for args in all_args]),
+            "device_type": whole_numbers([args.memory_device_type or 0 for args in all_args]),
+            "device": whole_numbers([args.memory_device or 0 for args in all_args]),
+        }
+        return columns, good & (columns["size"] != 0)

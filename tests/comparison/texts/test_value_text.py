@@ -40,7 +40,7 @@ def test_no_time_is_nothing():
 
 
 def test_control_characters_become_spaces():
-    assert sanitize("a\x1b[2Jb\nc\u202ed") == "a [2Jb c d"
+    assert sanitize("a\x1b[2Jb\nc\u202ed") == "a[2Jb cd"
 
 
 def test_a_long_name_is_cut_off_at_its_end():

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,37 @@ def killed_once(tasks):
     return [RankResult(Path(task.path).name.encode()) for task in tasks]
 
 
+def marked(tasks):
+    """Leaves a file for each task."""
+    for task in tasks:
+        time.sleep(0.2)
+        (Path(task.run) / Path(task.path).name).touch()
+    return [RankResult(b"") for _ in tasks]
+
+
+def interrupted_in_processes(tasks, progress):
+    return analyse_in_batches(tasks, lambda: process_pool(1), 1, progress)
+
+
+def interrupted_on_dask(tasks, progress):
+    pytest.importorskip("distributed")
+    with dask_executors(ClusterOptions(workers=1)) as (open_executor, workers):
+        return analyse_in_batches(tasks, open_executor, workers, progress)
+
+
+@pytest.mark.parametrize("run", [interrupted_in_processes, pytest.param(interrupted_on_dask, marks=pytest.mark.slow)])
+def test_an_interrupted_run_cancels_what_has_not_started(files, run, monkeypatch, tmp_path):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batches, "analyse_batch", marked)
+    tasks = [Task(str(file), str(tmp_path), cache=False) for file in files]
+    with pytest.raises(KeyboardInterrupt):
+        run(tasks, interrupt)
+    time.sleep(1)  # longer than what has begun
+    assert 0 < len(list(tmp_path.iterdir())) < len(files)
+
+
 def names(results):
     return [result.report for result in results]
 
@@ -178,4 +210,6 @@ def test_json_of_the_command_line_is_the_same(files, capsys):
     assert outputs[0] == outputs[1]
     document = json.loads(outputs[0])
     assert document["jobs"][0]["culprits"][0]["ranks"] == [5]
-    assert document["reports"][0]["job_headline"].startswith("Job of 8 ranks: The other ranks wait for rank 5")
+    assert document["reports"][0]["job_headline"].startswith(
+        "Job of 8 ranks: Make rank 5 as fast as the other ranks: about "
+    )

@@ -120,6 +120,18 @@ def test_a_pair_that_is_left_before_its_last_arrival_is_excluded():
     assert context.pairs.wrong > 0.5 * len(context.job.rows)
 
 
+def test_pairs_by_order_that_are_not_left_together_are_excluded():
+    """One rank lost the second all-reduce of each step: its later ones are paired with those before them."""
+    summaries = [without_names(summary) for summary in simulated()]
+    summaries[3] = without_rows(summaries[3], [1, 5, 9, 13, 17])
+    context = context_of(summaries)
+    assert context.pairs.wrong >= 5 * 2 * 8
+    for number in range(context.pairs.count):
+        rows = np.flatnonzero(context.pairs.pair == number)
+        assert len(set(context.job.rows.order[rows].tolist())) == 1
+    assert context.clocks.error is None or context.clocks.error < 10_000
+
+
 def test_missing_ranks_leave_pairs_of_the_others():
     summaries = [summary for summary in simulated() if summary.facts.rank not in (0, 5)]
     context = context_of(summaries)

@@ -73,7 +73,7 @@ def test_the_headline_names_the_rank_and_what_it_does():
     assert (job.verdict.regime, job.verdict.severity, job.verdict.confidence) == ("input", "critical", "high")
     assert [straggler.rank for straggler in job.stragglers] == [6]
     assert job.speedup.expected == job.speedup_all.expected
-    assert [(slow.of, slow.name) for slow in job.slowdowns] == [("rank", "6")]
+    assert [(slow.of, slow.name) for slow in job.slowdowns][:2] == [("operation", "input"), ("rank", "6")]
 
 
 def test_a_job_without_culprits_has_no_stragglers():
@@ -169,7 +169,8 @@ def test_ranks_in_words(ranks, text):
 def test_the_text_leads_with_the_verdict():
     lines = render_job(job_of(simulated("data", Faults(input={6: 0.5})))).splitlines()
     assert lines[0] == "Job: ranks 0-7 of 8"
-    assert lines[2].startswith("The other ranks wait for rank 6, which waits for data")
+    assert lines[2].startswith("Speed up the data loader of rank 6: about 1.4")
+    assert any(line.startswith("The other ranks wait for rank 6, which waits for data") for line in lines[3:5])
     assert any(line.startswith("Step: ") and "2 hosts, clocks aligned to" in line for line in lines)
 
 

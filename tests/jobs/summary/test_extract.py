@@ -39,6 +39,20 @@ def test_a_rank_that_has_launched_nothing_does_not_wait():
     assert len(found.communications) == 2
 
 
+def test_a_wait_begins_when_the_work_behind_it_was_launched():
+    """The host launches the product 3 ms after the device became idle: that would remain without a wait."""
+    found = summary("""
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    launch  ||........|.........||........|.........
+    gpu     .######......##......######......##.....
+    nccl    .......######........######.............
+    """)
+    resumes = found.points.resumes == 1
+    waited = np.diff(found.points.time, prepend=0) - found.own.sum(axis=1)
+    assert (waited[resumes] / MS).tolist()[:1] == pytest.approx([3])
+    assert found.own[resumes][0, Own.HOST] == 3 * MS
+
+
 def test_the_account_of_the_steps_sums_to_the_window():
     found = summary(WAITING)
     assert found.account.sum() == found.edges[-1]

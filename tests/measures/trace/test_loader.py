@@ -16,10 +16,10 @@ from tb_bottleneck.measures.trace.loader import (
     batches_seen,
     loader_idle,
     loader_reads,
-    other_fetches,
     slowest_fetch,
     uneven_fetches,
     usual_fetch,
+    waiting_fetches,
 )
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import RULE
@@ -209,9 +209,15 @@ def test_few_late_batches_of_workers_do_not_advise_more_workers(tmp_path):
     assert "num_workers" not in few["few_fetches"].fix.code
 
 
-def test_one_late_batch_is_not_recoverable_and_late_ones_but_the_longest_are(tmp_path):
-    assert other_fetches(fetched(tmp_path, [0.1, 80, 0.1, 0.1], SEVERAL)).value < 0.01
-    assert other_fetches(fetched(tmp_path, [40, 40, 40, 40], SEVERAL)).value == pytest.approx(0.75)
+@pytest.mark.parametrize(("milliseconds", "part"), [([0.1, 80, 0.1, 0.1], 0), ([40, 40, 0.1, 40], 1)])
+def test_a_wait_for_one_batch_is_not_known_to_recur_and_for_several_it_is(tmp_path, milliseconds, part):
+    recording = fetched(tmp_path, milliseconds, SEVERAL)
+    assert waiting_fetches(recording).value == sum(length > 1 for length in milliseconds)
+    judgement = RULE.judge(Measures(recording))
+    assert judgement.causes[0].name == "few_fetches"
+    assert judgement.recoverable == pytest.approx(part * judgement.share)
+    assert judgement.causes[0].certain == bool(part)
+    assert judgement.doubtful == pytest.approx((1 - part) * judgement.share), "it still names the run"
 
 
 def test_the_first_batch_of_workers_is_their_start(tmp_path):

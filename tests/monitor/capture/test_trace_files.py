@@ -41,6 +41,7 @@ def test_a_trace_has_torchs_own_kind_of_name_once_it_is_whole(tmp_path: Path) ->
     text = traces(guard).write(recorded(), tmp_path)
     assert text is not None
     assert scan(str(tmp_path)).recordings == (), "an incomplete file is no trace"
+    assert list(tmp_path.iterdir()) == [], "nothing remains of it if the process is killed now"
     path = traces(guard).pack(text)
     assert path is not None
     assert path.name.startswith(f"rank3_{os.getpid()}.")

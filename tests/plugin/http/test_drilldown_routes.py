@@ -21,11 +21,8 @@ RUN = """
     loader  ####......####......####......
     gpu     ....aabbcc....aabbcc....aabbcc
 """
-WAITS = """
-    step    aaaaaaaaaabbbbbbbbbbcccccccccc
-    gpu     abab......abab......abab......
-    nccl    ....nnnnnn....nnnnnn....nnnnnn
-"""
+
+
 SLOW = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     gpu     ababababa.ababababa.ababababa.
@@ -33,10 +30,9 @@ SLOW = """
 """
 
 
-def write(path: Path, drawing: str = RUN, rank: int | None = None) -> None:
+def write(path: Path, drawing: str = RUN) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = {} if rank is None else {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
-    path.write_text(json.dumps(drawn(drawing, 1000, **about)))
+    path.write_text(json.dumps(drawn(drawing, 1000)))
 
 
 @pytest.fixture
@@ -131,7 +127,7 @@ def test_a_slice_is_a_trace(tenant: Tenant) -> None:
     assert packed.data[:2] == b"\x1f\x8b"
 
 
-@pytest.mark.parametrize("route", ["timeline", "tables", "slice", "ranks"])
+@pytest.mark.parametrize("route", ["timeline", "tables", "slice", "job"])
 @pytest.mark.parametrize(("query", "status"), [("", 400), ("?id=", 400), ("?id=../../etc/passwd", 404)])
 def test_what_names_no_recording_is_refused(tenant: Tenant, route: str, query: str, status: int) -> None:
     tenant.listed()
@@ -176,23 +172,6 @@ def test_a_failure_of_the_worker_process_is_a_500(tenant: Tenant, monkeypatch: p
     answer = drilldown(tenant, "tables?")
     assert (answer.status_code, answer.mimetype) == (500, "text/plain")
     assert "/no/such/python could not be started" in answer.text
-
-
-def test_ranks_of_a_job_are_listed_together_with_the_straggler(move_in: MoveIn, tmp_path: Path) -> None:
-    for rank, drawing in enumerate((WAITS, SLOW, WAITS)):
-        write(tmp_path / "job" / f"rank{rank}.pt.trace.json", drawing, rank)
-    write(tmp_path / "other" / "one.pt.trace.json")
-    tenant = move_in(tmp_path, analyse=DIAGNOSE)
-    for rank in range(3):
-        tenant.done(f"rank{rank}.pt.trace.json")
-    answer = tenant.get(f"ranks?id={tenant.entry('rank0.pt.trace.json')['id']}").json
-    assert answer is not None
-    assert [(row["rank"], row["is_straggler"]) for row in answer["ranks"]] == [(0, False), (1, True), (2, False)]
-    assert answer["job"]["stragglers"][0]["rank"] == 1
-    assert all(sum(row["share"] for row in rank["account"]) == pytest.approx(1) for rank in answer["ranks"])
-    alone = tenant.get(f"ranks?id={tenant.done('one.pt.trace.json')['id']}").json
-    assert alone is not None
-    assert (alone["ranks"], "job" in alone) == ([], False)
 
 
 def test_step_times_come_with_the_list(tenant: Tenant) -> None:

@@ -37,6 +37,7 @@ def test_a_recording_is_listed_with_its_verdict(tenant: Tenant, tmp_path: Path) 
     assert entry.pop("id").isalnum()
     assert entry.pop("verdict")["headline"] == "Your device waits."
     assert entry.pop("device")
+    assert entry.pop("modified_unix_ns") == 1_700_000_000e9
     assert entry == {
         "run": "resnet/slow",
         "source": TRACE,
@@ -72,7 +73,7 @@ def test_during_the_first_scan_the_list_says_scanning_and_any_recording_is_pendi
 
     monkeypatch.setattr(tenant.plugin._runs, "_scan", slow_scan)
     assert tenant.runs()["state"] == "scanning"
-    for route in ("report?id=abc", "ranks?id=abc", "telemetry?id=abc", "tables?id=abc", "compare?a=abc&b=abc"):
+    for route in ("report?id=abc", "job?id=abc", "telemetry?id=abc", "tables?id=abc", "compare?a=abc&b=abc"):
         answer = tenant.get(route)
         assert (answer.status_code, answer.json) == (202, {"state": "waiting", "progress": 0.0})
     looked.set()

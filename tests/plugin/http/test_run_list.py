@@ -23,6 +23,8 @@ def digest(share: float) -> Digest:
 class Progress(dict[RecordingFile, tuple[AnalysisState, Digest | None]]):
     """The progress of each recording, as the test sets it."""
 
+    jobs = ()
+
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         return self[recording]
 

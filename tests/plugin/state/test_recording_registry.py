@@ -15,7 +15,7 @@ class Analyses:
     def __init__(self, reports):
         self._reports = reports
 
-    def want(self, recordings):
+    def want(self, recordings, on_request=frozenset()):
         """Nothing is analysed."""
 
     def look(self, recording):
@@ -42,7 +42,7 @@ def rank(number, gain, communication=0.9):
 def shown(reports, number):
     """The gain that the registry shows for one rank."""
     registry = RecordingRegistry(Analyses({recording(rank): report for rank, report in reports.items()}), Analyses({}))
-    registry.want(recording(rank) for rank in range(4))
+    registry.want([recording(rank) for rank in range(4)])
     return registry.report(recording(number)).findings[0].speedup.expected
 
 

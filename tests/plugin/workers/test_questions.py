@@ -12,7 +12,9 @@ from tb_bottleneck.plugin.workers.questions import (
     DependenciesQuestion,
     DetailsQuestion,
     FindQuestion,
+    JobQuestion,
     RecordingQuestion,
+    SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
     TablesQuestion,
@@ -41,6 +43,8 @@ QUESTIONS = [
     CompareQuestion(PLAIN, WATCHED),
     SeriesQuestion((PLAIN, WATCHED, PLAIN)),
     WhatIfQuestion(WATCHED, device="H200", workers=4),
+    SavedJobQuestion(TRACE, "run", (TRACE, TRACE), "state", brief=True),
+    JobQuestion(TRACE, "run", (TRACE, TRACE)),
 ]
 
 

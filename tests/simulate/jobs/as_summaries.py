@@ -80,7 +80,7 @@ def _communications(job: Job, rank: int, rows, names, line: Timeline, begin: int
     for row in rows:
         operation = operation_of(operation_on(rank, row))
         other = [member for member in row.comm.ranks if member != rank]
-        parts = row.comm.splits.get(rank, [])
+        parts = row.comm.splits.get(rank, ())
         skew = max(parts) * len(parts) * 1000 // sum(parts) - 1000 if parts else 0
         values.append((
             [number for number, _ in line.marks].index(row.step), row.order, names.index(row.comm.group), operation,

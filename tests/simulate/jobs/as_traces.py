@@ -116,7 +116,7 @@ class _Writer:
         args = {
             "Collective name": operation_on(self._rank, row), "In msg nelems": comm.bytes // 4,
             "Out msg nelems": comm.bytes // 4, "Group size": len(group.ranks), "dtype": "Float",
-            "In split size": str(comm.splits.get(self._rank, [])), "Out split size": "[]",
+            "In split size": str(list(comm.splits.get(self._rank, ()))), "Out split size": "[]",
             "Process Group Name": group.name, "Process Group Description": group.description,
             "Process Group Ranks": _cut(group.ranks),
         }  # fmt: skip

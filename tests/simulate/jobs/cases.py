@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from simulate.jobs.topologies import PER_HOST, Faults, Shape
+from simulate.jobs.topologies import PER_HOST, STAGES, Faults, Shape
 
 STEPS = 7
 _FIRST = 3
+_PIPELINES = ("pipeline", "megatron")
+_SIZES = {"megatron": (32,)}
+_USUAL_SIZES = (8, 8, 8, 16, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,12 @@ def _unsynchronised_gc(random: Random, draft: Draft) -> None:
 def _stage_imbalance(random: Random, draft: Draft) -> None:
     stage = random.choice((0, 3, 3))
     draft.faults.stage[stage] = random.uniform(1.2, 1.7)
-    replicas = draft.ranks // 4
+    replicas = draft.ranks // STAGES
     draft.causes["stage_imbalance"] = frozenset(range(stage * replicas, (stage + 1) * replicas))
 
 
 def _data_imbalance(random: Random, draft: Draft) -> None:
-    if draft.topology != "pipeline" and random.random() < 0.3:
+    if draft.topology not in _PIPELINES and random.random() < 0.3:
         rank = random.randrange(draft.ranks)
         draft.faults.fixed_data[rank] = random.uniform(1.15, 1.6)
         draft.causes["data_imbalance"] = frozenset({rank})
@@ -102,7 +105,7 @@ def _expert_imbalance(random: Random, draft: Draft) -> None:
 
 def _slow_link(random: Random, draft: Draft) -> None:
     if draft.topology == "pipeline":
-        replicas = draft.ranks // 4
+        replicas = draft.ranks // STAGES
         sender = random.randrange(draft.ranks - replicas)
         draft.faults.link[f"{sender}->{sender + replicas}"] = random.uniform(15, 40)
         draft.causes["slow_link"] = frozenset({sender, sender + replicas})
@@ -123,28 +126,33 @@ def _exposed_collectives(random: Random, draft: Draft) -> None:
     draft.causes["exposed_collectives"] = frozenset()
 
 
-_ANY = ("data", "sharded", "tensor", "experts", "pipeline")
+_ANY = ("data", "sharded", "tensor", "experts", "pipeline", "megatron")
 PLANTERS: dict[str, tuple[Planter, tuple[str, ...]]] = {
     "slow_rank": (_slow_rank, _ANY),
-    "slow_host": (_slow_host, ("data", "sharded", "tensor", "experts")),
-    "slow_link": (_slow_link, ("tensor", "pipeline")),
-    "stage_imbalance": (_stage_imbalance, ("pipeline",)),
-    "data_imbalance": (_data_imbalance, ("data", "sharded", "tensor", "pipeline")),
+    "slow_host": (_slow_host, ("data", "sharded", "tensor", "experts", "megatron")),
+    "slow_link": (_slow_link, ("tensor", "pipeline", "megatron")),
+    "stage_imbalance": (_stage_imbalance, _PIPELINES),
+    "data_imbalance": (_data_imbalance, ("data", "sharded", "tensor", "pipeline", "megatron")),
     "expert_imbalance": (_expert_imbalance, ("experts",)),
     "rank_input": (_rank_input, _ANY),
     "rank_interruption": (_rank_interruption, _ANY),
     "unsynchronised_gc": (_unsynchronised_gc, _ANY),
     "throttled_rank": (_throttled_rank, _ANY),
-    "pipeline_bubble": (_pipeline_bubble, ("pipeline",)),
+    "pipeline_bubble": (_pipeline_bubble, _PIPELINES),
     "exposed_collectives": (_exposed_collectives, ("data", "sharded")),
 }
 
 
-def planted(cause: str, seed: int) -> Case:
-    """Returns a job with one planted cause."""
+def _size(random: Random, topology: str, least: int = 8) -> int:
+    return random.choice([size for size in _SIZES.get(topology, _USUAL_SIZES) if size >= least])
+
+
+def planted(cause: str, seed: int, ranks: int = 0) -> Case:
+    """Returns a job with one planted cause, of `ranks` ranks or of a small random size."""
     random = Random(f"{cause} {seed}")
     plant, topologies = PLANTERS[cause]
-    draft = Draft(random.choice(topologies), random.choice((8, 8, 16)))
+    topology = random.choice(topologies)
+    draft = Draft(topology, ranks or _size(random, topology))
     plant(random, draft)
     return _case(draft, seed, random)
 
@@ -156,7 +164,8 @@ def planted_two(seed: int) -> Case:
     common = sorted(set(PLANTERS[first][1]) & set(PLANTERS[second][1]))
     if not common:
         return planted_two(seed + 1_000_003)
-    draft = Draft(random.choice(common), 16)
+    topology = random.choice(common)
+    draft = Draft(topology, _size(random, topology, least=16))
     PLANTERS[first][0](random, draft)
     PLANTERS[second][0](random, draft)
     ranks = list(draft.causes.values())
@@ -165,10 +174,11 @@ def planted_two(seed: int) -> Case:
     return _case(draft, seed, random)
 
 
-def healthy(seed: int) -> Case:
+def healthy(seed: int, ranks: int = 0) -> Case:
     """Returns a job without a cause: with more noise, slightly different stages, or the usual bubble."""
     random = Random(f"healthy {seed}")
-    draft = Draft(random.choice(_ANY), random.choice((8, 8, 16)))
+    topology = random.choice(_ANY)
+    draft = Draft(topology, ranks or _size(random, topology))
     draft.faults.microbatches = random.choice((8, 12, 16, 24))
     if random.random() < 0.5:
         draft.faults.stage = {stage: random.uniform(0.985, 1.015) for stage in range(4)}
@@ -190,7 +200,7 @@ def _fixed(faults: Faults, ranks: int) -> Faults:
     return Faults(
         work=mean(faults.fixed_data, ranks),
         experts=dict.fromkeys(range(ranks), mean(faults.experts, ranks)) if faults.experts else {},
-        stage=dict.fromkeys(range(4), mean(faults.stage, 4)),
+        stage=dict.fromkeys(range(STAGES), mean(faults.stage, STAGES)),
         collections={(rank, steps[0]): time for (rank, _), time in faults.collections.items()},
         microbatches=2 * faults.microbatches if 0 < faults.microbatches < 8 else faults.microbatches,
         wire=faults.wire,

@@ -17,6 +17,7 @@ class Row:
     ready: float
     order: int
     step: int
+    before: "Row | None" = None  # on the same lane
     start: float = -1.0
     end: float = -1.0
 
@@ -51,7 +52,8 @@ class _State:
         self.time = [0.0] * job.size
         self.lines = [Timeline() for _ in range(job.size)]
         self._rows: dict[int, dict[int, Row]] = defaultdict(dict)
-        self._lanes: dict[tuple[int, int], list[Row]] = defaultdict(list)
+        self._lanes: dict[tuple[int, int], Row] = {}
+        self._done: set[int] = set()
         self._step = [0] * job.size
 
     def advance(self, rank: int) -> bool:
@@ -67,10 +69,11 @@ class _State:
                 self._step[rank] = item.number
                 line.marks.append((item.number, self.time[rank]))
             elif isinstance(item, Start):
-                row = Row(item.comm, self.time[rank], len(line.rows), self._step[rank])
+                lane = (rank, item.comm.lane)
+                row = Row(item.comm, self.time[rank], len(line.rows), self._step[rank], self._lanes.get(lane))
                 line.rows.append(row)
                 self._rows[id(item.comm)][rank] = row
-                self._lanes[rank, item.comm.lane].append(row)
+                self._lanes[lane] = row
             elif not self._waited(rank, item):
                 return moved
             self.position[rank] += 1
@@ -78,8 +81,7 @@ class _State:
         return moved
 
     def _waited(self, rank: int, item: Wait) -> bool:
-        end = self._end(item.comm)
-        if end is None:
+        if not self._ended(item.comm):
             return False
         row = self._rows[id(item.comm)][rank]
         if row.end > self.time[rank]:
@@ -87,24 +89,22 @@ class _State:
             self.time[rank] = row.end
         return True
 
-    def _end(self, comm: Comm) -> float | None:
+    def _ended(self, comm: Comm) -> bool:
         """Ends a communication if all members arrived. A row starts when the one before it on its lane has ended."""
+        if id(comm) in self._done:
+            return True
         rows = self._rows[id(comm)]
-        if len(rows) < len(comm.ranks):
-            return None
-        for rank, row in rows.items():
-            if row.start < 0 and not self._arrive(rank, row):
-                return None
+        if len(rows) < len(comm.ranks) or not all(row.start >= 0 or self._arrive(row) for row in rows.values()):
+            return False
         meeting = max(row.start for row in rows.values())
         for position, rank in enumerate(comm.ranks):
             rows[rank].end = meeting + comm.wire + comm.end_jitter * (position % 3)
-        return meeting
+        self._done.add(id(comm))
+        return True
 
-    def _arrive(self, rank: int, row: Row) -> bool:
-        lane = self._lanes[rank, row.comm.lane]
-        position = next(number for number, other in enumerate(lane) if other is row)
-        before = lane[position - 1] if position else None
-        if before is not None and before.end < 0 and self._end(before.comm) is None:
+    def _arrive(self, row: Row) -> bool:
+        before = row.before
+        if before is not None and before.end < 0 and not self._ended(before.comm):
             return False
         row.start = max(row.ready, before.end + LAUNCH_NS if before is not None else 0.0)
         return True

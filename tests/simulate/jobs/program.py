@@ -16,7 +16,7 @@ class Comm:
     bytes: int
     wire: float
     lane: int = 20
-    splits: dict[int, list[int]] = field(default_factory=dict)
+    splits: dict[int, tuple[int, ...]] = field(default_factory=dict)
     end_jitter: float = 0.0
 
 

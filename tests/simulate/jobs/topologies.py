@@ -8,6 +8,8 @@ from simulate.jobs.program import Comm, Group, Item, Job, Mark, Start, Wait, Wor
 
 US, MS = 1_000.0, 1_000_000.0
 PER_HOST = 4
+STAGES = 4
+MAX_EXPERT_RANKS = 64
 
 
 @dataclass
@@ -177,23 +179,25 @@ def experts(shape: Shape, faults: Faults) -> Job:
     build = _Builder(shape, faults)
     everyone = tuple(range(shape.ranks))
     build.group("0", "default_pg", everyone)
-    build.group("e", "EXPERT_MODEL_PARALLEL_GROUP", everyone)
+    size = min(shape.ranks, MAX_EXPERT_RANKS)
+    parts = [tuple(range(first, first + size)) for first in range(0, shape.ranks, size)]
+    names = [build.group(f"e{n}", "EXPERT_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(parts)]
     layers, tokens = 4, 4096
     for step in range(3, 3 + shape.steps):
         exchanges = []
-        for _ in range(4 * layers):
-            comm = build.comm("all_to_allv", "e", 16 << 20, 0.15 * MS)
-            parts = [int(tokens * faults.experts.get(rank, 1.0)) for rank in everyone]
-            comm.splits = dict.fromkeys(everyone, parts)
-            exchanges.append(comm)
+        for name, ranks in zip(names, parts, strict=True):
+            tokens_of = [int(tokens * faults.experts.get(rank, 1.0)) for rank in ranks]
+            exchanges.append([build.comm("all_to_allv", name, 16 << 20, 0.15 * MS) for _ in range(4 * layers)])
+            for comm in exchanges[-1]:
+                comm.splits = dict.fromkeys(ranks, tuple(tokens_of))
         last = build.comm("allreduce", "0", 50 << 20, 1.5 * MS, lane=22)
         amounts = build.amounts(shape.ranks)
         for rank in everyone:
             build.begin(rank, step)
             amount = amounts[rank]
-            for number, comm in enumerate(exchanges):
+            for number, comm in enumerate(exchanges[rank // size]):
                 mine = faults.experts.get(rank, 1.0) if number % 2 else 1.0
-                build.work(rank, 0.95 / len(exchanges), amount=amount * mine)
+                build.work(rank, 0.95 / (4 * layers), amount=amount * mine)
                 build.programs[rank] += [Start(comm), Wait(comm)]
             build.programs[rank] += [Start(last), Wait(last)]
             build.work(rank, 0.05)
@@ -202,33 +206,53 @@ def experts(shape: Shape, faults: Faults) -> Job:
 
 def pipeline(shape: Shape, faults: Faults) -> Job:
     """1F1B over 4 stages, with replicas; gradients of each stage are reduced over the replicas."""
+    return _pipeline(shape, faults, tensor=1)
+
+
+def megatron(shape: Shape, faults: Faults) -> Job:
+    """1F1B over 4 stages whose layers are split over the devices of a host, with replicas."""
+    return _pipeline(shape, faults, tensor=PER_HOST)
+
+
+def _pipeline(shape: Shape, faults: Faults, tensor: int) -> Job:
+    """Ranks are in Megatron's order: first those of a tensor-parallel group, then those of a stage."""
     build = _Builder(shape, faults)
-    stages = 4
-    replicas = shape.ranks // stages
-    microbatches = faults.microbatches or 4 * stages
+    per_stage = shape.ranks // STAGES
+    microbatches = faults.microbatches or 4 * STAGES
     build.group("0", "default_pg", tuple(range(shape.ranks)))
-    lines = [tuple(range(replica, shape.ranks, replicas)) for replica in range(replicas)]
+    lines = [tuple(range(first, shape.ranks, per_stage)) for first in range(per_stage)]
     pipes = [build.group(f"p{n}", "PIPELINE_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(lines)]
-    data = [
-        build.group(f"d{stage}", "DATA_PARALLEL_GROUP", tuple(range(stage * replicas, (stage + 1) * replicas)))
-        for stage in range(stages)
-    ]
+    splits = [tuple(range(first, first + tensor)) for first in range(0, shape.ranks, tensor)] if tensor > 1 else []
+    tensors = [build.group(f"t{n}", "TENSOR_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(splits)]
+    data = []
+    for first in (stage * per_stage + local for stage in range(STAGES) for local in range(tensor)):
+        end = first // per_stage * per_stage + per_stage
+        data.append(build.group(f"d{len(data)}", "DATA_PARALLEL_GROUP", tuple(range(first, end, tensor))))
+    replicas = per_stage // tensor
     for step in range(3, 3 + shape.steps):
         last = [build.comm("allreduce", name, 100 << 20, 1.0 * MS, lane=22) for name in data]
         drawn = build.amounts(microbatches * replicas)
-        for replica, ranks in enumerate(lines):
+        inner = {
+            name: [build.comm("allreduce", name, 8 << 20, 0.1 * MS, lane=24) for _ in range(2 * microbatches)]
+            for name in tensors
+        }
+        for number, ranks in enumerate(lines):
+            replica = number // tensor
             amounts = drawn[replica * microbatches : (replica + 1) * microbatches]
-            _one_forward_one_backward(build, step, pipes[replica], ranks, amounts)
+            splits_of = [inner[tensors[rank // tensor]] for rank in ranks] if tensor > 1 else []
+            _one_forward_one_backward(build, step, pipes[number], ranks, amounts, splits_of)
             for stage, rank in enumerate(ranks):
                 if replicas > 1:
-                    build.programs[rank] += [Start(last[stage]), Wait(last[stage])]
+                    comm = last[stage * tensor + number % tensor]
+                    build.programs[rank] += [Start(comm), Wait(comm)]
                 build.work(rank, 0.03)
     return build.job()
 
 
 def _one_forward_one_backward(
-    build: _Builder, step: int, group: str, ranks: tuple[int, ...], amounts: list[float]
+    build: _Builder, step: int, group: str, ranks: tuple[int, ...], amounts: list[float], tensors: list[list[Comm]]
 ) -> None:
+    """Adds one step. `tensors` are per stage the all-reduces of its layers, one per phase of a microbatch."""
     stages, count = len(ranks), len(amounts)
     size, wire = 4 << 20, 0.05 * MS
 
@@ -243,13 +267,18 @@ def _one_forward_one_backward(
         backward |= messages(stage + 1, stage, 31)
 
     def run(stage: int, phase: str, m: int) -> None:
-        rank, share = ranks[stage], 0.97 / count / 3
+        rank, share = ranks[stage], 0.97 / count / 3 * (1 if phase == "F" else 2)
         program = build.programs[rank]
         before = stage - 1 if phase == "F" else stage + 1
         inbound = forward if phase == "F" else backward
         if (before, m) in inbound:
             program += [Start(inbound[before, m]), Wait(inbound[before, m])]
-        build.work(rank, share if phase == "F" else 2 * share, stage=stage, amount=amounts[m])
+        if tensors:
+            comm = tensors[stage][2 * m + (phase == "B")]
+            build.work(rank, share / 2, stage=stage, amount=amounts[m])
+            program += [Start(comm), Wait(comm)]
+            share /= 2
+        build.work(rank, share, stage=stage, amount=amounts[m])
         if (stage, m) in inbound:
             program.append(Start(inbound[stage, m]))
 
@@ -274,4 +303,5 @@ TOPOLOGIES: dict[str, Callable[[Shape, Faults], Job]] = {
     "tensor": tensor_parallel,
     "experts": experts,
     "pipeline": pipeline,
+    "megatron": megatron,
 }

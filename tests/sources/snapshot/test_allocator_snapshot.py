@@ -22,7 +22,7 @@ from tb_bottleneck.sources.snapshot import plain_pickle
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot, read_snapshot, snapshot_of
 from tb_bottleneck.sources.snapshot.forbidden_opcodes import FORBIDDEN
 from tb_bottleneck.sources.snapshot.memo import PickleLimits
-from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
+from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS, MOST_BYTES, MOST_US
 
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))
 
@@ -100,8 +100,19 @@ def test_entries_with_other_keys_in_between_keep_their_order():
 def test_integers_of_all_widths_are_read(value):
     raw = random_snapshot(50)
     for entry in raw["device_traces"][0]:
+        entry["stream"] = value
+    assert set(read(pickle.dumps(raw, 4)).entries["stream"].tolist()) == {value}
+
+
+@pytest.mark.parametrize(("value", "kept"), [((1 << 62) - 1, MOST_US), (-5, 0), (MOST_US - 1, MOST_US - 1)])
+def test_impossible_times_and_sizes_are_limited(value, kept):
+    raw = random_snapshot(50)
+    for entry in raw["device_traces"][0]:
         entry["time_us"] = value
-    assert set(read(pickle.dumps(raw, 4)).entries["time_us"].tolist()) == {value}
+        entry["size"] = value
+    entries = read(pickle.dumps(raw, 4)).entries
+    assert set(entries["time_us"].tolist()) == {kept}
+    assert set(entries["size"].tolist()) == {min(max(value, 0), MOST_BYTES)}
 
 
 def test_addresses_with_the_highest_bit_stay_different():

@@ -1,6 +1,6 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
-import type { Device, Report, ReportAnswer } from "../../shared/report";
+import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
@@ -10,12 +10,17 @@ import { RecordingName } from "../../shared/widgets/recording_name";
 
 interface HeadlineProps {
   readonly report: Report;
+  /** The job that the recording is a rank of. */
+  readonly job: JobAnswer | "pending" | undefined;
+  /** Shows the job; undefined if it is shown already. */
+  readonly openJob: (() => void) | undefined;
   readonly analysis: ReportAnswer | undefined; // set while the recording, which has changed, is analysed again
   readonly children: ComponentChildren; // beside the path
 }
 
-export function Headline({ report, analysis, children }: HeadlineProps) {
-  const { verdict } = report;
+export function Headline({ report, job, openJob, analysis, children }: HeadlineProps) {
+  const own = report.verdict;
+  const verdict = (job !== undefined && job !== "pending" && leadingVerdict(job)) || own;
   const status = report.health?.status ?? "";
   return (
     <header class="headline">
@@ -23,8 +28,10 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         <RecordingName of={report} />
       </p>
       {children}
+      {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
       {verdict?.action && <p class="cause">{verdict.headline}</p>}
+      {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}
         {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
@@ -34,6 +41,31 @@ export function Headline({ report, analysis, children }: HeadlineProps) {
         </li>
       </ul>
     </header>
+  );
+}
+
+/** The verdict of the job, if it says what holds the ranks up. Accounts of single ranks are not enough for that. */
+function leadingVerdict({ job, basis }: JobAnswer): Verdict | undefined {
+  return job && basis !== "accounts" && (job.verdict?.action || job.stragglers.length > 0) ? job.verdict : undefined;
+}
+
+/** What the rank alone says, or what the job says if that is less. */
+function OfJob({ job, report: { rank, world_size, verdict }, leads, open }: { job: JobAnswer | "pending"; report: Report; leads: boolean; open: HeadlineProps["openJob"] }) {
+  const name = `Rank ${rank === undefined ? "" : count(rank)}`;
+  const whole = `Job of ${count(world_size ?? 1)} ranks`;
+  if (job === "pending") return <p class="cause muted" role="status">{`${name} alone. The verdict of the job is on its way…`}</p>;
+  if (leads && !open) return null; // the job itself is shown
+  if (job.basis === "none") return null;
+  const says = job.basis === "accounts" ? "the ranks are not analysed together." : (job.job?.verdict?.headline ?? "");
+  return (
+    <p class="cause">
+      {leads ? `${name} alone: ${verdict ? leadOf(verdict) : "no verdict."}` : `${whole}: ${says}`}{" "}
+      {open && (
+        <button type="button" class="link" onClick={open}>
+          Show the job
+        </button>
+      )}
+    </p>
   );
 }
 

@@ -139,31 +139,33 @@ function Forecasts({ forecasts }: { forecasts: readonly MemoryForecast[] }) {
   return (
     <section>
       <h2>What would fit</h2>
-      <table aria-label="Predicted peaks">
-        <thead>
-          <tr>
-            <th scope="col">With</th>
-            <th scope="col" class="figure">Peak</th>
-            <th scope="col" class="figure">90 % interval</th>
-            <th scope="col">Fits</th>
-          </tr>
-        </thead>
-        <tbody>
-          {forecasts.map(({ change, title, peak_bytes, low_bytes, high_bytes, fits, assumes }) => (
-            <tr key={change}>
-              <th scope="row">
-                {title}
-                <small> assumes that {assumes}</small>
-              </th>
-              <td class="figure">{bytes(peak_bytes)}</td>
-              <td class="figure">
-                {bytes(low_bytes)} to {bytes(high_bytes)}
-              </td>
-              <td>{fits === undefined ? "not known" : fits ? "yes" : "perhaps not"}</td>
+      <div class="scrolled" role="region" aria-label="Predicted peaks" tabIndex={0}>
+        <table aria-label="Predicted peaks">
+          <thead>
+            <tr>
+              <th scope="col">With</th>
+              <th scope="col" class="figure">Peak</th>
+              <th scope="col" class="figure">90 % interval</th>
+              <th scope="col">Fits</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {forecasts.map(({ change, title, peak_bytes, low_bytes, high_bytes, fits, assumes }) => (
+              <tr key={change}>
+                <th scope="row">
+                  {title}
+                  <small> assumes that {assumes}</small>
+                </th>
+                <td class="figure">{bytes(peak_bytes)}</td>
+                <td class="figure">
+                  {bytes(low_bytes)} to {bytes(high_bytes)}
+                </td>
+                <td class="fits">{fits === undefined ? "not known" : fits ? "yes" : "perhaps not"}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

@@ -1,41 +1,73 @@
 // The columns of the overview's tables.
+import type { ComponentChildren } from "preact";
 import type { RunEntry, Verdict } from "../../shared/report";
-import { keyOf, type Key } from "../../shared/run/keys";
 import { reviewSummary } from "../../shared/run/review";
-import { count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
-import { leadOf, runName, shortened, shortRun, sourceParts } from "../../shared/text/names";
+import { evidenceOf, notJudged, type TrainingEntry } from "../../shared/run/trainings";
+import { bytes, count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
+import { leadOf, shortened } from "../../shared/text/names";
 import { severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
+import { Sparkline } from "../../shared/widgets/sparkline";
 import { Swatch } from "../../shared/widgets/swatch";
+import { GROUPINGS, headroomBytes, peakBytes, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
-import { recoverable, type Folder } from "./query";
+import { recoverable, type Group } from "./query";
 
 const MAX_NAME = 48; // characters
 const RANKS: Readonly<Record<string, number>> = { critical: 3, warning: 2, info: 1, none: 0 };
 
+export type Open = (training: TrainingEntry) => void;
+
 const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 
-/** The name of a recording without the folders that all recordings share, as a link to it. */
-export function RecordingLink({ entry, prefix, choose }: { entry: RunEntry; prefix: string; choose: (key: Key) => void }) {
+/** The name of a training without the folders that all trainings share, as a link to it. */
+export function TrainingLink({ entry, open }: { entry: TrainingEntry; open: Open }) {
+  const { run, source } = entry.named;
   return (
-    <button type="button" class="link" title={[`${entry.run}/${entry.source}`, entry.verdict && leadOf(entry.verdict)].filter(Boolean).join("\n")} onClick={() => choose(keyOf(entry))}>
-      <bdi>{`${shortRun(entry.run, prefix)} › ${sourceParts(entry.source).name}`}</bdi>
+    <button type="button" class="link" title={[`${run}/${source}`, entry.verdict && leadOf(entry.verdict)].filter(Boolean).join("\n")} onClick={() => open(entry)}>
+      <bdi>{shortened([entry.folder, entry.label].filter(Boolean).join("/"), MAX_NAME)}</bdi>
     </button>
   );
 }
 
-export function recordingColumns(prefix: string, choose: (key: Key) => void, visit: Visit | undefined): readonly Column<RunEntry>[] {
+/** A figure, or an empty cell that says why it is not known. */
+function figure(key: string, title: string, hint: string, of: (entry: TrainingEntry) => Known, text: (value: number) => string): Column<TrainingEntry> {
+  const value = (entry: TrainingEntry) => {
+    const known = of(entry);
+    return "value" in known ? known.value : undefined;
+  };
+  const cell = (entry: TrainingEntry) => {
+    const known = of(entry);
+    return "value" in known ? text(known.value) : <Unknown because={known.missing} />;
+  };
+  return { key, title, hint, figure: true, value, cell };
+}
+
+function Unknown({ because }: { because: string }) {
+  return (
+    <span class="muted" role="img" aria-label={`Not known: ${because}`} title={because}>
+      –
+    </span>
+  );
+}
+
+const orWhy = (value: number | undefined, missing: string): Known => (value === undefined ? { missing } : { value });
+
+/** The columns that can be chosen; the name is always there. */
+export const DEFAULT_COLUMNS: readonly string[] = ["severity", "verdict", "gain", "step", "rate", "memory", "device", "time", "state"];
+
+export function trainingColumns(open: Open, visit: Visit | undefined): readonly Column<TrainingEntry>[] {
   return [
     {
       key: "name",
-      title: "Recording",
+      title: "Training",
       figure: false,
-      value: ({ run, source }) => `${run}/${source}`,
+      value: ({ named: { run, source } }) => `${run}/${source}`,
       cell: (entry) => (
         <>
-          <RecordingLink entry={entry} prefix={prefix} choose={choose} />
-          <small>{[entry.evidence_source, changeOf(entry, visit), reviewSummary(entry)].filter(Boolean).join(", ")}</small>
+          <TrainingLink entry={entry} open={open} />
+          <small>{[evidenceOf(entry), changeOf(entry, visit), reviewSummary(entry)].filter(Boolean).join(", ")}</small>
         </>
       ),
     },
@@ -47,32 +79,51 @@ export function recordingColumns(prefix: string, choose: (key: Key) => void, vis
       cell: ({ verdict }) => verdict && <SeverityIcon of={verdict} />,
     },
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Outcome entry={entry} /> },
-    { key: "share", title: "Share", hint: "Share of the time that the verdict is about", figure: true, value: ({ verdict }) => verdict?.share, cell: ({ verdict }) => verdict && shortShare(verdict.share) },
-    { key: "gain", title: "Gain left", hint: "Predicted for the whole plan", figure: true, value: gainOf, cell: (entry) => (recoverable(entry) === undefined ? "" : factor(gainOf(entry)!)) },
-    { key: "step", title: "Step", hint: "Mean step time", figure: true, value: ({ step_ns }) => step_ns, cell: ({ step_ns }) => (step_ns === undefined ? "" : duration(step_ns)) },
-    { key: "device", title: "Device", figure: false, value: ({ device }) => device || undefined, cell: ({ device }) => device },
-    { key: "time", title: "Recorded", figure: true, value: ({ source }) => sourceParts(source).at, cell: ({ source }) => <Moment at={sourceParts(source).at} /> },
-    { key: "state", title: "State", figure: false, value: ({ state, live }) => (live ? "live" : state), cell: ({ state, live }) => (live ? "live" : state) },
+    figure("share", "Share", "Share of the time that the verdict is about", ({ verdict }) => orWhy(verdict?.share, "There is no verdict."), shortShare),
+    figure("lost", "Lost", "Share of the time in which the device does not compute", ({ lost_share }) => orWhy(lost_share, "Nothing was measured."), shortShare),
+    figure("gain", "Gain left", "Predicted for the whole plan", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), factor),
+    figure("step", "Step", "Mean step time", ({ step_ns }) => orWhy(step_ns, "No step was timed."), duration),
+    figure("rate", "Samples/s", "Samples per step / mean step time, of one process", samplesPerSecond, count),
+    figure("batch", "Samples per step", "Of one process", samplesPerStep, count),
+    figure("memory", "Memory", "Device memory at the peak", peakBytes, bytes),
+    figure("headroom", "Memory left", "Size of the device memory - peak", headroomBytes, bytes),
+    { key: "device", title: "Device", figure: false, value: ({ device }) => device || undefined, cell: ({ device }) => device || <Unknown because="The device was not recorded." /> },
+    {
+      key: "revision",
+      title: "Git revision",
+      figure: false,
+      value: ({ revision }) => revision,
+      cell: ({ revision }) => (revision ? <code title={revision}>{shortened(revision, MAX_REVISION)}</code> : <Unknown because="The training recorded no revision; the monitor does." />),
+    },
+    figure("time", "Recorded", "When the file was written", (entry) => ({ value: entry.at }), (at) => shortMoment(at)),
+    { key: "state", title: "State", hint: "Of the findings, as reviewed", figure: false, value: stateOf, cell: stateOf },
   ];
 }
 
-function Moment({ at }: { at: number | undefined }) {
-  return at === undefined ? null : <>{shortMoment(at)}</>;
+const MAX_REVISION = 12; // characters
+
+/** The states of the findings; "live" or the progress before that. */
+function stateOf({ state, live, open_findings, review }: TrainingEntry): string {
+  if (live) return "live";
+  if (state !== "done") return state;
+  const reviewed = (["accepted", "fixed"] as const).filter((word) => review?.states.some((each) => each.state === word));
+  return [...(open_findings ? ["open"] : []), ...reviewed].join(", ");
 }
 
 function SeverityIcon({ of }: { of: Judged }) {
   const { text, icon, tone } = severity(of);
   return (
-    <span class={`tone-${tone}`} title={text}>
+    <span class={`tone-${tone}`} role="img" aria-label={text} title={text}>
       <Icon name={icon} />
-      <span class="visually-hidden">{text}</span>
     </span>
   );
 }
 
 /** The verdict with the action, or why there is none. */
-function Outcome({ entry: { verdict, action, state, health: status, reason } }: { entry: RunEntry }) {
-  if (!verdict) return <span class="muted">{state === "done" ? withoutVerdict(status, reason) : state}</span>;
+function Outcome({ entry }: { entry: TrainingEntry }) {
+  const { verdict, action, state, health: status, reason, evidence_source } = entry;
+  if (state === "done" && notJudged(entry)) return <span class="muted">{notJudged(entry)}</span>;
+  if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" && status === "ok" ? "memory only" : withoutVerdict(status, reason)}</span>;
   return (
     <>
       <Swatch regime={verdict.regime} />
@@ -82,53 +133,67 @@ function Outcome({ entry: { verdict, action, state, health: status, reason } }: 
   );
 }
 
-export function folderColumns(open: (words: string) => void): readonly Column<Folder>[] {
+export function groupColumns(by: Grouping, open: (group: string) => void): readonly Column<Group>[] {
+  const { title } = GROUPINGS[by];
   return [
     {
       key: "name",
-      title: "Folder",
+      title: title.charAt(0).toUpperCase() + title.slice(1),
       figure: false,
       value: ({ name }) => name,
       cell: ({ name }) => (
         <button type="button" class="link" title={name} onClick={() => open(name)}>
-          <bdi>{shortened(runName(name), MAX_NAME)}</bdi>
+          <bdi>{name === "" ? "(not known)" : shortened(name, MAX_NAME)}</bdi>
         </button>
       ),
     },
-    { key: "count", title: "Recordings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
-    { key: "severity", title: "Worst", figure: true, value: (folder) => RANKS[worst(folder)?.severity ?? ""], cell: (folder) => <Worst folder={folder} /> },
-    { key: "gain", title: "Gain left", hint: "The largest of the folder", figure: true, value: largestGain, cell: (folder) => (largestGain(folder) ? factor(largestGain(folder)!) : "") },
-    { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the recordings", figure: true, value: latestStep, cell: (folder) => <Trend folder={folder} /> },
+    { key: "count", title: "Trainings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
+    { key: "severity", title: "Worst", figure: true, value: (group) => RANKS[worst(group)?.severity ?? ""], cell: (group) => <Worst group={group} /> },
+    { key: "gain", title: "Gain left", hint: "The largest of the group", figure: true, value: largestGain, cell: (group) => (largestGain(group) ? factor(largestGain(group)!) : "") },
+    { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the trainings, in order of time", figure: true, value: latestStep, cell: (group) => <Trend group={group} /> },
   ];
 }
 
 type Judged = Pick<Verdict, "severity" | "regime">;
 
-function worst({ entries }: Folder): Judged | undefined {
+function worst({ entries }: Group): Judged | undefined {
   const verdicts = entries.flatMap(({ verdict }) => (verdict ? [verdict] : []));
   return verdicts.sort((a, b) => (RANKS[b.severity] ?? 0) - (RANKS[a.severity] ?? 0))[0];
 }
 
-function Worst({ folder }: { folder: Folder }) {
-  const verdict = worst(folder);
+function Worst({ group }: { group: Group }) {
+  const verdict = worst(group);
   return verdict ? <SeverityIcon of={verdict} /> : null;
 }
 
-const largestGain = ({ entries }: Folder): number | undefined => {
+const largestGain = ({ entries }: Group): number | undefined => {
   const gains = entries.flatMap((entry) => (recoverable(entry) === undefined ? [] : [gainOf(entry)!]));
   return gains.length > 0 ? Math.max(...gains) : undefined;
 };
 
-const byTime = ({ entries }: Folder): readonly RunEntry[] =>
-  entries.filter(({ step_ns }) => step_ns !== undefined).sort((a, b) => (sourceParts(a.source).at ?? 0) - (sourceParts(b.source).at ?? 0));
+const stepsOf = new WeakMap<Group, readonly number[]>();
 
-const latestStep = (folder: Folder): number | undefined => byTime(folder).at(-1)?.step_ns;
-
-/** The first and the last step time, if there are several. */
-function Trend({ folder }: { folder: Folder }) {
-  const steps = byTime(folder).map(({ step_ns }) => step_ns!);
-  if (steps.length === 0) return null;
-  const last = duration(steps.at(-1)!);
-  return steps.length === 1 ? <>{last}</> : <>{`${duration(steps[0]!)} → ${last}`}</>;
+/** The step times in order of time. */
+function steps(group: Group): readonly number[] {
+  let found = stepsOf.get(group);
+  if (!found) {
+    const timed = group.entries.flatMap((entry) => (entry.step_ns === undefined ? [] : [{ at: entry.at, ns: entry.step_ns }]));
+    found = timed.sort((a, b) => a.at - b.at).map(({ ns }) => ns);
+    stepsOf.set(group, found);
+  }
+  return found;
 }
 
+const latestStep = (group: Group): number | undefined => steps(group).at(-1);
+
+/** The step times as a line, and the first and the last one. */
+function Trend({ group }: { group: Group }): ComponentChildren {
+  const all = steps(group);
+  const [first, last] = [all[0], all.at(-1)];
+  if (first === undefined || last === undefined) return null;
+  return (
+    <span class="trend">
+      <Sparkline values={all} /> {all.length === 1 ? duration(last) : `${duration(first)} → ${duration(last)}`}
+    </span>
+  );
+}

@@ -1,6 +1,7 @@
 // What this browser saw of a logdir at the last visit: which recordings, and how long their steps took.
-import type { RunEntry, RunList } from "../../shared/report";
+import type { RunList } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
+import type { TrainingEntry } from "../../shared/run/trainings";
 
 /** Mean step times in ns by recording (0 if it had none), and when that was (ms since 1970). */
 export interface Visit {
@@ -8,16 +9,16 @@ export interface Visit {
   readonly steps: Readonly<Record<Key, number>>;
 }
 
-/** A run whose median step takes this much longer than at the last visit counts as slower. */
+/** A training whose mean step takes this much longer than at the last visit counts as slower. */
 export const SLOWER = 1.05;
 const MAX_RECORDINGS = 5_000; // the browser stores 5 MB for each origin
 const storageKey = (logdir: string) => `tb_bottleneck.visit.${logdir}`;
 
-/** How a recording differs from the last visit; "" if it does not, or if this is the first visit. */
-export function changeOf(entry: RunEntry, visit: Visit | undefined): "" | "new" | "slower" {
+/** How a training differs from the last visit; "" if it does not, or if this is the first visit. */
+export function changeOf(entry: TrainingEntry, visit: Visit | undefined): "" | "new" | "slower" {
   if (!visit) return "";
-  const before = visit.steps[keyOf(entry)];
-  if (before === undefined) return "new";
+  if (entry.members.every((member) => visit.steps[keyOf(member)] === undefined)) return "new";
+  const before = visit.steps[keyOf(entry)] ?? 0;
   return before > 0 && entry.step_ns !== undefined && entry.step_ns > SLOWER * before ? "slower" : "";
 }
 

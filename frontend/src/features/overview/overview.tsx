@@ -1,21 +1,22 @@
-// All recordings at a glance: how many are worth fixing, where the most time can be recovered, and what is new.
+// All trainings at a glance: how many are worth fixing, where the most time can be recovered, and what is new.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
-import type { RunEntry, RunList } from "../../shared/report";
-import { keyOf, type Key } from "../../shared/run/keys";
-import { REVIEW_WORDS } from "../../shared/run/review";
+import type { RunList } from "../../shared/report";
+import { keyOf } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
+import { sharedFolders, trainingsOf, type TrainingEntry } from "../../shared/run/trainings";
 import viewStyle from "../../shared/style/view.css";
 import { count, factor, moment, shortShare } from "../../shared/text/format";
-import { commonFolders, runName } from "../../shared/text/names";
 import { severity, type Label } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { SortableTable } from "../../shared/widgets/sortable_table";
-import { folderColumns, recordingColumns, RecordingLink } from "./columns";
+import { DEFAULT_COLUMNS, groupColumns, trainingColumns, TrainingLink, type Open } from "./columns";
+import { GROUPINGS } from "./facts";
+import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { groupsOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -29,33 +30,36 @@ interface Props {
 }
 
 export function Overview({ list, query: text, session }: Props) {
-  const { choose, showOverview: setQuery } = session;
+  const { openTraining: open, showOverview: setQuery } = session;
   const query = useMemo(() => parseQuery(text), [text]);
   const visit = useVisit(list);
-  const prefix = useMemo(() => commonFolders(list.runs.map(({ run }) => runName(run))), [list.runs]);
-  const shown = useMemo(() => matching(list.runs, query, visit), [list.runs, query, visit]);
+  const all = trainingsOf(list);
+  const shared = sharedFolders(list);
+  const shown = useMemo(() => matching(all, query, { visit, shared, now: Date.now() }), [all, query, visit, shared]);
   const change = (part: Partial<Query>) => setQuery(queryText({ ...query, ...part }));
   const setOrder = (sort: Query["sort"]) => change({ sort });
+  const columns = useMemo(() => trainingColumns(open, visit), [visit]);
+  const chosen = query.columns.length > 0 ? query.columns : DEFAULT_COLUMNS;
   return (
     <article class="overview">
       <header>
-        <h1>{count(list.runs.length)} recordings</h1>
-        {prefix && <p class="muted">in {prefix}</p>}
+        <h1>{shown.length === all.length ? count(all.length) : `${count(shown.length)} of ${count(all.length)}`} trainings</h1>
+        {shared && <p class="muted">in {shared}</p>}
       </header>
-      <Severities runs={list.runs} query={query} change={change} />
-      <SinceLastVisit runs={list.runs} visit={visit} query={query} change={change} />
-      <MostToGain runs={shown} prefix={prefix} choose={choose} />
+      <Severities entries={all} query={query} change={change} />
+      <SinceLastVisit entries={all} visit={visit} query={query} change={change} />
+      <MostToGain entries={shown} open={open} />
       <Ledger runs={list.runs} session={session} />
-      <Filters runs={list.runs} query={query} change={change} />
-      {query.folders ? (
+      <Filters entries={all} query={query} columns={columns} chosen={chosen} change={change} />
+      {query.by !== "" && query.group === undefined ? (
         <SortableTable
-          caption="Folders"
-          rows={foldersOf(shown)}
-          columns={folderColumns((words) => change({ words, folders: false }))}
+          caption={`Trainings by ${GROUPINGS[query.by].title}`}
+          rows={groupsOf(shown, query.by, shared)}
+          columns={groupColumns(query.by, (group) => change({ group }))}
           control={{ order: query.sort, setOrder }}
         />
       ) : (
-        <SortableTable caption="Recordings" rows={shown} columns={recordingColumns(prefix, choose, visit)} control={{ order: query.sort, setOrder }} />
+        <SortableTable caption="Trainings" rows={shown} columns={columns.filter(({ key }) => key === "name" || chosen.includes(key))} control={{ order: query.sort, setOrder }} />
       )}
     </article>
   );
@@ -76,17 +80,17 @@ function useVisit(list: RunList): Visit | undefined {
 }
 
 interface PartProps {
-  readonly runs: readonly RunEntry[];
+  readonly entries: readonly TrainingEntry[];
   readonly query: Query;
   readonly change: (part: Partial<Query>) => void;
 }
 
-/** The number of recordings of each severity. A click filters the table. */
-function Severities({ runs, query, change }: PartProps) {
-  const waiting = runs.filter(({ state }) => state !== "done").length;
+/** The number of trainings of each severity. A click filters the table. */
+function Severities({ entries, query, change }: PartProps) {
+  const waiting = entries.filter(({ state }) => state !== "done").length;
   return (
     <ul class="severities">
-      {severityCounts(runs).map(([word, number]) => {
+      {severityCounts(entries).map(([word, number]) => {
         const label = labelOf(word);
         const pressed = query.severity === word;
         return (
@@ -114,9 +118,9 @@ function labelOf(word: string): Label {
   return word === NOT_KNOWN ? severity({ severity: "none", regime: "unexplained" }) : severity({ severity: word, regime: "" });
 }
 
-function SinceLastVisit({ runs, visit, query, change }: PartProps & { readonly visit: Visit | undefined }) {
+function SinceLastVisit({ entries, visit, query, change }: PartProps & { readonly visit: Visit | undefined }) {
   if (!visit) return null;
-  const changes = (["new", "slower"] as const).map((word) => [word, runs.filter((entry) => changeOf(entry, visit) === word).length] as const);
+  const changes = (["new", "slower"] as const).map((word) => [word, entries.filter((entry) => changeOf(entry, visit) === word).length] as const);
   const some = changes.filter(([, number]) => number > 0);
   return (
     <p class="since">
@@ -132,9 +136,9 @@ function SinceLastVisit({ runs, visit, query, change }: PartProps & { readonly v
   );
 }
 
-/** The recordings with the most recoverable time, each with what to do. */
-function MostToGain({ runs, prefix, choose }: { runs: readonly RunEntry[]; prefix: string; choose: (key: Key) => void }) {
-  const top = runs.filter((entry) => recoverable(entry) !== undefined).sort((a, b) => recoverable(b)! - recoverable(a)!).slice(0, TOP);
+/** The trainings with the most recoverable time, each with what to do. */
+function MostToGain({ entries, open }: { entries: readonly TrainingEntry[]; open: Open }) {
+  const top = entries.filter((entry) => recoverable(entry) !== undefined).sort((a, b) => recoverable(b)! - recoverable(a)!).slice(0, TOP);
   if (top.length === 0) return null;
   return (
     <section>
@@ -144,54 +148,14 @@ function MostToGain({ runs, prefix, choose }: { runs: readonly RunEntry[]; prefi
           <li key={keyOf(entry)}>
             <b class="figure">{factor(entry.gain!.expected)}</b>
             <span>
-              {entry.action}
+              {entry.action || entry.verdict?.title}
               <small>
-                <RecordingLink entry={entry} prefix={prefix} choose={choose} /> · {shortShare(recoverable(entry))} of the time
+                <TrainingLink entry={entry} open={open} /> · {shortShare(recoverable(entry))} of the time
               </small>
             </span>
           </li>
         ))}
       </ol>
     </section>
-  );
-}
-
-function Filters({ runs, query, change }: PartProps) {
-  const regimes = new Map(runs.flatMap(({ verdict }) => (verdict ? [[verdict.regime, verdict.title] as const] : [])));
-  return (
-    <div class="filters" role="search" aria-label="Filter the recordings">
-      <input
-        type="search"
-        placeholder="Filter: name, verdict, action, device, owner"
-        aria-label="Filter by words"
-        value={query.words}
-        onInput={(event) => change({ words: event.currentTarget.value })}
-      />
-      <label>
-        Verdict{" "}
-        <select value={query.regime} onChange={(event) => change({ regime: event.currentTarget.value })}>
-          <option value="">any</option>
-          {[...regimes].sort(([, a], [, b]) => a.localeCompare(b, "en")).map(([regime, title]) => (
-            <option key={regime} value={regime}>
-              {title}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Review{" "}
-        <select value={query.review} onChange={(event) => change({ review: REVIEW_WORDS.find((word) => word === event.currentTarget.value) ?? "" })}>
-          <option value="">any</option>
-          {REVIEW_WORDS.map((word) => (
-            <option key={word} value={word}>
-              {word}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <input type="checkbox" checked={query.folders} onChange={(event) => change({ folders: event.currentTarget.checked })} /> Group by folder
-      </label>
-    </div>
   );
 }

@@ -2,7 +2,9 @@
 import type { RunEntry } from "../../shared/report";
 import { withWords } from "../../shared/run/groups";
 import { isInState, REVIEW_WORDS, type ReviewWord } from "../../shared/run/review";
+import type { TrainingEntry } from "../../shared/run/trainings";
 import type { Order } from "../../shared/widgets/sorting";
+import { GROUPINGS, isGrouping, type Grouping } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
 
 export interface Query {
@@ -11,60 +13,83 @@ export interface Query {
   readonly regime: string; // "" is any
   readonly since: "" | "new" | "slower"; // compared with the last visit
   readonly review: "" | ReviewWord; // the state of a finding
+  readonly within: "" | Within; // recorded within this time
   readonly sort: Order;
-  readonly folders: boolean; // one row for each folder instead of one for each recording
+  readonly by: "" | Grouping; // one row for each group instead of one for each training
+  readonly group: string | undefined; // only this group of `by`
+  readonly columns: readonly string[]; // the chosen ones; none are the default
 }
 
 export const NO_VERDICT = "no-verdict";
 export const NOT_KNOWN = "not-known"; // a verdict that nothing recorded explains
-export const ALL: Query = { words: "", severity: "", regime: "", since: "", review: "", sort: { by: "gain", descending: true }, folders: false };
+export const ALL: Query = { words: "", severity: "", regime: "", since: "", review: "", within: "", sort: { by: "gain", descending: true }, by: "", group: undefined, columns: [] };
+
+const DAY_MS = 86_400_000;
+/** Times before now, in ms. */
+export const WITHIN = { day: DAY_MS, week: 7 * DAY_MS, month: 30 * DAY_MS } as const;
+export type Within = keyof typeof WITHIN;
+const isWithin = (text: string): text is Within => Object.hasOwn(WITHIN, text);
 
 /** The text of a query. The default is "all", so that the address contains the parameter. */
-export function queryText({ words, severity, regime, since, review, sort, folders }: Query): string {
-  const { by, descending } = sort;
-  const order = by === ALL.sort.by && descending === ALL.sort.descending ? "" : `${descending ? "-" : ""}${by}`;
-  const parts = Object.entries({ words, severity, regime, since, review, sort: order, by: folders ? "folder" : "" }).filter(([, text]) => text !== "");
+export function queryText({ words, severity, regime, since, review, within, sort, by, group, columns }: Query): string {
+  const order = sort.by === ALL.sort.by && sort.descending === ALL.sort.descending ? "" : `${sort.descending ? "-" : ""}${sort.by}`;
+  const parts = Object.entries({ words, severity, regime, since, review, within, sort: order, by, columns: columns.join(",") }).filter(([, text]) => text !== "");
+  if (by !== "" && group !== undefined) parts.push(["group", group]); // the empty group is that without the fact
   return new URLSearchParams(parts).toString() || "all";
 }
 
 export function parseQuery(text: string): Query {
   const values = new URLSearchParams(text);
   const value = (name: string) => values.get(name) ?? "";
-  const since = value("since");
-  const sort = value("sort");
+  const [since, sort, within, by] = [value("since"), value("sort"), value("within"), value("by")];
   return {
     words: value("words"),
     severity: value("severity"),
     regime: value("regime"),
     since: since === "new" || since === "slower" ? since : "",
     review: REVIEW_WORDS.find((word) => word === value("review")) ?? "",
+    within: isWithin(within) ? within : "",
     sort: sort ? { by: sort.replace(/^-/, ""), descending: sort.startsWith("-") } : ALL.sort,
-    folders: value("by") === "folder",
+    by: isGrouping(by) ? by : "",
+    group: isGrouping(by) ? (values.get("group") ?? undefined) : undefined,
+    columns: value("columns").split(",").filter(Boolean),
   };
 }
 
-/** The severity of a recording, or why it has none. */
+/** The severity of a training, or why it has none. */
 export function severityOf({ verdict }: RunEntry): string {
   if (!verdict) return NO_VERDICT;
   return verdict.severity === "none" && verdict.regime === "unexplained" ? NOT_KNOWN : verdict.severity;
 }
 
-/** The recordings that the query asks for. */
-export function matching(runs: readonly RunEntry[], query: Query, visit: Visit | undefined): readonly RunEntry[] {
-  return withWords(runs, query.words).filter(
+/** What a query is compared with: the last visit, the folders that all runs share, and the time now (ms since 1970). */
+export interface Surroundings {
+  readonly visit: Visit | undefined;
+  readonly shared: string;
+  readonly now: number;
+}
+
+/** The trainings that the query asks for. */
+export function matching(entries: readonly TrainingEntry[], query: Query, { visit, shared, now }: Surroundings): readonly TrainingEntry[] {
+  const { severity, regime, review, since, within, by, group } = query;
+  return withWords(entries, query.words).filter(
     (entry) =>
-      (query.severity === "" || query.severity === severityOf(entry)) &&
-      (query.regime === "" || query.regime === entry.verdict?.regime) &&
-      (query.review === "" || isInState(entry, query.review)) &&
-      (query.since === "" || query.since === changeOf(entry, visit)),
+      (severity === "" || severity === severityOf(entry)) &&
+      (regime === "" || regime === entry.verdict?.regime) &&
+      (review === "" || isInState(entry, review)) &&
+      (since === "" || since === changeOf(entry, visit)) &&
+      (within === "" || entry.at >= now - WITHIN[within]) &&
+      (by === "" || group === undefined || group === GROUPINGS[by].of(entry, shared)),
   );
 }
 
-/** Severities with the number of their recordings, most severe first; those without a recording are left out. */
-export function severityCounts(runs: readonly RunEntry[]): readonly (readonly [string, number])[] {
-  const order = ["critical", "warning", "info", "none", NOT_KNOWN, NO_VERDICT];
-  const counts = order.map((severity) => [severity, runs.filter((entry) => entry.state === "done" && severityOf(entry) === severity).length] as const);
-  return counts.filter(([, count]) => count > 0);
+const SEVERITIES = ["critical", "warning", "info", "none", NOT_KNOWN, NO_VERDICT];
+
+/** Severities with the number of their trainings, most severe first; those without a training are left out. */
+export function severityCounts(entries: readonly RunEntry[]): readonly (readonly [string, number])[] {
+  const counts = new Map(SEVERITIES.map((severity) => [severity, 0]));
+  for (const entry of entries) if (entry.state === "done") counts.set(severityOf(entry), (counts.get(severityOf(entry)) ?? 0) + 1);
+  return [...counts].filter(([, number]) => number > 0);
 }
 
 /** The share of the time that the plan would save; undefined if nothing is predicted. */
@@ -72,19 +97,19 @@ export function recoverable({ gain }: RunEntry): number | undefined {
   return gain && gain.expected > 1 ? 1 - 1 / gain.expected : undefined;
 }
 
-export interface Folder {
-  readonly name: string;
-  readonly entries: readonly RunEntry[];
+export interface Group {
+  readonly name: string; // "" if the fact is not known
+  readonly entries: readonly TrainingEntry[];
 }
 
-/** The recordings by the folder of their run; a recording of the logdir itself is in the folder ".". */
-export function foldersOf(runs: readonly RunEntry[]): readonly Folder[] {
-  const byFolder = new Map<string, RunEntry[]>();
-  for (const entry of runs) {
-    const name = entry.run.includes("/") ? entry.run.slice(0, entry.run.indexOf("/")) : entry.run || ".";
-    const entries = byFolder.get(name);
-    if (entries) entries.push(entry);
-    else byFolder.set(name, [entry]);
+/** The trainings by a fact, in the order of their first ones. */
+export function groupsOf(entries: readonly TrainingEntry[], by: Grouping, shared: string): readonly Group[] {
+  const byName = new Map<string, TrainingEntry[]>();
+  for (const entry of entries) {
+    const name = GROUPINGS[by].of(entry, shared);
+    const own = byName.get(name);
+    if (own) own.push(entry);
+    else byName.set(name, [entry]);
   }
-  return [...byFolder].map(([name, entries]) => ({ name, entries }));
+  return [...byName].map(([name, own]) => ({ name, entries: own }));
 }

@@ -1,4 +1,4 @@
-// The list of recordings, which collapses to a button on narrow pages.
+// The list of trainings, which collapses to a button on narrow pages.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useMedia } from "../../shared/page/media";
@@ -39,9 +39,9 @@ export function Collapsible({ current, status, children }: Props) {
   }, [narrow, open]);
   if (!narrow) {
     return (
-      <nav class="runs" aria-label="Recordings">
+      <nav class="runs" aria-label="Trainings">
         <header>
-          <h2>Recordings</h2>
+          <h2>Trainings</h2>
           {status}
         </header>
         {children(() => undefined)}
@@ -49,10 +49,10 @@ export function Collapsible({ current, status, children }: Props) {
     );
   }
   return (
-    <nav class={open ? "runs collapsible open" : "runs collapsible"} aria-label="Recordings" ref={root}>
+    <nav class={open ? "runs collapsible open" : "runs collapsible"} aria-label="Trainings" ref={root}>
       <button type="button" class="chooser-button" aria-expanded={open} aria-controls="recordings" ref={button} onClick={() => setOpen(!open)}>
-        <span class="visually-hidden">Recordings, shown: </span>
-        <span class="name">{current ? <RecordingName of={current} /> : "Choose a recording"}</span>
+        <span class="visually-hidden">Trainings, shown: </span>
+        <span class="name">{current ? <RecordingName of={current} /> : "Choose a training"}</span>
         {status}
         <Icon name="open" />
       </button>

@@ -1,22 +1,23 @@
-// One recording in the list: its name, its step times, and its verdict or why there is none.
+// One training in the list: its name, its step times, and its verdict or why there is none.
 import { colourOf } from "../../shared/colours";
-import type { RunEntry } from "../../shared/report";
+import { notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
-import { sourceParts } from "../../shared/text/names";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
+import { MiddleCut } from "../../shared/widgets/middle_cut";
+import { Sparkline } from "../../shared/widgets/sparkline";
 
-export function Entry({ entry }: { entry: RunEntry }) {
-  const { name, at } = sourceParts(entry.source);
+/** The time is shown only where it tells trainings of one run apart: the name needs the room. */
+export function Entry({ entry }: { entry: TrainingEntry }) {
   return (
     <>
       <div class="line">
         <span class="name">
-          <bdi>{name}</bdi>
+          <MiddleCut text={entry.label} />
         </span>
-        {at !== undefined && <span class="figure muted">{shortMoment(at)}</span>}
+        {entry.label.includes("›") && <span class="figure muted">{shortMoment(entry.at)}</span>}
         {entry.live && <span class="live-dot" title="Being written now" />}
-        <Sparkline each={entry.step_times_ns} />
+        <Sparkline values={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
           <span class="figure muted" title="Mean step time">
             {duration(entry.step_ns)}
@@ -30,23 +31,9 @@ export function Entry({ entry }: { entry: RunEntry }) {
   );
 }
 
-const SPARK_WIDTH = 40;
-const SPARK_HEIGHT = 16;
-
-/** The step times as a small line chart that starts at zero. It shows whether they vary. */
-function Sparkline({ each }: { each: readonly number[] }) {
-  if (each.length < 3) return null;
-  const longest = Math.max(...each);
-  const points = each.map((ns, step) => `${(step / (each.length - 1)) * SPARK_WIDTH} ${SPARK_HEIGHT - 1 - (ns / longest) * (SPARK_HEIGHT - 2)}`);
-  return (
-    <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} viewBox={`0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`} aria-hidden="true">
-      <path d={`M${points.join("L")}`} />
-    </svg>
-  );
-}
-
 /** The verdict, or why there is none (yet). */
-function Outcome({ entry: { state, progress, verdict, health: status, reason: code } }: { entry: RunEntry }) {
+function Outcome({ entry }: { entry: TrainingEntry }) {
+  const { state, progress, verdict, health: status, reason: code, evidence_source } = entry;
   if (state === "analysing") {
     return (
       <>
@@ -68,6 +55,8 @@ function Outcome({ entry: { state, progress, verdict, health: status, reason: co
       </>
     );
   }
+  if (notJudged(entry)) return <span class="what muted">not judged together yet</span>;
+  if (evidence_source === "snapshot" && status === "ok") return <span class="what muted">memory only</span>;
   const { icon, tone } = health(status);
   return (
     <>

@@ -1,63 +1,70 @@
-// The list of recordings, grouped by run directory: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RunEntry, RunList as List } from "../../shared/report";
-import { groups } from "../../shared/run/groups";
+// The list of trainings, grouped by folder: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { RunList as List } from "../../shared/report";
+import { prepareTexts } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
+import { evidenceOf, notJudged, sectionsOf, trainingOf, trainingsOf, type Section, type TrainingEntry } from "../../shared/run/trainings";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { commonFolders, leadOf, runName, shortRun, sourceName } from "../../shared/text/names";
+import { leadOf, runName, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
+import { MiddleCut } from "../../shared/widgets/middle_cut";
 import { Collapsible } from "./collapsible";
 import { Entry } from "./run_entry";
 import { rowsOf, scrollTarget, visibleRows } from "./visible_rows";
 
 const MIN_ROWS_FOR_FILTER = 9;
+const RECYCLED = 256; // rows that can be in the page at once: those of others are used again while scrolling
+const MAX_FILES = 6; // in a tooltip; a job may have thousands
 
 interface Props {
   readonly list: List;
-  readonly chosen: Key | undefined;
+  readonly chosen: Key | undefined; // a recording; its training is the selected entry
   readonly filter: string;
-  readonly overview: (() => void) | undefined; // shows all recordings at a glance; undefined for a single one
-  readonly choose: (key: Key) => void;
-  readonly compare: (key: Key) => void; // compares the chosen recording with this one
+  readonly overview: (() => void) | undefined; // shows all trainings at a glance; undefined for a single one
+  readonly choose: (entry: TrainingEntry) => void;
+  readonly compare: (entry: TrainingEntry) => void; // compares the chosen recording with this one
   readonly setFilter: (text: string) => void;
 }
 
 export function RunList(props: Props) {
   const { list, chosen, overview } = props;
-  const entry = list.runs.find((each) => keyOf(each) === chosen);
+  const entry = trainingOf(list, chosen);
   return (
-    <Collapsible current={entry} status={<Status list={list} />}>
-      {(close) => <Contents {...props} choose={(key) => (props.choose(key), close())} compare={(key) => (props.compare(key), close())} overview={overview && (() => (overview(), close()))} />}
+    <Collapsible current={entry?.members.find((member) => keyOf(member) === chosen)} status={<Status list={list} />}>
+      {(close) => <Contents {...props} chosen={entry && keyOf(entry)} choose={(each) => (props.choose(each), close())} compare={(each) => (props.compare(each), close())} overview={overview && (() => (overview(), close()))} />}
     </Collapsible>
   );
 }
 
-/** The number of recordings, or the progress of their analysis. */
+/** The number of trainings, or the progress of their analysis. */
 function Status({ list }: { list: List }) {
-  const done = useMemo(() => list.runs.filter((entry) => entry.state === "done").length, [list.runs]);
+  const all = trainingsOf(list);
+  const done = useMemo(() => all.filter((entry) => entry.state === "done").length, [all]);
   return (
     <span class="muted count" role="status">
-      {list.state === "scanning" ? "looking for more…" : done < list.runs.length ? `${count(done)} of ${count(list.runs.length)} analysed` : count(list.runs.length)}
+      {list.state === "scanning" ? "looking for more…" : done < all.length ? `${count(done)} of ${count(all.length)} analysed` : count(all.length)}
     </span>
   );
 }
 
 function Contents({ list, chosen, filter, overview, choose, compare, setFilter }: Props) {
-  const filterable = list.runs.length >= MIN_ROWS_FOR_FILTER;
-  const shown = useMemo(() => groups(list.runs, filterable ? filter : ""), [list.runs, filterable, filter]);
+  const all = trainingsOf(list);
+  useEffect(() => prepareTexts(all), [all]);
+  const filterable = all.length >= MIN_ROWS_FOR_FILTER;
+  const shown = useMemo(() => sectionsOf(all, filterable ? filter : ""), [all, filterable, filter]);
   return (
     <>
       {overview && (
         <button type="button" class="overview-button" aria-current={chosen === undefined} onClick={overview}>
-          Overview of all recordings
+          Overview of all trainings
         </button>
       )}
       {filterable && (
         <input
           type="search"
           placeholder="Filter by name or verdict"
-          aria-label="Filter recordings by name or verdict"
+          aria-label="Filter trainings by name or verdict"
           value={filter}
           onInput={(event) => setFilter(event.currentTarget.value)}
         />
@@ -65,7 +72,7 @@ function Contents({ list, chosen, filter, overview, choose, compare, setFilter }
       {shown.length > 0 ? (
         <Listbox shown={shown} chosen={chosen} choose={choose} compare={compare} />
       ) : (
-        <p class="muted nothing">No recording matches this filter.</p>
+        <p class="muted nothing">No training matches this filter.</p>
       )}
       <Problems problems={list.problems} />
     </>
@@ -73,10 +80,10 @@ function Contents({ list, chosen, filter, overview, choose, compare, setFilter }
 }
 
 interface ListboxProps {
-  readonly shown: ReturnType<typeof groups>;
+  readonly shown: readonly Section[];
   readonly chosen: Key | undefined;
-  readonly choose: (key: Key) => void;
-  readonly compare: (key: Key) => void;
+  readonly choose: (entry: TrainingEntry) => void;
+  readonly compare: (entry: TrainingEntry) => void;
 }
 
 /** Only rows near the visible ones are in the page, so that a list of thousands is as fast as one of ten. */
@@ -85,7 +92,6 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
   const [focused, setFocused] = useState<Key>();
   const [viewport, setViewport] = useState({ from: 0, height: 800 });
   const all = useMemo(() => rowsOf(shown), [shown]);
-  const prefix = useMemo(() => commonFolders(shown.map(({ run }) => runName(run))), [shown]);
   // Exactly one row is active: the last focused one, else the chosen one, else the first.
   const active = [focused, chosen].find((key) => key !== undefined && all.keys.includes(key)) ?? all.keys[0];
 
@@ -113,7 +119,8 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
       setFocused(all.keys[target]);
       scrollTo(all.keys[target]);
     } else if ((event.key === "Enter" || event.key === " ") && active !== undefined) {
-      (event.shiftKey ? compare : choose)(active);
+      const row = all.rows.find((each) => each.is === "entry" && each.key === active);
+      if (row?.is === "entry") (event.shiftKey ? compare : choose)(row.entry);
     } else {
       return;
     }
@@ -124,7 +131,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
     <div
       class="listbox"
       role="listbox"
-      aria-label="Recordings"
+      aria-label="Trainings"
       tabIndex={0}
       {...(active === undefined ? {} : { "aria-activedescendant": domId(all.keys.indexOf(active)) })}
       ref={root}
@@ -134,12 +141,12 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
       <div class="rows" role="presentation" style={{ height: `${all.height}px` }}>
         {visibleRows(all, viewport.from, viewport.height).map((row) =>
           row.is === "header" ? (
-            <div key={`run ${row.run}`} class="group-name" role="presentation" title={row.run} style={{ top: `${row.top}px` }}>
-              <bdi>{shortRun(row.run, prefix)}</bdi>
+            <div key={`folder ${row.folder}`} class="group-name" role="presentation" title={row.folder} style={{ top: `${row.top}px` }}>
+              <MiddleCut text={row.folder} />
             </div>
           ) : (
             <div
-              key={row.key}
+              key={`option ${row.index % RECYCLED}`}
               id={domId(row.index)}
               class={row.key === active ? "option active" : "option"}
               role="option"
@@ -149,7 +156,7 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
               aria-label={description(row.entry)}
               style={{ top: `${row.top}px` }}
               title={tooltip(row.entry)}
-              onClick={(event) => (setFocused(row.key), (event.shiftKey ? compare : choose)(row.key))}
+              onClick={(event) => (setFocused(row.key), (event.shiftKey ? compare : choose)(row.entry))}
             >
               <Entry entry={row.entry} />
             </div>
@@ -162,13 +169,14 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
 
 const domId = (index: number): string => `recording-${index}`;
 
-/** The name of the file, and what to change first. */
-const tooltip = ({ source, verdict }: RunEntry): string => [source, verdict && leadOf(verdict)].filter(Boolean).join("\n");
+/** The names of the files, and what to change first. */
+const tooltip = (entry: TrainingEntry): string => [...entry.members.slice(0, MAX_FILES).map(({ source }) => source), entry.verdict ? leadOf(entry.verdict) : notJudged(entry)].filter(Boolean).join("\n");
 
 /** The row as text, for screen readers. */
-function description({ run, source, state, verdict, step_ns, health: status, live }: RunEntry): string {
-  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : health(status).text;
-  return [runName(run), sourceName(source), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
+function description(entry: TrainingEntry): string {
+  const { named, state, verdict, step_ns, health: status, live } = entry;
+  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : notJudged(entry) || health(status).text;
+  return [runName(named.run), sourceName(named.source), evidenceOf(entry), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
 }
 
 export function Problems({ problems }: { problems: readonly string[] }) {

@@ -1,15 +1,14 @@
-// The list of recordings as rows of fixed height, of which only those near the visible part are drawn. Pure.
-import type { RunEntry } from "../../shared/report";
-import type { Group } from "../../shared/run/groups";
+// The list of trainings as rows of fixed height, of which only those near the visible part are drawn. Pure.
 import { keyOf, type Key } from "../../shared/run/keys";
+import type { Section, TrainingEntry } from "../../shared/run/trainings";
 
 export const HEADER_HEIGHT = 34;
 export const ENTRY_HEIGHT = 54;
 const MARGIN = 300; // px that are drawn above and below the visible part
 
 export type Row =
-  | { readonly is: "header"; readonly run: string; readonly top: number }
-  | { readonly is: "entry"; readonly entry: RunEntry; readonly key: Key; readonly top: number; readonly index: number };
+  | { readonly is: "header"; readonly folder: string; readonly top: number }
+  | { readonly is: "entry"; readonly entry: TrainingEntry; readonly key: Key; readonly top: number; readonly index: number };
 
 export interface Rows {
   readonly rows: readonly Row[];
@@ -17,13 +16,15 @@ export interface Rows {
   readonly height: number;
 }
 
-export function rowsOf(groups: readonly Group[]): Rows {
+export function rowsOf(sections: readonly Section[]): Rows {
   const rows: Row[] = [];
   const keys: Key[] = [];
   let top = 0;
-  for (const { run, entries } of groups) {
-    rows.push({ is: "header", run, top });
-    top += HEADER_HEIGHT;
+  for (const { folder, entries } of sections) {
+    if (folder !== "") {
+      rows.push({ is: "header", folder, top });
+      top += HEADER_HEIGHT;
+    }
     for (const entry of entries) {
       const key = keyOf(entry);
       rows.push({ is: "entry", entry, key, top, index: keys.length });

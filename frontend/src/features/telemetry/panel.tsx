@@ -2,6 +2,7 @@
 import { colourOf } from "../../shared/colours";
 import { duration, fromSeconds, sample } from "../../shared/text/format";
 import { words } from "../../shared/text/identifier";
+import { memoryTrend } from "./memory_trend";
 import { Chart, DASHES, HUES, shadeColour } from "./chart";
 import { ceiling, summary, type Panel, type Shade } from "./panels";
 
@@ -45,6 +46,11 @@ export function PanelView({ panel, range, titles, choose, showsTime, live }: Pan
       </header>
       <Chart panel={panel} range={range} titles={titles} choose={choose} showsTime={showsTime} />
       {cut && <p class="muted footnote cut">Values above {sample(top, panel.unit)} are outside of the chart. The maximum is shown above it.</p>}
+      {memoryTrend(panel, range[0], range[1]).map((sentence) => (
+        <p key={sentence} class="footnote">
+          {sentence}
+        </p>
+      ))}
       <ShadeLegend shades={panel.shades} range={range} titles={titles} />
     </section>
   );

@@ -24,6 +24,8 @@ export interface Panel {
   readonly title: string;
   readonly unit: string;
   readonly lines: readonly Line[];
+  /** Not drawn, because their values are far from those of the lines. */
+  readonly beside: readonly Line[];
   readonly shades: readonly Shade[];
 }
 
@@ -33,6 +35,7 @@ interface Plan {
   readonly unit: string;
   readonly signals: readonly (readonly [string, string])[]; // names in tb_bottleneck/schema/, and their titles
   readonly columns?: readonly (readonly [string, string])[]; // of the steps, with titles
+  readonly beside?: readonly (readonly [string, string])[]; // signals that are not drawn
 }
 
 const PLANS: readonly Plan[] = [
@@ -46,7 +49,20 @@ const PLANS: readonly Plan[] = [
   { id: "power", title: "Power", unit: "W", signals: [["power", "drawn"], ["power_limit", "limit"]] },
   { id: "clocks", title: "Clocks", unit: "Hz", signals: [["sm_clock", "multiprocessors"], ["memory_clock", "memory"]] },
   { id: "heat", title: "Temperature", unit: "celsius", signals: [["temperature", "GPU"], ["memory_temperature", "memory"]] },
-  { id: "memory", title: "Device memory", unit: "bytes", signals: [["memory_used", "used"], ["memory_total", "total"]] },
+  {
+    id: "memory",
+    title: "Device memory",
+    unit: "bytes",
+    signals: [["memory_used", "used"], ["memory_total", "total"]],
+    columns: [["memory_allocated", "in tensors"], ["memory_reserved", "reserved by torch"]],
+  },
+  {
+    id: "host_memory",
+    title: "Host memory",
+    unit: "bytes",
+    signals: [["process_memory", "training"], ["worker_pss", "loader workers"], ["shared_memory_used", "shared"], ["pinned_memory", "pinned"]],
+    beside: [["host_memory_available", "available"]],
+  },
   { id: "pcie", title: "PCIe", unit: "bytes_per_s", signals: [["pcie_received", "to the GPU"], ["pcie_sent", "from the GPU"]] },
   {
     id: "cpu",
@@ -65,7 +81,8 @@ export function panelsOf(data: TelemetryAnswer, device: string): readonly Panel[
     id: plan.id,
     title: plan.title,
     unit: plan.unit,
-    lines: [...columnLines(plan, data.steps), ...seriesLines(plan, data.series, device)],
+    lines: [...columnLines(plan, data.steps), ...seriesLines(plan, plan.signals, data.series, device)],
+    beside: seriesLines(plan, plan.beside ?? [], data.series, device),
     shades: plan.id === "step" ? regimes : plan.id === "clocks" || plan.id === "power" ? throttled : [],
   })).filter(({ lines }) => lines.length > 0);
 }
@@ -78,7 +95,7 @@ export function devicesOf(data: TelemetryAnswer): readonly string[] {
 
 const HOST = "host";
 
-function seriesLines({ signals, unit }: Plan, series: readonly Series[], device: string): readonly Line[] {
+function seriesLines({ unit }: Plan, signals: Plan["signals"], series: readonly Series[], device: string): readonly Line[] {
   return signals.flatMap(([name, title]) => {
     const signal = series.find((each) => each.name === name && (each.device === device || each.device === HOST));
     if (!signal || signal.values.length === 0) return [];

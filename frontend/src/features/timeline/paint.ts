@@ -1,19 +1,12 @@
 // Draws the timeline on a canvas. Each frame draws everything that is visible.
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
+import type { PageTheme } from "../../shared/page/theme";
 import { lengthOf, ticks, type Span } from "../../shared/run/viewport";
 import { duration } from "../../shared/text/format";
 import type { Block, VisibleTiles } from "./hit";
 import { RULER, type Row, type Track } from "./layout";
 
-export interface Theme {
-  readonly page: string;
-  readonly raised: string;
-  readonly line: string;
-  readonly text: string;
-  readonly muted: string;
-  readonly focus: string;
-  readonly font: string;
-  readonly mono: string;
+export interface Theme extends PageTheme {
   readonly keys: ReadonlyMap<string, string>;
 }
 

@@ -1,8 +1,8 @@
 // The canvas of the timeline, with pointer, wheel, touch, keyboard and buttons.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { quietColours } from "../../shared/colours";
-import { isDark, onThemeChange } from "../../shared/page/host";
 import { useWindowHeight } from "../../shared/page/media";
+import { useTheme } from "../../shared/page/theme";
 import type { Timeline } from "../../shared/report";
 import type { ViewProps } from "../../shared/run/view_props";
 import { clamped, lengthOf, moved, spanAfterKey, withContext, zoomed, type Span } from "../../shared/run/viewport";
@@ -12,7 +12,7 @@ import { SelectedBlock, Tooltip, VisibleBlocks } from "./block_details";
 import { useGestures } from "./gestures";
 import { find, type Block, type VisibleTiles } from "./hit";
 import { layout, rowAt } from "./layout";
-import { paint, type Theme } from "./paint";
+import { paint } from "./paint";
 import { Search } from "./search";
 import { SliceExport } from "./slice_export";
 import { Tiles } from "./tiles";
@@ -92,7 +92,7 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
     if (context.canvas.height !== pixelHeight) context.canvas.height = pixelHeight;
     const size = { span, origin, width, height, ratio };
     const content = { tracks, keys: overview.keys, titles, tiles: visibleTiles, selected };
-    paint(context, { ...size, ...content, marked: found ?? focus, markLabel: found ? "Found" : (focus?.label ?? ""), namesAbove: narrow }, theme);
+    paint(context, { ...size, ...content, marked: found ?? focus, markLabel: found ? "Found" : (focus?.label ?? ""), namesAbove: narrow }, { ...theme, keys: quietColours(theme.dark) });
   });
 
   const gestures = useGestures(canvas, span, setSpan, whole, width);
@@ -190,29 +190,4 @@ function windowSpan({ window: judged }: ViewProps["report"], whole: Span): Span 
   const length = judged.end_ns - judged.begin_ns;
   const shown = judged.steps > 3 && judged.step_ns ? Math.min(judged.step_ns.median * 3, length) : length;
   return { begin: judged.begin_ns, end: judged.begin_ns + shown };
-}
-
-function useTheme(holder: { readonly current: HTMLElement | null }): Theme | undefined {
-  const [theme, setTheme] = useState<Theme>();
-  useEffect(() => {
-    const read = () => {
-      if (!holder.current) return;
-      const style = getComputedStyle(holder.current);
-      const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-      setTheme({
-        page: colour("page"),
-        raised: colour("raised"),
-        line: colour("line"),
-        text: colour("text"),
-        muted: colour("muted"),
-        focus: colour("focus"),
-        font: style.fontFamily,
-        mono: colour("mono"),
-        keys: quietColours(isDark()),
-      });
-    };
-    read();
-    return onThemeChange(read);
-  }, []);
-  return theme;
 }

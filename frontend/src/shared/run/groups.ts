@@ -1,7 +1,6 @@
 // The list of recordings, filtered and grouped by run directory.
 import type { RunEntry } from "../report";
-import { fileStem, runName, sourceName } from "../text/names";
-import { keyOf, type Key } from "./keys";
+import { fileStem, runName } from "../text/names";
 import { reviewSummary } from "./review";
 
 export interface Group {
@@ -9,35 +8,63 @@ export interface Group {
   readonly entries: readonly RunEntry[];
 }
 
-/** The recordings that contain every word: in the name, the verdict, its severity or regime, the action, the device, the state, the review. */
-export function withWords(runs: readonly RunEntry[], text: string): readonly RunEntry[] {
+/** The entries that contain every word: in the names of recordings, the verdict, its severity or regime, the action, the device, the state, the review. */
+export function withWords<T extends RunEntry>(entries: readonly T[], text: string): readonly T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return words.length === 0 ? runs : runs.filter((entry) => words.every((word) => textOf(entry).includes(word)));
+  return words.length === 0 ? entries : entries.filter((entry) => words.every((word) => textOf(entry).includes(word)));
 }
 
-function textOf(entry: RunEntry): string {
-  const { run, source, verdict, device, action, state, health, live, evidence_source } = entry;
-  const parts = [runName(run), source, fileStem(source), sourceName(source), device, action, state, live ? "live" : "", evidence_source, reviewSummary(entry)];
-  const judged = verdict ? [verdict.title, verdict.severity, verdict.regime] : [health];
-  return [...parts, ...judged].join(" ").toLowerCase();
+const texts = new WeakMap<RunEntry, string>(); // a letter in the filter asks for the text of every entry
+
+function textOf(entry: RunEntry & { readonly members?: readonly RunEntry[] }): string {
+  let text = texts.get(entry);
+  if (text === undefined) {
+    const { verdict, device, action, state, health, live, revision, members = [entry] } = entry;
+    const names = members.flatMap((member) => [runName(member.run), member.source, fileStem(member.source), member.evidence_source]);
+    const judged = verdict ? [verdict.title, verdict.severity, verdict.regime, REGIME_WORDS[verdict.regime] ?? ""] : [health];
+    text = [...names, device, action, state, live ? "live" : "", revision ?? "", reviewSummary(entry), ...judged].join(" ").toLowerCase();
+    texts.set(entry, text);
+  }
+  return text;
 }
+
+const IDLE_SHARE = 64; // entries between two looks at the time left
+
+/** Prepares the texts while the page is idle, so that the first letter in the filter does not wait for all of them. */
+export function prepareTexts(entries: readonly RunEntry[]): () => void {
+  let next = 0;
+  const work = (left: IdleDeadline) => {
+    while (next < entries.length && left.timeRemaining() > 1) for (const end = next + IDLE_SHARE; next < Math.min(end, entries.length); next++) textOf(entries[next]!);
+    if (next < entries.length) handle = requestIdleCallback(work);
+  };
+  let handle = requestIdleCallback(work);
+  return () => cancelIdleCallback(handle);
+}
+
+/** What users call the regimes, beside the words of their titles. */
+const REGIME_WORDS: Readonly<Record<string, string>> = {
+  input: "slow loader dataloader data loading",
+  transfer: "transfer h2d d2h pcie",
+  sync: "synchronization item cpu",
+  launch: "dispatch overhead small kernels",
+  host: "python cpu",
+  allocator: "cudamalloc allocation fragmentation",
+  interruption: "checkpoint logging evaluation validation garbage collection",
+  communication: "nccl gloo all-reduce distributed straggler",
+  memory: "bandwidth bound",
+  compute: "arithmetic bound",
+  underfilled: "occupancy",
+};
 
 /** Groups the recordings that match the filter by run directory, in the server's order. */
-export function groups(runs: readonly RunEntry[], filter: string): readonly Group[] {
+export function groups(entries: readonly RunEntry[], filter: string): readonly Group[] {
   const byRun = new Map<string, RunEntry[]>();
-  for (const entry of withWords(runs, filter)) {
-    const entries = byRun.get(entry.run);
-    if (entries) entries.push(entry);
+  for (const entry of withWords(entries, filter)) {
+    const own = byRun.get(entry.run);
+    if (own) own.push(entry);
     else byRun.set(entry.run, [entry]);
   }
-  return [...byRun].map(([run, entries]) => ({ run, entries }));
-}
-
-/** The recording that is `rows` further down the filtered list than `from`; the first one if `from` is not in the list. */
-export function neighbour(runs: readonly RunEntry[], filter: string, from: Key | undefined, rows: 1 | -1): Key | undefined {
-  const keys = groups(runs, filter).flatMap(({ entries }) => entries.map(keyOf));
-  const at = from === undefined ? -1 : keys.indexOf(from);
-  return at < 0 ? keys[0] : keys[Math.min(Math.max(at + rows, 0), keys.length - 1)];
+  return [...byRun].map(([run, own]) => ({ run, entries: own }));
 }
 
 /** Returns true if the recording is a trace. Comparisons read traces only. */

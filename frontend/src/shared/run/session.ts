@@ -2,13 +2,16 @@
 import type { Client } from "../server/api";
 import type { Focus } from "./focus";
 import type { Key } from "./keys";
+import type { TrainingEntry } from "./trainings";
 import type { Span } from "./viewport";
 import type { View } from "./views";
 
 export interface Session {
   readonly client: Client;
-  /** Shows another recording. */
-  readonly choose: (key: Key) => void;
+  /** Shows another recording, in this view; without one the view stays. */
+  readonly choose: (key: Key, view?: View) => void;
+  /** Shows the recording of a training whose verdict counts; of a job, the view of all its ranks. */
+  readonly openTraining: (training: TrainingEntry) => void;
   readonly open: (view: View) => void;
   /** Opens the timeline (or the telemetry) at this range and marks it. */
   readonly showFocus: (focus: Focus) => void;

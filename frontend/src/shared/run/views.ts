@@ -1,8 +1,11 @@
 // The views of a recording, in the order of their tabs. app/view_registry.tsx says what each of them shows.
 
 /** The names are part of the address. "live" is the telemetry. */
-export const VIEWS = ["diagnosis", "tree", "timeline", "tables", "roofline", "memory", "ranks", "live", "compare", "whatif"] as const;
+export const VIEWS = ["diagnosis", "tree", "timeline", "tables", "roofline", "memory", "job", "live", "compare", "whatif"] as const;
 export type View = (typeof VIEWS)[number];
 
+/** Names in older addresses. */
+const RENAMED: ReadonlyMap<string, View> = new Map([["ranks", "job"]]);
+
 /** The view with this name, or the diagnosis. */
-export const viewNamed = (name: string | undefined): View => VIEWS.find((view) => view === name) ?? "diagnosis";
+export const viewNamed = (name = ""): View => RENAMED.get(name) ?? VIEWS.find((view) => view === name) ?? "diagnosis";

@@ -1,5 +1,5 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
-import type { ComparisonAnswer, DependenciesAnswer, DetailsAnswer, DeviceList, FindAnswer, Ledger, Pending, RanksAnswer, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
+import type { ComparisonAnswer, DependenciesAnswer, DetailsAnswer, DeviceList, FindAnswer, JobAnswer, Ledger, Pending, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
 import type { Attempt } from "./result";
 
 /** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
@@ -44,8 +44,9 @@ export class Client {
     return isAboutRun<ReportAnswer>(value) ? value : undefined;
   }
 
-  ranks(id: string, signal: AbortSignal): Promise<Attempt<RanksAnswer>> {
-    return this.getCached(withId("ranks", id), signal, isRanks);
+  /** The job of a recording; a brief answer has only its verdict. */
+  job(id: string, brief: boolean, signal: AbortSignal): Promise<Attempt<JobAnswer>> {
+    return this.getCached(withId("job", id) + (brief ? "&brief=1" : ""), signal, isAboutRun<JobAnswer>);
   }
 
   /** The predicted and the measured gains of fixes. */
@@ -206,15 +207,11 @@ function isPending(value: unknown): value is Pending {
 }
 
 function isRunList(value: unknown): value is RunList {
-  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["problems"]);
+  return isObject(value) && Array.isArray(value["runs"]) && Array.isArray(value["trainings"]) && Array.isArray(value["problems"]);
 }
 
 function isAboutRun<T>(value: unknown): value is T {
   return isObject(value) && typeof value["id"] === "string" && typeof value["state"] === "string";
-}
-
-function isRanks(value: unknown): value is RanksAnswer {
-  return isObject(value) && typeof value["id"] === "string" && Array.isArray(value["ranks"]);
 }
 
 function isComparison(value: unknown): value is ComparisonAnswer {

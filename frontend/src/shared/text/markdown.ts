@@ -1,8 +1,18 @@
 // Pieces of Markdown. Names in them can never become markup.
 
-/** Text that Markdown shows literally. */
+// What GitHub and others turn into links or notifications even if it is escaped: @name, #12, URLs, www. As in untrusted_text.py.
+const LIVE = /@(?=\w)|#(?=\d)|:(?=\/\/)|www(?=\.)|GH(?=-\d)/gi;
+const BREAK = "\u200b"; // zero-width space
+// Characters that control a terminal or the direction of writing.
+const CONTROL = /(?!\s)[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}]/gu;
+
+/** Text that Markdown shows literally: no markup, link or mention. */
 export function escaped(text: string): string {
-  return text.replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`).replace(/\s+/g, " ");
+  return text
+    .replace(CONTROL, "")
+    .replace(LIVE, (live) => `${live}${BREAK}`)
+    .replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`)
+    .replace(/\s+/g, " ");
 }
 
 export const tableRow = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;

@@ -39,7 +39,7 @@ function sharedLength(one: string, other: string): number {
 /** The file name of a recording without its ending. All event files are called "telemetry". */
 export function fileStem(source: string): string {
   if (source.startsWith("events.out.tfevents.")) return "telemetry";
-  return source.replace(/(\.pt)?\.trace\.json(\.gz)?$/, "") || source;
+  return source.replace(/(\.pt)?\.trace\.json(\.gz)?$|(\.(trace|peak|oom))?\.(pickle|pkl)(\.gz)?$/, "") || source;
 }
 
 /** torch.profiler appends the time of writing (ms or ns since 1970) to the worker's name; an event file starts with seconds. */
@@ -66,13 +66,20 @@ export function runName(run: string): string {
   return run === "." || run === "" ? "(logdir)" : run;
 }
 
-const MAX_RUN_NAME = 40; // characters
 const MONITOR_FOLDER = /\/tb_bottleneck(\/\d{8}-\d{6}[^/]*)?$/; // the source of the recording and its time are shown beside
 
-/** The name of a run in a list: without the folders that all runs share and the monitor's own, and not too long. */
-export function shortRun(run: string, shared: string): string {
-  const name = runName(run);
-  return shortened((name.startsWith(shared) ? name.slice(shared.length) : name).replace(MONITOR_FOLDER, ""), MAX_RUN_NAME);
+/** The name of a run without the monitor's own folders. */
+export const withoutMonitor = (name: string): string => name.replace(MONITOR_FOLDER, "");
+
+const MIN_COMMON = 12; // characters; dropping fewer gains little
+
+/** The number of characters that all these names begin with, up to the end of a word; 0 if they are few. */
+export function commonStart(names: readonly string[]): number {
+  const [first = "", ...others] = names;
+  if (others.length === 0) return 0;
+  let length = others.reduce((shared, name) => Math.min(shared, sharedLength(first, name)), first.length);
+  while (length > 0 && !"_-. ".includes(first[length - 1]!)) length--;
+  return length < MIN_COMMON ? 0 : length;
 }
 
 /** The folders that all these names begin with, with the last slash; "" if they share none. The last part of a name stays. */

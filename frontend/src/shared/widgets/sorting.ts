@@ -12,15 +12,18 @@ export function reordered(order: Order, by: string, figure: boolean): Order {
 
 type Value = number | string | undefined;
 
+const ALPHABET = new Intl.Collator("en");
+
 /** Sorts the rows (stable). Rows without a value come last in both directions. */
 export function sorted<T>(rows: readonly T[], value: (row: T) => Value, descending: boolean): readonly T[] {
   const sign = descending ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [x, y] = [value(a), value(b)];
+  const keyed = rows.map((row) => ({ row, key: value(row) })); // a value may be costly
+  keyed.sort(({ key: x }, { key: y }) => {
     if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined);
-    if (typeof x === "string" || typeof y === "string") return sign * String(x).localeCompare(String(y), "en");
+    if (typeof x === "string" || typeof y === "string") return sign * ALPHABET.compare(String(x), String(y));
     return sign * (x - y);
   });
+  return keyed.map(({ row }) => row);
 }
 
 /** The rows whose text contains every word of the search. */

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeOf, lastVisit, storeVisit, type Visit } from "../../../src/features/overview/last_visit";
-import { ALL, foldersOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
-import type { Verdict } from "../../../src/shared/report";
+import { ALL, groupsOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
+import { samplesPerSecond, type Grouping } from "../../../src/features/overview/facts";
+import type { RunEntry, Verdict } from "../../../src/shared/report";
+import { trainingsOf } from "../../../src/shared/run/trainings";
 import { entry, list } from "../../recordings";
 
 const verdict = (regime: string, severity: string): Verdict => ({ regime, title: regime === "input" ? "Waiting for data" : regime, severity, share: 0.4, confidence: "high", headline: "", action: "" });
@@ -11,14 +13,16 @@ const slow = entry("team/a", "one", { verdict: verdict("input", "critical"), gai
 const healthy = entry("team/b", "two", { verdict: verdict("compute", "none"), step_ns: 10 });
 const unread = entry("other", "three", { health: "unreadable" });
 const runs = [slow, healthy, unread];
-const found = (part: object, visit?: Visit) => matching(runs, { ...ALL, ...part }, visit).map(({ source }) => source);
+const NOW = 1_795_283_861_864;
+const matches = (entries: readonly RunEntry[], part: object, visit?: Visit) => matching(trainingsOf(list(...entries)), { ...ALL, ...part }, { visit, shared: "", now: NOW }).map(({ source }) => source);
+const found = (part: object, visit?: Visit) => matches(runs, part, visit);
 
 test("a query and its text are the same in both directions, and the default has a text too", () => {
-  const query = { words: "slow loader", severity: "critical", regime: "input", since: "slower", review: "open", sort: { by: "step", descending: true }, folders: true } as const;
+  const query = { words: "slow loader", severity: "critical", regime: "input", since: "slower", review: "open", within: "week", sort: { by: "step", descending: true }, by: "device", group: "", columns: ["rate", "memory"] } as const;
   assert.deepEqual(parseQuery(queryText(query)), query);
   assert.equal(queryText(ALL), "all");
   assert.deepEqual(parseQuery("all"), ALL);
-  assert.deepEqual(parseQuery("since=yesterday&review=lost&sort=&unknown=1"), ALL);
+  assert.deepEqual(parseQuery("since=yesterday&review=lost&sort=&by=luck&group=7&within=hour&unknown=1"), ALL);
 });
 
 test("every word is looked for in names, verdict, severity, action and device", () => {
@@ -33,7 +37,7 @@ test("every word is looked for in names, verdict, severity, action and device", 
 test("the review filters by the state of findings, and its words are found", () => {
   const state = { cause: "sync", state: "accepted", reason: "", fixed_in: "", by: "Ana", owner: "Ben", comments: [], earlier_comments: 0 };
   const reviewed = [{ ...slow, open_findings: 1, review: { states: [state], baseline: "", group: "" } }, { ...healthy, open_findings: 0 }];
-  const sources = (part: object) => matching(reviewed, { ...ALL, ...part }, undefined).map(({ source }) => source);
+  const sources = (part: object) => matches(reviewed, part);
   assert.deepEqual([sources({ review: "open" }), sources({ review: "accepted" }), sources({ review: "fixed" })], [["one"], ["one"], []]);
   assert.deepEqual([sources({ words: "ben accepted" }), sources({ words: "ben fixed" })], [["one"], []]);
 });
@@ -45,8 +49,27 @@ test("severities are counted from critical on, and the recoverable share follows
   assert.equal(recoverable(healthy), undefined);
 });
 
-test("folders are the first parts of the runs' names", () => {
-  assert.deepEqual(foldersOf([...runs, entry("", "four")]).map(({ name, entries }) => [name, entries.length]), [["team", 2], ["other", 1], [".", 1]]);
+test("users find what they call slow loading, and what was recorded within a week", () => {
+  assert.deepEqual(found({ words: "slow loader" }), ["one"]);
+  const files = [entry("a", `host_1.${NOW - 3 * 86_400_000}.pt.trace.json`), entry("b", `host_1.${NOW - 9 * 86_400_000}.pt.trace.json`), entry("c", "copied.json", { modified_unix_ns: NOW * 1e6 })];
+  assert.deepEqual(matches(files, { within: "week" }), [files[0]!.source, "copied.json"]);
+  assert.equal(matches(files, { within: "month" }).length, 3);
+});
+
+test("trainings are grouped by the first folder that they do not share, or by a fact", () => {
+  const all = trainingsOf(list(entry("team/a/x", "1"), entry("team/a/y", "2"), entry("team/b/x/tb_bottleneck/20261121-110503_rank0_7", "3", { device: "NVIDIA H200" })));
+  const names = (by: Grouping) => groupsOf(all, by, "team/").map(({ name, entries }) => [name, entries.length]);
+  assert.deepEqual(names("folder"), [["a", 2], ["b", 1]]);
+  assert.deepEqual(names("run"), [["a/x", 1], ["a/y", 1], ["b/x", 1]]);
+  assert.deepEqual(names("device"), [["", 2], ["NVIDIA H200", 1]]);
+  assert.deepEqual(matching(all, { ...ALL, by: "device", group: "" }, { visit: undefined, shared: "team/", now: NOW }).map(({ source }) => source), ["1", "2"]);
+});
+
+test("a figure that is not known says why", () => {
+  const [timed, job] = trainingsOf({ ...list(entry("a", "1", { step_ns: 1e8, efficiency: { samples_per_step: 64, samples_basis: "" } }), entry("b", "2", { rank: 0 }), entry("b", "3", { rank: 1 })), trainings: [{ members: [1, 2], because: "", job: { world_size: 2, ranks: 2, action: "" } }] });
+  assert.deepEqual(samplesPerSecond(timed!), { value: 640 });
+  assert.match(JSON.stringify(samplesPerSecond(job!)), /may share samples/);
+  assert.match(JSON.stringify(samplesPerSecond(trainingsOf(list(entry("a", "1")))[0]!)), /No step was timed/);
 });
 
 test("the next visit finds what is new and what is slower", () => {
@@ -57,8 +80,8 @@ test("the next visit finds what is new and what is slower", () => {
   const visit = lastVisit("/runs", storage);
   assert.equal(visit?.at, 5);
   const slower = { ...slow, step_ns: 60 };
-  assert.deepEqual([slower, healthy, unread].map((each) => changeOf(each, visit)), ["slower", "", "new"]);
-  assert.equal(changeOf(unread, undefined), "", "nothing is new at the first visit");
+  assert.deepEqual(trainingsOf(list(slower, healthy, unread)).map((each) => changeOf(each, visit)), ["slower", "", "new"]);
+  assert.equal(changeOf(trainingsOf(list(unread))[0]!, undefined), "", "nothing is new at the first visit");
   assert.deepEqual(found({ since: "new" }, visit), ["three"]);
   stored.set("tb_bottleneck.visit./runs", "{broken");
   assert.equal(lastVisit("/runs", storage), undefined);

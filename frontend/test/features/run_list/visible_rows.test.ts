@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENTRY_HEIGHT, HEADER_HEIGHT, rowsOf, scrollTarget, visibleRows } from "../../../src/features/run_list/visible_rows";
-import { groups } from "../../../src/shared/run/groups";
-import { entry } from "../../recordings";
+import { sectionsOf, trainingsOf } from "../../../src/shared/run/trainings";
+import { entry, list } from "../../recordings";
 
-const many = rowsOf(groups(Array.from({ length: 3_000 }, (_, n) => entry(`run ${n >> 3}`, `${n}`)), ""));
+const many = rowsOf(sectionsOf(trainingsOf(list(...Array.from({ length: 3_000 }, (_, n) => entry(`sweep ${n >> 3}/${n}`, "t.json")))), ""));
 
 test("of thousands of rows only those near the visible part are drawn", () => {
   const drawn = visibleRows(many, 50_000, 800);

@@ -52,6 +52,16 @@ test("Markdown contains the headline, the account and the fix, and names cannot 
   assert.equal(escaped("[a](b)\n`c`"), "\\[a\\](b) \\`c\\`");
 });
 
+test("Markdown makes no link or mention of a name", () => {
+  for (const live of ["@team", "https://evil.example", "www.evil.example", "a/b#12", "GH-7"]) {
+    const shown = escaped(live);
+    assert.ok(!shown.replaceAll("\\", "").includes(live), shown);
+    assert.equal(shown.replaceAll("\u200b", "").replaceAll("\\", ""), live);
+  }
+  assert.equal(escaped("a\u001b[2J\u202eb"), "a\\[2Jb");
+});
+
+
 test("a file name is never a path", () => {
   assert.equal(safe("../../etc/pass wd"), "_.._etc_pass_wd");
   assert.equal(safe("///"), "_");

@@ -109,6 +109,7 @@ test("evidence is located relative to the window, or without a window on the rec
 test("a recording's name loses only its common ending", () => {
   assert.equal(names.sourceName("host_42.1764.pt.trace.json.gz"), "host_42.1764");
   assert.equal(names.sourceName("a.pt.trace.json"), "a");
+  assert.equal(names.sourceParts("rank0_42.1795283861864411510.peak.pickle").at, 1795283861864);
   assert.equal(names.sourceName("rank0.json"), "rank0.json");
   assert.equal(names.sourceName(".trace.json"), ".trace.json");
 });
@@ -140,14 +141,6 @@ test("a gain and its bounds have as many digits as a simulation is accurate to",
   assert.deepEqual([1.244, 1.99, 2, 6.59, 14.7].map((one) => format.times(one)), ["1.24×", "1.99×", "2.0×", "6.6×", "15×"]);
   assert.equal(format.between(1.24, 2.13), "between 1.2× and 2.1×");
   assert.equal(format.between(6.59, 14.7), "between 6.6× and 15×");
-});
-
-test("a run name in a list loses what all share, the monitor’s folder, and its middle if it is too long", () => {
-  assert.equal(names.shortRun("demos/healthy_transformer/fixed/tb_bottleneck", "demos/"), "healthy_transformer/fixed");
-  assert.equal(names.shortRun("demo/small_batch/fixed/tb_bottleneck/20261121-142402_rank0_22152", ""), "demo/small_batch/fixed");
-  assert.equal(names.shortRun("resnet/slow", "other/"), "resnet/slow");
-  assert.equal(names.shortRun(`a/${"b".repeat(60)}`, "").length, 40);
-  assert.equal(names.shortRun(".", ""), "(logdir)");
 });
 
 test("the logdir itself has a name", () => {

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonFolders, distinctNames, placeName, shortened } from "../../../src/shared/text/names";
+import { commonFolders, commonStart, distinctNames, placeName, shortened } from "../../../src/shared/text/names";
 
 test("the folders that all names share are found, but never a whole name", () => {
   assert.equal(commonFolders(["a/b/one", "a/b/two", "a/b/c/three"]), "a/b/");
   assert.equal(commonFolders(["a/one", "b/one"]), "");
   assert.equal(commonFolders(["a/one"]), "a/");
   assert.equal(commonFolders([]), "");
+});
+
+test("names lose what all of them begin with, up to the end of a word", () => {
+  assert.equal(commonStart(["user1_resnet50_lr3e-4", "user1_resnet50_lr1e-4"]), "user1_resnet50_".length);
+  assert.deepEqual([commonStart(["resnet50_a", "resnet50_b"]), commonStart(["user1_resnet50_lr3e-4"]), commonStart([])], [0, 0, 0]);
 });
 
 test("a long name loses its middle", () => {

@@ -6,8 +6,8 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, SHORTEST_KERNEL_NS
 from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
-from tb_bottleneck.comparison.workload.batch_size import batch_size_of
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work

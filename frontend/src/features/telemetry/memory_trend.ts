@@ -1,0 +1,49 @@
+// What a panel of memory says about growth and headroom in the visible range. Pure.
+import { bytes, duration, fromSeconds } from "../../shared/text/format";
+import type { Line, Panel } from "./panels";
+
+/** The first of these lines that a panel has may grow; the limit is a size, or what is left beside it. */
+const GROWING: Readonly<Record<string, readonly string[]>> = { memory: ["memory_allocated", "memory_used"], host_memory: ["process_memory"] };
+const PARTS = 6;
+const MIN_READINGS = 24;
+const MIN_GROWTH = 0.02; // of the first part
+
+/** Growth and headroom as a sentence each, or nothing if the panel is not about memory. */
+export function memoryTrend({ id, lines, beside }: Panel, from: number, to: number): readonly string[] {
+  const names = GROWING[id];
+  if (!names) return [];
+  const left = headroom([...lines, ...beside], from, to);
+  const growing = names.map((name) => lines.find((line) => line.name === name)).find((line) => line !== undefined);
+  const rate = growing && growth(growing, from, to);
+  const sentences = left === undefined ? [] : [`Headroom: ${bytes(left)}.`];
+  if (growing && rate !== undefined) {
+    const full = left === undefined ? "" : `; at this rate it is full in ${duration(fromSeconds(left / rate))}`;
+    sentences.push(`Growing (${growing.title}): ${bytes(rate * 60)} per minute${full}.`);
+  }
+  return sentences;
+}
+
+/** Bytes that were left at the fullest moment of the range. */
+function headroom(lines: readonly Line[], from: number, to: number): number | undefined {
+  const of = (name: string) => inRange(lines.find((line) => line.name === name), from, to);
+  const [used, total, available] = [of("memory_used"), of("memory_total"), of("host_memory_available")];
+  if (available.length > 0) return Math.min(...available);
+  return used.length > 0 && total.length > 0 ? Math.max(Math.max(...total) - Math.max(...used), 0) : undefined;
+}
+
+/** Bytes per second if the lowest value of each part of the range is higher than that of the part before. */
+function growth(line: Line, from: number, to: number): number | undefined {
+  const values = inRange(line, from, to);
+  if (values.length < MIN_READINGS) return undefined;
+  const times = line.times.filter((time) => time >= from && time <= to);
+  const size = values.length / PARTS;
+  const lows = Array.from({ length: PARTS }, (_, part) => Math.min(...values.slice(Math.floor(part * size), Math.floor((part + 1) * size))));
+  const grown = lows[PARTS - 1]! - lows[0]!;
+  if (lows.some((low, part) => part > 0 && low <= lows[part - 1]!) || grown < MIN_GROWTH * lows[0]!) return undefined;
+  const seconds = (times[times.length - 1]! - times[0]!) * ((PARTS - 1) / PARTS);
+  return seconds > 0 ? grown / seconds : undefined;
+}
+
+function inRange(line: Line | undefined, from: number, to: number): readonly number[] {
+  return line ? line.values.filter((value, index): value is number => value !== null && line.times[index]! >= from && line.times[index]! <= to) : [];
+}

@@ -1,0 +1,1 @@
+"""Tables of recordings as Parquet files, for questions that the reports do not answer."""

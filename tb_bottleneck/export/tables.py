@@ -1,0 +1,139 @@
+"""The rows of the exported tables, from one recording."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.jobs.summary.communication_rows import communications_of
+from tb_bottleneck.jobs.summary.process_groups import GroupTable
+from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
+from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Words:
+    """A column of text: rows of `words`, and a mask of the rows that have none."""
+
+    rows: Ints
+    words: Sequence[str]
+    missing: Bools | None = None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of integers, and a mask of the rows that have none."""
+
+    rows: Ints
+    missing: Bools | None = None
+
+
+Table = dict[str, Words | Numbers]
+
+
+def events_table(trace: Trace, recording: Recording | None) -> Table:
+    """Returns all complete events, sorted by start."""
+    events = trace.events
+    signature = [tuple(part.decode("utf-8", "replace") for part in signature) for signature in trace.signatures]
+    return {
+        "start_ns": Numbers(events.start),
+        "duration_ns": Numbers(events.duration),
+        "kind": Words(events.kind, [kind.name.lower() for kind in Kind]),
+        "name": Words(events.name, trace.names),
+        "process": Words(events.thread, [thread.process for thread in trace.threads]),
+        "thread": Words(events.thread, [thread.thread for thread in trace.threads]),
+        "thread_name": Words(events.thread, [thread.name for thread in trace.threads]),
+        "correlation": Numbers(events.correlation),
+        "sequence": Numbers(events.sequence),
+        "shapes": Words(events.signature, [dims for dims, _, _ in signature]),
+        "types": Words(events.signature, [types for _, types, _ in signature]),
+        "step": _step_of(events.start, recording),
+    }
+
+
+def kernels_table(trace: Trace, recording: Recording | None) -> Table:
+    """Returns the work of all devices, sorted by start."""
+    ops, calls, events = trace.all_device_ops, trace.calls, trace.events
+    call = np.where(ops.launched, ops.call, 0)
+    called, operator = trace.calling_operators
+    if not len(calls):
+        name, start, thread = (np.zeros(len(ops), np.int64) for _ in range(3))
+        operator_name, with_operator = name, np.zeros(len(ops), np.bool_)
+    else:
+        name, start, thread = calls.name[call], calls.start[call], calls.thread[call]
+        operator_name, with_operator = events.name[operator[call]], ops.launched & called[call]
+    threads = [thread.thread for thread in trace.threads]
+    return {
+        "start_ns": Numbers(ops.start),
+        "duration_ns": Numbers(ops.end - ops.start),
+        "name": Words(ops.name, trace.names),
+        "work": Words(ops.work, [work.name.lower() for work in Work]),
+        "device": Numbers(ops.device),
+        "stream": Words(ops.queue, threads),
+        "bytes": Numbers(ops.bytes),
+        "blocks": Numbers(ops.blocks),
+        "call": Words(name, trace.names, ~ops.launched),
+        "call_start_ns": Numbers(start, ~ops.launched),
+        "call_thread": Words(thread, threads, ~ops.launched),
+        "operator": Words(operator_name, trace.names, ~with_operator),
+        "step": _step_of(ops.start, recording),
+    }
+
+
+def collectives_table(trace: Trace, recording: Recording | None) -> Table:
+    """Returns the collectives and messages of the judged steps, sorted by start."""
+    table = GroupTable(trace.header)
+    none = np.empty(0, np.int64)
+    rows = Communications(*[none] * len(fields(Communications)))
+    if recording is not None:
+        rows = communications_of(recording, table)
+    groups = table.groups()
+    sizes = np.array([group.size for group in groups], np.int64)
+    start = rows.start + (0 if recording is None else recording.steps.begin)
+    return {
+        "start_ns": Numbers(start),
+        "duration_ns": Numbers(rows.end - rows.start),
+        "operation": Words(rows.operation, [operation.name.lower() for operation in Operation]),
+        "group": Words(rows.group, [group.name for group in groups]),
+        "group_size": Numbers(sizes[rows.group]),
+        "sequence": Numbers(rows.sequence),
+        "bytes": Numbers(rows.bytes),
+        "peer": Numbers(rows.peer),
+        "step": _step_of(start, recording),
+    }
+
+
+def rank_row(report: pb.Report, trace: Trace) -> dict[str, Any]:
+    """Returns the row of one recording."""
+    judged = report.HasField("verdict")
+    per_step = {row.regime: row.ns_per_step for row in report.account}
+    return {
+        "world_size": report.world_size if report.HasField("world_size") else None,
+        "host": trace.header.host,
+        "device": report.device.name or report.device.kind,
+        "health": report.health.status,
+        "verdict": report.verdict.regime if judged else None,
+        "severity": report.verdict.severity if judged else None,
+        "headline": report.verdict.headline if judged else None,
+        "steps": report.window.steps,
+        "window_ns": round(report.window.end_ns - report.window.begin_ns),
+        "step_mean_ns": report.window.step_ns.mean,
+        "events": len(trace.events),
+        "lost": sum(trace.lost.values()),
+        **{f"{regime.value}_ns": per_step.get(regime.value, 0.0) for regime in REGIMES},
+    }
+
+
+def _step_of(start: Ints, recording: Recording | None) -> Numbers:
+    if recording is None:
+        return Numbers(np.zeros(len(start), np.int64), np.ones(len(start), np.bool_))
+    edges = recording.steps.edges
+    step = np.searchsorted(edges, start, side="right") - 1
+    return Numbers(step, (step < 0) | (step >= len(recording.steps)))

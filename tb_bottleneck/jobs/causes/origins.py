@@ -1,0 +1,65 @@
+"""Where the waiting of a job comes from: the last rank to arrive, followed back through the groups.
+
+A rank may arrive last because it has waited itself, in another group: a stage for its activations, a rank for those
+that share its layers. It is then not the culprit. The rank that it waited for is, unless that one waited too.
+"""
+
+import numpy as np
+
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.trace.table import Floats, Ints
+
+# A rank is late on its own account if its own time of this step exceeds that of its peers by this share of what the
+# others wait. Otherwise, if it has waited for so long itself, the waiting comes from the rank that it waited for most.
+MIN_EXPLAINED = 0.5
+# A pipeline has fewer stages.
+_MAX_JUMPS = 64
+
+
+def origins(context: JobContext) -> Ints:
+    """Returns per pair the rank (position) that its waiting goes back to."""
+    wires, table = context.wires, context.own
+    if not context.pairs.count:
+        return np.zeros(0, np.int64)
+    rank, column = context.job.rows.rank[wires.last], _columns(context)[wires.last]
+    excess = np.nan_to_num(table.total - table.usual.sum(axis=2))
+    most, waited = _waited_for(context)
+    late = MIN_EXPLAINED * _mean_wait(context)
+    for _ in range(_MAX_JUMPS):
+        victim = (excess[rank, column] < late) & (waited[rank, column] >= late)
+        following = np.where(victim, most[rank, column], rank)
+        if (following == rank).all():
+            break
+        rank = following
+    return rank
+
+
+def _columns(context: JobContext) -> Ints:
+    """Returns per row the column of the step in which it starts."""
+    points, column = context.graph.points, np.zeros(len(context.job.rows), np.int64)
+    starts = np.flatnonzero(~points.resumes)
+    column[points.row[starts]] = context.own.step[starts]
+    return column
+
+
+def _waited_for(context: JobContext) -> tuple[Ints, Floats]:
+    """Returns by rank and step the rank that it waits for most, and for how long in ns."""
+    pairs, wires, rows = context.pairs, context.wires, context.job.rows
+    ranks, steps = context.own.total.shape
+    mine = np.flatnonzero((pairs.pair >= 0) & (wires.wait > 0))
+    last, place = rows.rank[wires.last[pairs.pair[mine]]], rows.rank[mine] * steps + _columns(context)[mine]
+    keys, which = np.unique(place * ranks + last, return_inverse=True)
+    waits = np.bincount(which, weights=wires.wait[mine], minlength=len(keys))
+    most, waited = np.zeros(ranks * steps, np.int64), np.zeros(ranks * steps)
+    order = np.argsort(waits, kind="stable")  # the largest is written last
+    most[keys[order] // ranks], waited[keys[order] // ranks] = keys[order] % ranks, waits[order]
+    return most.reshape(ranks, steps), waited.reshape(ranks, steps)
+
+
+def _mean_wait(context: JobContext) -> Floats:
+    """Returns per pair how long the ranks wait that did not arrive last, in ns."""
+    pairs = context.pairs
+    paired = pairs.pair >= 0
+    total = np.bincount(pairs.pair[paired], weights=context.wires.wait[paired], minlength=pairs.count)
+    members = np.bincount(pairs.pair[paired], minlength=pairs.count)
+    return np.asarray(total / np.maximum(members - 1, 1), np.float64)

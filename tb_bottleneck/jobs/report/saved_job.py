@@ -1,0 +1,224 @@
+"""The saved report of a job: a file next to the traces of its ranks, which the tab shows without reading a trace.
+
+It names the trace of each rank with its size and time of modification: if one of them has changed, the report is stale.
+A logdir is often shared, so the file is untrusted: it contains ids and numbers, which are checked, and names of groups
+and files, which are shown as text. All other texts are added again by wording.py.
+"""
+
+import errno
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from tb_bottleneck.errors import BottleneckError, Unreadable
+from tb_bottleneck.jobs.report.wording import with_texts, without_texts
+from tb_bottleneck.persistence import write_atomically
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.cache.file_identity import code_version, identity_of
+from tb_bottleneck.report.cache.sidecar import MODE
+from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
+from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, StepTable
+from tb_bottleneck.sources.filesystem import display_name
+from tb_bottleneck.sources.logdir import JOB_ENDING
+from tb_bottleneck.sources.paths import filesystem_of, is_url
+from tb_bottleneck.units import NS_PER_S
+
+FORMAT = 1
+"""Version of the file. A file of another version is not read."""
+
+MAX_BYTES = 64 << 20
+"""A larger file is not read; the report of 10,000 ranks takes about 6 MB."""
+
+LARGEST = 2.0**62
+
+# What the values of a file can raise while they are parsed and checked.
+_INVALID = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, json_format.ParseError)
+
+_KEYS = {"format", "made_by", "saved_s", "traces", "job", "ranks", "steps"}
+_KINDS = ("data", "tensor", "pipeline", "expert", "context", "sharded", "unknown")
+_WORDS = {
+    "severity": ("critical", "warning", "info", "none"),
+    "confidence": ("high", "medium", "low"),
+    "status": ("ok", "degraded"),
+    "kind": _KINDS,
+    "of": ("rank", "stage", "operation"),
+    "regime": (*REGIMES, Regime.GPU_UNUSED),
+}
+"""The values of fields that are ids, by the name of the field in every message."""
+
+
+class Stale(BottleneckError):
+    """Traces have changed or disappeared since the report was saved."""
+
+
+@dataclass(frozen=True)
+class JobTables:
+    """A job with the tables of its ranks and steps."""
+
+    job: pb.Job
+    ranks: RankTable
+    steps: StepTable | None
+
+
+def saved_path(traces: Sequence[str]) -> Path:
+    """Returns the path of the saved report of a job with these traces, in order of rank."""
+    return Path(traces[0] + JOB_ENDING)
+
+
+def write(tables: JobTables, traces: Sequence[str]) -> Path:
+    """Writes the report of a job, whose ranks have these traces, and returns its path.
+
+    Raises:
+        OSError: it could not be written, the traces are at a URL or in several directories, or one has disappeared.
+    """
+    if any(map(is_url, traces)):
+        raise OSError(errno.EROFS, "reports are written next to local files only")
+    if len({os.path.dirname(os.path.abspath(trace)) for trace in traces}) > 1:
+        raise OSError(errno.EXDEV, "the traces of its ranks lie in several directories")
+    content = {
+        "format": FORMAT,
+        "made_by": code_version(),
+        "saved_s": int(time.time()),
+        "traces": [_identity(trace) for trace in traces],
+        "job": as_dict(without_texts(tables.job)),
+        "ranks": as_dict(_without_files(tables.ranks)),
+        "steps": as_dict(tables.steps) if tables.steps is not None else None,
+    }
+    path = saved_path(traces)
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    write_atomically(path, text.encode(), MODE)
+    return path
+
+
+def read(path: str, run: str) -> JobAnswer:
+    """Returns the saved report as an answer without the ids of the recordings.
+
+    Raises:
+        Unreadable: the file cannot be read, or tb_bottleneck would not have written it.
+        Stale: traces of the job have changed or disappeared.
+    """
+    try:
+        content = json.loads(_bytes_of(path))
+        _expect(isinstance(content, dict) and content.get("format") == FORMAT and content.keys() == _KEYS)
+        traces = [(_file_name(name), int(size), int(mtime)) for name, size, mtime in content["traces"]]
+        answer = _answer(content)
+        _check(answer, len(traces))
+        with_texts(answer.job)
+    except _INVALID as error:
+        raise Unreadable(
+            f"{os.path.basename(path)} is not the saved report of a job ({type(error).__name__})"
+        ) from error
+    _refuse_stale(path, traces)
+    answer.ranks.source.extend(display_name(name) for name, _, _ in traces)
+    answer.job.run = run
+    answer.state, answer.progress, answer.basis = "done", 1.0, "saved"
+    return answer
+
+
+def _answer(content: Mapping[str, Any]) -> JobAnswer:
+    return JobAnswer(
+        job=json_format.ParseDict(content["job"], pb.Job()),
+        ranks=json_format.ParseDict(content["ranks"], RankTable()),
+        steps=json_format.ParseDict(content["steps"], StepTable()) if content["steps"] is not None else None,
+        saved_ns=float(content["saved_s"]) * NS_PER_S,
+        other_version=content["made_by"] != code_version(),
+    )
+
+
+def _identity(trace: str) -> tuple[str, int, int]:
+    identity = identity_of(trace)
+    if identity is None:
+        raise OSError(errno.ENOENT, f"{os.path.basename(trace)} has disappeared")
+    return os.path.basename(trace), identity.size, identity.mtime_ns
+
+
+def _without_files(ranks: RankTable) -> RankTable:
+    plain = RankTable()
+    plain.CopyFrom(ranks)
+    del plain.id[:], plain.source[:]
+    return plain
+
+
+def _bytes_of(path: str) -> bytes:
+    storage = filesystem_of(path)
+    status = storage.status(path)
+    _expect(status.kind == "file" and status.size <= MAX_BYTES)
+    with storage.open(path) as file:
+        return file.read(MAX_BYTES)
+
+
+def _file_name(name: str) -> str:
+    """Returns a name that cannot leave the directory. Raises ValueError otherwise."""
+    _expect(
+        isinstance(name, str) and 0 < len(name) < 1000 and not {"/", "\\", "\0"} & set(name) and name not in (".", "..")
+    )
+    return name
+
+
+def _refuse_stale(path: str, traces: Sequence[tuple[str, int, int]]) -> None:
+    """Raises Stale if a trace is not the one that was analysed."""
+    storage, directory = filesystem_of(path), path.removesuffix(os.path.basename(path))
+    changed = 0
+    for name, size, mtime_ns in traces:
+        try:
+            status = storage.status(directory + name)
+            changed += (status.kind, status.size, status.mtime_ns) != ("file", size, mtime_ns)
+        except OSError:
+            changed += 1
+    if changed:
+        raise Stale(
+            f"{changed:,} of the {len(traces):,} traces of the saved report have changed or disappeared since then"
+        )
+
+
+def _check(answer: JobAnswer, traces: int) -> None:
+    """Raises ValueError if tb_bottleneck would not have written these ids and numbers."""
+    job, table, steps = answer.job, answer.ranks, answer.steps
+    count = len(table.rank)
+    refuse_not_finite(answer)
+    _check_values(answer)
+    ranks = list(table.rank)
+    rows = count * steps.count
+    columns = [len(column) for column in (table.step_ns, table.regime, table.severity)]
+    optional = (table.host, table.stage, table.excess_share, table.wait_share, table.wire_share)
+    by_step = [len(column) for column in (steps.begin_ns, steps.end_ns, steps.wait_share)]
+    _expect(2 <= count == traces and ranks == sorted(set(ranks)) and ranks[-1] < job.world_size <= MAX_LISTED_RANKS)
+    _expect(not table.id and not table.source and job.HasField("verdict"))
+    _expect(all(length == count for length in [*columns, *(len(entry.share) for entry in table.account)]))
+    _expect(all(len(column) in (0, count) for column in optional))
+    _expect(all(length == rows for length in [*by_step, *(len(entry.share) for entry in steps.account)]))
+    listed = [list(job.ranks), list(job.missing_ranks)]
+    listed += [list(item.ranks) for item in job.groups]
+    listed += [list(item.ranks) for item in job.culprits]
+    listed += [list(item.ranks) for item in job.hosts]
+    _expect(all(rank < job.world_size for column in listed for rank in column))
+    _expect(all(culprit.ranks for culprit in job.culprits))
+
+
+def _check_values(message: Message) -> None:
+    """Raises ValueError if an id is not known, a number is negative, or a share exceeds 1 where it cannot."""
+    for field, value in message.ListFields():
+        values = [value] if isinstance(value, Message | int | float | str) else value
+        known = _WORDS.get(field.name)
+        for item in values:
+            if isinstance(item, Message):
+                _check_values(item)
+            elif isinstance(item, str):
+                _expect(known is None or item in known)
+            else:
+                least = -LARGEST if field.name == "value" else 0
+                _expect(least <= item <= (1 if field.name == "share" else LARGEST))
+
+
+def _expect(condition: bool) -> None:
+    if not condition:
+        raise ValueError("not a saved report of a job")

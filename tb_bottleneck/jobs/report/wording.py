@@ -1,0 +1,152 @@
+"""The texts of a job that follow from its ids and numbers: what a saved report leaves out, and a reader adds again.
+
+A saved report lies in a shared directory and is untrusted. Whatever a user may read as advice, or copy, therefore comes
+from our own tables.
+"""
+
+import re
+from string import Template
+
+from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.job_texts import job_texts
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.report.builders.action import with_gain
+from tb_bottleneck.report.jobs import straggler_sentence
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
+WORK = frozenset(kind.name.lower() for kind in Own)
+MAX_NAME = 200  # characters of a name from a recording
+
+_FACTOR = re.compile(r"[0-9]{1,6}\.[0-9]{2}x")
+_FIGURES = {"share": r"[0-9.]{1,8} %", "count": "[0-9]{1,7}", "world": "[0-9]{1,7}"}
+
+
+def action_of(culprit: pb.Culprit) -> str:
+    """Returns what to change, in a few words."""
+    return job_texts().causes[culprit.cause].action.safe_substitute(ranks=ranks_text(culprit.ranks))
+
+
+def action_sentence(job: pb.Job) -> str:
+    """Returns the first fix with its gain; empty if there is no culprit."""
+    return with_gain(action_of(job.culprits[0]), job.culprits[0].speedup) if job.culprits else ""
+
+
+def headline_of(job: pb.Job) -> str:
+    """Returns the cause, without what a single rank's report says."""
+    if job.culprits:
+        first = job.culprits[0]
+        headline = job_texts().causes[first.cause].headline
+        return headline.safe_substitute(ranks=ranks_text(first.ranks), share=share_text(first.cost_share))
+    if job.stragglers:
+        return straggler_sentence(job.stragglers[0].rank, job.stragglers[0].behind_share)
+    return job_texts().words["balanced" if job.HasField("replay") else "alike"].substitute()
+
+
+def without_texts(job: pb.Job) -> pb.Job:
+    """Returns a copy of a job without texts, except figures in sentences about its health and names of groups."""
+    names = {line.label: name for name, line in job_texts().evidence.items()}
+    plain = pb.Job()
+    plain.CopyFrom(job)
+    plain.run = ""
+    for field in ("headline", "title", "situation", "action"):
+        plain.verdict.ClearField(field)
+    for row in plain.account:
+        row.title = row.meaning = ""
+    for gain in _gains(plain):
+        gain.assumes = gain.because = ""
+    for culprit in plain.culprits:
+        culprit.title = ""
+        culprit.ClearField("fix")
+        for fact in culprit.evidence:
+            fact.label = names[fact.label]
+    for reason in plain.health.reasons:
+        reason.fix = ""
+    return plain
+
+
+def with_texts(plain: pb.Job) -> None:
+    """Adds the texts to a job without them.
+
+    Raises:
+        ValueError, KeyError: it contains what tb_bottleneck would not have written.
+    """
+    texts = job_texts()
+    for row in plain.account:
+        row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
+    for gain in _gains(plain):
+        _explain(gain)
+    for culprit in plain.culprits:
+        cause = texts.causes[culprit.cause]
+        culprit.title = cause.title
+        culprit.fix.CopyFrom(
+            pb.Fix(summary=cause.summary, code=cause.code, confirm=cause.confirm, action=action_of(culprit))
+        )
+        for fact in culprit.evidence:
+            _label(fact)
+    for reason in plain.health.reasons:
+        code = reason.code.removeprefix("job_")
+        reason.fix = texts.health_fix[code]
+        _expect(re.fullmatch(_pattern(texts.health[code]), reason.detail) is not None)
+    for group in plain.groups:
+        group.name = printable(group.name)
+        _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
+    for slowdown in plain.slowdowns:
+        _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
+    verdict = plain.verdict
+    verdict.title = Regime(verdict.regime).label
+    verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
+
+
+def _is_number(name: str) -> bool:
+    """Returns True for the number of a rank or stage."""
+    return re.fullmatch("[0-9]{1,7}", name) is not None
+
+
+def printable(name: str) -> str:
+    """Returns a name from a recording without control characters, and not too long."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:MAX_NAME])
+
+
+def _gains(job: pb.Job) -> list[pb.Speedup]:
+    own = [getattr(job, name) for name in ("speedup", "speedup_all") if job.HasField(name)]
+    return own + [culprit.speedup for culprit in job.culprits]
+
+
+def _explain(gain: pb.Speedup) -> None:
+    words = job_texts().words
+    if gain.basis == "bound":
+        gain.because = words["bound"].substitute()
+    elif gain.basis == "none":
+        gain.because = word("ranks_missing").substitute()
+    else:
+        _expect(gain.basis in ("replay", "ranks"))
+        gain.assumes = (words["assumes"] if gain.basis == "replay" else word("ranks_assumed")).substitute()
+
+
+def _label(fact: pb.Evidence) -> None:
+    """Replaces the name of a fact by its label."""
+    name, line = fact.label, job_texts().evidence[fact.label]
+    if fact.HasField("value"):
+        _expect(fact.unit == line.unit and line.unit not in ("text", "factor") and not fact.text)
+    elif name == "group":
+        fact.text = printable(fact.text)
+    else:
+        _expect(fact.text in OPERATIONS if line.unit == "text" else _FACTOR.fullmatch(fact.text) is not None)
+    fact.label = line.label
+    _expect(not fact.compared_with)
+
+
+def _pattern(template: Template) -> str:
+    """Returns the pattern of the sentences that a template gives."""
+    why = "|".join(map(re.escape, job_texts().why.values()))
+    return re.sub(r"\\\$(\w+)", lambda match: _FIGURES.get(match[1], f"(?:{why})"), re.escape(template.template))
+
+
+def _expect(condition: bool) -> None:
+    if not condition:
+        raise ValueError("not a job as tb_bottleneck writes it")

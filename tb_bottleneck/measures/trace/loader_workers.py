@@ -1,0 +1,86 @@
+"""Measures of the loader's worker processes: their number, and how many are needed."""
+
+import math
+import re
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.loader import NO_LOADER, loader_fetch, loader_idle
+from tb_bottleneck.measures.trace.window import host_rows
+from tb_bottleneck.trace.kinds import Kind
+
+# A loader has one queue of indices per worker, and a queue one thread that sends (torch/utils/data/dataloader.py;
+# CPython multiprocessing/queues.py, Queue._feed). It runs for as long as the worker.
+_INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
+# No loader has more; the context of a trace is untrusted.
+MAX_WORKERS = 1_000_000
+
+
+def workers_needed(recording: Recording) -> Measure | Missing:
+    """Workers needed to deliver batches as fast as the rest of the step uses them, for a loader in the main process.
+
+    Time to make a batch / time of the step without waiting for it, rounded up; at most the cores of the job.
+    """
+    fetch, idle = loader_fetch(recording), loader_idle(recording)
+    if isinstance(fetch, Missing) or isinstance(idle, Missing):
+        return NO_LOADER
+    needed = math.ceil(fetch.value / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", fetch.count)
+
+
+def workers_factor(recording: Recording) -> Measure | Missing:
+    """The factor by which the workers must grow to keep up.
+
+    Time of the step / time of the step without waiting, rounded up; at least 2, and at most the cores of the job.
+    """
+    idle = loader_idle(recording)
+    if isinstance(idle, Missing):
+        return NO_LOADER
+    step = recording.account.window / len(recording.steps)
+    factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(factor, _cores(recording) or factor), 2)), "count", "", idle.count)
+
+
+def workers_advised(recording: Recording) -> Measure | Missing:
+    """The value of num_workers to try next (text): workers_factor times the present one, at most the cores of the job.
+
+    If the present number was not recorded, the text is an expression of it.
+    """
+    factor, now = workers_factor(recording), workers_used(recording)
+    if isinstance(factor, Missing):
+        return factor
+    cores = _cores(recording)
+    if isinstance(now, Measure):
+        wanted = int(factor.value * now.value)
+        return text_measure(str(wanted if cores is None else min(wanted, cores)))
+    return text_measure(
+        f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
+    )
+
+
+def workers_used(recording: Recording) -> Measure | Missing:
+    """The loader's num_workers, from the run's context; otherwise the threads that send indices to workers."""
+    now = recording.trace.header.context.get("workers")
+    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
+        return Measure(float(now), "count", "process", source="context")
+    sending = host_rows(recording, lambda name: bool(_INDEX_SENDER.fullmatch(name)), Kind.PYTHON)
+    if len(sending):
+        return Measure(float(len(sending)), "count", "process", len(sending))
+    return Missing("the loader's num_workers was not recorded")
+
+
+def cores_available(recording: Recording) -> Measure | Missing:
+    """Cores available to the job for workers."""
+    cores = _cores(recording)
+    if cores is None:
+        return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
+    return Measure(float(cores), "count", "process", source="context")
+
+
+def _step_without(recording: Recording, idle: float) -> float:
+    return recording.account.window / len(recording.steps) - idle
+
+
+def _cores(recording: Recording) -> int | None:
+    cores = recording.trace.header.context.get("cores")
+    return int(cores) if isinstance(cores, int | float) and 1 <= cores < 1e6 else None

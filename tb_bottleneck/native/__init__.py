@@ -1,0 +1,1 @@
+"""The native scanner: C that turns lists of events into columns. It is optional: msgspec reads them as well."""

@@ -1,0 +1,153 @@
+"""The answer to `job?id=...`: the job that a recording is a rank of.
+
+The server reads no trace for it. A worker process reads the saved report of the job; of a job with few ranks that has
+none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
+"""
+
+from collections.abc import Sequence
+
+from google.protobuf import json_format
+from werkzeug.wrappers import Request
+
+from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup
+from tb_bottleneck.plugin.http.responses import Response, client_of, message, pending, worker_reply
+from tb_bottleneck.plugin.save_command import save_command
+from tb_bottleneck.plugin.state.job_index import JobIndex, saved_question, state_of_traces
+from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
+from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisQueue, AnalysisState
+from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
+from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.report.rank_rows import make_brief, rank_rows
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable
+from tb_bottleneck.sources.logdir import RecordingFile
+
+MAX_COMPUTED = 8
+"""Ranks of a job that a worker process reads again on request. Reading takes seconds per trace."""
+
+MAX_WAITED = 64
+"""Recordings of a run whose analyses are waited for. Of more, those that are analysed are shown at once."""
+
+
+class JobRoute:
+    """The handler; a worker process computes most answers."""
+
+    def __init__(
+        self,
+        lookup: RecordingLookup,
+        runs: RunIndex,
+        analyses: AnalysisQueue,
+        questions: QuestionQueue,
+        jobs: JobIndex,
+    ) -> None:
+        self._lookup = lookup
+        self._runs = runs
+        self._analyses = analyses
+        self._questions = questions
+        self._jobs = jobs
+
+    def job(self, request: Request) -> Response:
+        """Returns the job of a recording; with `brief=1` only its verdict."""
+        recording = self._lookup.trace(request)
+        if isinstance(recording, Response):
+            return recording
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        brief = request.args.get("brief", "") == "1"
+        because = ""
+        saved = [file for file in scan.listing.saved_jobs if file.run == recording.run]
+        state = state_of_traces(_traces(recording, scan)) if saved else ""
+        if question := saved_question(recording, saved, state, brief):
+            reply = self._questions.ask(question, client=client_of(request))
+            if not isinstance(reply, Refusal | WorkerFailure):
+                return worker_reply(reply)
+            because = _sentence(reply)
+        return self._from_ranks(recording, scan, brief, because, client_of(request))
+
+    def _from_ranks(
+        self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str, client: str
+    ) -> Response:
+        """Returns the job from its ranks. `because` is why there is no saved report."""
+        traces = _traces(recording, scan)
+        known = [(each, digest) for each in traces if (digest := self._analyses.look(each)[1]) is not None]
+        if len(known) < len(traces) <= MAX_WAITED:
+            return pending(AnalysisState("analysing", len(known) / len(traces)))
+        answer = _accounts(recording, [(each, digest) for each, digest in known if digest.rank is not None])
+        answer.because = because
+        if answer.basis == "accounts" and len(answer.ranks.rank) <= MAX_COMPUTED:
+            by_id = {id_of(each): each for each in traces}
+            ranks = tuple(TraceFile.of(id_, by_id[id_]) for id_ in answer.ranks.id)
+            reply = self._questions.ask(
+                JobQuestion(TraceFile.of(answer.id, recording), recording.run, ranks), client=client
+            )
+            if isinstance(reply, bytes):
+                self._jobs.learn(reply, traces)
+            if isinstance(reply, bytes) and brief:
+                computed = json_format.Parse(reply, JobAnswer())
+                make_brief(computed)
+                return message(computed)
+            if not isinstance(reply, Refusal | WorkerFailure):
+                return worker_reply(reply)
+            answer.because = _sentence(reply)
+        if not answer.because:
+            answer.because = _default_reason(answer, len(known), len(traces))
+        if brief:
+            make_brief(answer)
+        return message(answer)
+
+
+def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
+    return [each for each in scan.listing.recordings if each.run == recording.run and each.is_trace]
+
+
+def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:
+    """Returns the job of the recordings that have a digest, or an answer without one."""
+    reports = [_as_report(each, digest) for each, digest in known]
+    answer = JobAnswer(
+        id=id_of(recording), state="done", progress=1.0, basis="none", command=save_command(recording.path)
+    )
+    members = next((job for job in jobs_in(reports) if recording in (known[position][0] for position in job)), [])
+    if members:
+        answer.basis = "accounts"
+        answer.job.CopyFrom(jobs_of([reports[position] for position in members])[0])
+        answer.ranks.CopyFrom(_table({reports[position].rank: position for position in members}, reports, known))
+    return answer
+
+
+def _table(
+    by_rank: dict[int, int], reports: Sequence[Report], known: Sequence[tuple[RecordingFile, Digest]]
+) -> RankTable:
+    table = rank_rows({rank: reports[position] for rank, position in by_rank.items()})
+    table.id.extend(id_of(known[by_rank[rank]][0]) for rank in table.rank)
+    return table
+
+
+def _as_report(recording: RecordingFile, digest: Digest) -> Report:
+    """Returns the parts of the report that `jobs_of` and `rank_rows` read."""
+    report = Report(
+        run=recording.run,
+        source=recording.source,
+        rank=digest.rank,
+        world_size=digest.world_size,
+        verdict=digest.verdict,
+        account=digest.account,
+        membership=digest.membership,
+    )
+    report.window.step_ns.mean = digest.step_ns or 0.0
+    return report
+
+
+def _sentence(reply: Refusal | WorkerFailure) -> str:
+    return reply.sentence if isinstance(reply, Refusal) else f"The job could not be computed: {reply.detail}."
+
+
+def _default_reason(answer: JobAnswer, analysed: int, all_: int) -> str:
+    if answer.basis == "none":
+        return "No other recording of this run is about a rank of the same job and has a verdict."
+    so_far = f" {analysed:,} of {all_:,} recordings are analysed so far." if analysed < all_ else ""
+    return f"TensorBoard itself reads the traces of at most {MAX_COMPUTED} ranks together.{so_far}"

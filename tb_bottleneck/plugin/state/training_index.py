@@ -1,0 +1,105 @@
+"""The trainings of the analysed recordings, built again only where something changed."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import is_
+
+from tb_bottleneck.plugin.state.job_index import KnownJob
+from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.monitor_directories import place_of, with_slashes
+from tb_bottleneck.report.same_process import Located
+from tb_bottleneck.report.trainings import trainings_of
+from tb_bottleneck.schema.bottleneck_pb2 import Report, TrainingJob
+from tb_bottleneck.sources.logdir import RecordingFile
+
+Known = Sequence[tuple[RecordingFile, Digest | None]]
+"""Recordings, each with its digest once there is one."""
+
+
+@dataclass(frozen=True)
+class GroupedTraining:
+    """The recordings of one training. The first one has its verdict, unless it is a job: that of a job is its own."""
+
+    recordings: tuple[RecordingFile, ...]
+    because: str = ""
+    job: TrainingJob | None = None
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A directory, or the logdir of a monitor, with the inputs that its trainings were built from."""
+
+    recordings: tuple[RecordingFile, ...]
+    digests: tuple[Digest | None, ...]
+    jobs: tuple[KnownJob, ...]
+    trainings: tuple[GroupedTraining, ...]
+
+
+class TrainingIndex:
+    """Groups recordings by training. Any thread may call `trainings`: what it replaces is never modified."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, _Place] = {}
+
+    def trainings(self, known: Known, jobs: Sequence[KnownJob] = ()) -> tuple[GroupedTraining, ...]:
+        """Returns the trainings of these recordings, those of one place next to each other. `jobs` have reports."""
+        by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
+        for recording, digest in known:
+            by_place.setdefault(place_of(directory_of(recording)), []).append((recording, digest))
+        jobs_by_place: dict[str, list[KnownJob]] = {}
+        for job in jobs:
+            jobs_by_place.setdefault(place_of(directory_of(job.first)), []).append(job)
+        last = self._places
+        self._places = places = {
+            name: _place(each, tuple(jobs_by_place.get(name, ())), last.get(name)) for name, each in by_place.items()
+        }
+        return tuple(training for place in places.values() for training in place.trainings)
+
+
+def directory_of(recording: RecordingFile) -> str:
+    """Returns the directory of a recording, with slashes."""
+    return with_slashes(os.path.dirname(recording.path))
+
+
+def _place(known: Known, jobs: tuple[KnownJob, ...], last: _Place | None) -> _Place:
+    recordings, digests = tuple(recording for recording, _ in known), tuple(digest for _, digest in known)
+    if last is not None and (last.recordings, last.jobs) == (recordings, jobs) and all(map(is_, last.digests, digests)):
+        return last
+    return _Place(recordings, digests, jobs, tuple(_grouped(recordings, digests, jobs)))
+
+
+def _grouped(
+    recordings: Sequence[RecordingFile], digests: Sequence[Digest | None], jobs: Sequence[KnownJob]
+) -> list[GroupedTraining]:
+    if len(recordings) == 1:
+        return [GroupedTraining((recordings[0],))]
+    briefs = [_brief(recording, digest) for recording, digest in zip(recordings, digests, strict=True)]
+    located = [(directory_of(recording), brief) for recording, brief in zip(recordings, briefs, strict=True)]
+    if len({brief.evidence_source for brief in briefs}) > 1:
+        from tb_bottleneck.report.cross_check import join  # imports the rules
+
+        located = [(directory, joined) for (directory, _), joined in zip(located, join(located), strict=True)]
+    position = {recording: at for at, recording in enumerate(recordings)}
+    known = {tuple(position[rank] for rank in job.recordings): job for job in jobs}
+    judged = {ranks: position[job.first] for ranks, job in known.items()}
+    return [
+        GroupedTraining(
+            tuple(recordings[member] for member in training.members),
+            next((other.because for other in located[training.first][1].others if other.trusted), ""),
+            _job(training.ranks, located, known.get(training.ranks)),
+        )
+        for training in trainings_of(located, judged)
+    ]
+
+
+def _brief(recording: RecordingFile, digest: Digest | None) -> Report:
+    return digest.brief if digest is not None else Report(run=recording.run, evidence_source=recording.kind)
+
+
+def _job(ranks: Sequence[int], located: Located, known: KnownJob | None) -> TrainingJob | None:
+    """Returns what the report of a job says. Without one there is no verdict: accounts of single ranks may name a rank
+    that does not hold up the others."""
+    if known is not None:
+        return known.summary
+    return TrainingJob(world_size=located[ranks[0]][1].world_size, ranks=len(ranks)) if ranks else None

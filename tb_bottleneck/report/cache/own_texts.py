@@ -1,0 +1,139 @@
+"""Removes every text from an untrusted report that is not one of ours.
+
+A report next to a trace is trusted for numbers and known identifiers. Its sentences could say anything ("Run: curl …"),
+so a sentence is kept only if it is one of knowledge/*.toml with figures in the places of its figures. Names of kernels,
+files and devices are untrusted in every report; they stay, on one line.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from google.protobuf.message import Message
+
+from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.knowledge.catalogue import all_texts
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+from tb_bottleneck.untrusted_text import one_line
+
+MAX_NAME = 600  # characters
+_NAMES = {
+    "Report": {"run", "source", "revision"},
+    "Device": {"name"},
+    "Place": {"file", "function", "module", "block", "chain"},
+    "MemorySite": {"operator", "module", "file", "function", "path"},
+    "Evidence": {"text"},
+    "Group": {"name"},
+    "Membership": {"default_group"},
+}
+_IDENTIFIER = re.compile(r"\w{0,60}", re.ASCII)
+_FIGURE = re.compile(r"(?<![\w$])[0-9][0-9.,]*(?: ?(?:%|[nµm]?s|[kMG]?B(?:/s)?|x|\u00d7)(?!\w))?")
+_PLACEHOLDER = re.compile(r"\$\{?(\w+)\}?")
+# Words that take the place of these placeholders (report/builders/evidence_source_texts.py).
+_WORDS = {"device": ("GPU", "CPU"), "per": ("the recorded time", "each step"), "each": ("per step", "in all")}
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_MAX_SENTENCES = 12
+# Sentences of report/builders that are not in a file of texts.
+_MORE = (
+    "No problem costs more than a tenth of the time.",
+    "Nothing recorded explains $share of the time.",
+    "This rule failed. This is an error in tb_bottleneck; the other rules are not affected.",
+    "The limit is known from shapes for $share of the kernel time.",
+    "The kernels reach $share of it.",
+    "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work.",
+    *(regime.label for regime in Regime),
+)
+_NO_REASON = "The reason is not part of a saved report."
+# The end of a headline: the names of a function and a file (report/builders/program_places.py).
+_PLACE = re.compile(r" Most of it is in \S{1,200} \(\S{1,400}\)\.$")
+
+
+def remove_foreign_texts(report: pb.Report) -> None:
+    """Replaces the texts of the report that are not ours: important ones by general ones of ours, others by nothing.
+
+    The advice of its findings must have been checked.
+    """
+    advice = [(finding.fix.summary, finding.fix.code, finding.fix.confirm) for finding in report.findings]
+    fixes = [reason.fix for reason in report.health.reasons]
+    headline = one_line(report.verdict.headline)
+    _clean(report)
+    for finding, (summary, code, confirm) in zip(report.findings, advice, strict=True):
+        finding.fix.summary, finding.fix.code, finding.fix.confirm = summary, code, confirm
+        finding.title = regime_advice(finding.regime).causes[finding.cause].title
+    for row in report.account:
+        row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
+    for reason, fix in zip(report.health.reasons, fixes, strict=True):
+        reason.fix = fix
+        reason.detail = reason.detail or _PLACEHOLDER.sub("…", health_advice(reason.code).detail.template)
+    for judged in report.regimes:
+        judged.because = judged.because or _NO_REASON
+    if report.HasField("efficiency"):
+        report.efficiency.samples_basis = report.efficiency.samples_basis or _NO_REASON
+    if report.HasField("verdict"):
+        verdict = report.verdict
+        verdict.title = verdict.title or Regime(verdict.regime).label
+        verdict.headline = (
+            headline
+            if _is_own(_PLACE.sub("", headline))
+            else f"{verdict.title}: {share_text(verdict.share)} of the time."
+        )
+        verdict.action = action_sentence(report)
+
+
+def _clean(message: Message) -> None:
+    names: set[str] = _NAMES.get(message.DESCRIPTOR.name, set())
+    for field, value in message.ListFields():
+        if isinstance(value, Message):
+            _clean(value)
+        elif isinstance(value, str):
+            setattr(message, field.name, _cleaned(value, field.name in names))
+        elif field.message_type is not None:
+            for item in value:
+                _clean(item)
+        elif field.type == field.TYPE_STRING:
+            value[:] = [_cleaned(item, field.name in names) for item in value]
+
+
+def _cleaned(text: str, is_name: bool) -> str:
+    if is_name:
+        return one_line(text, MAX_NAME)
+    return text if _IDENTIFIER.fullmatch(text) or _is_own(text) else ""
+
+
+def _is_own(text: str) -> bool:
+    """Returns True if the text is one of ours, or several of ours after each other."""
+    sentences = _SENTENCE_END.split(_form(text.strip()))
+    if len(sentences) > _MAX_SENTENCES:
+        return False
+    reached = {0}  # the numbers of leading sentences that are ours
+    for end in range(1, len(sentences) + 1):
+        if any(" ".join(sentences[begin:end]) in _own_forms() for begin in reached):
+            reached.add(end)
+    return len(sentences) in reached
+
+
+def _form(text: str) -> str:
+    """Returns the text with marks in the places of figures and of words that depend on the recording."""
+    for name, words in _WORDS.items():
+        for word in words:
+            text = text.replace(word, f"${name}")
+    text = _PLACEHOLDER.sub(lambda match: f"${match[1]}" if match[1] in _WORDS else "#", text)
+    return " ".join(_FIGURE.sub("#", text).split())
+
+
+@cache
+def _own_forms() -> frozenset[str]:
+    forms = {_form(text.strip()) for text in (*_strings(all_texts()), *_MORE)}
+    return frozenset(forms | {sentence for form in forms for sentence in _SENTENCE_END.split(form)})
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

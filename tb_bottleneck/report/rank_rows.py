@@ -1,0 +1,80 @@
+"""The table of a job's ranks, as far as their reports fill it, and the rank whose verdict explains that of the job."""
+
+from collections.abc import Mapping, Sequence
+
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, RegimeShares
+
+DIGITS = 4  # of shares: more only makes answers larger
+
+OF_RANKS = frozenset(("slow_rank", "slow_host", "rank_input", "throttled_rank", "rank_interruption"))
+"""Causes that lie in single ranks, which the verdict of such a rank explains further."""
+
+
+def rank_rows(reports: Mapping[int, pb.Report]) -> RankTable:
+    """Returns the columns that come from reports, in order of rank."""
+    ranks = sorted(reports)
+    verdicts = [reports[rank].verdict for rank in ranks]
+    return RankTable(
+        rank=ranks,
+        source=[reports[rank].source for rank in ranks],
+        step_ns=[reports[rank].window.step_ns.mean for rank in ranks],
+        regime=[verdict.regime for verdict in verdicts],
+        severity=[verdict.severity for verdict in verdicts],
+        account=shares_by_regime([[_share(reports[rank], regime) for rank in ranks] for regime in REGIMES]),
+    )
+
+
+def shares_by_regime(columns: Sequence[Sequence[float]]) -> list[RegimeShares]:
+    """Returns the shares of all regimes, given in the order of REGIMES, without those that are zero everywhere."""
+    rounded = [[round(share, DIGITS) for share in column] for column in columns]
+    return [
+        RegimeShares(regime=regime, share=column)
+        for regime, column in zip(REGIMES, rounded, strict=True)
+        if any(column)
+    ]
+
+
+def named_rank(job: pb.Job) -> int | None:
+    """Returns the rank that the verdict of a job is about: the first of a culprit or straggler, or None."""
+    if job.culprits:
+        return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
+    return job.stragglers[0].rank if job.stragglers else None
+
+
+def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
+    """Returns the rank whose own verdict explains that of the job, or None: the first of a culprit or straggler; of a
+    job without either, the one with the median share of collectives."""
+    if job.culprits or job.stragglers:
+        return named_rank(job)
+    waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)
+    if not waits:
+        return None
+    ordered = sorted(zip(waits, ranks.rank, strict=True))
+    return ordered[len(ordered) // 2][1]
+
+
+def gain_of(job: pb.Job) -> pb.Speedup | None:
+    """Returns the gain of the job without all that holds it up; None if none is predicted."""
+    return next((gain for gain in (job.speedup_all, job.speedup) if gain.expected > 1), None)
+
+
+def first_action(job: pb.Job) -> str:
+    """Returns what to change first, without its gain; empty if there is no culprit."""
+    return next((culprit.fix.action or culprit.title for culprit in job.culprits), "")
+
+
+def make_brief(answer: JobAnswer) -> None:
+    """Leaves only the verdict of the job in an answer."""
+    answer.ClearField("ranks")
+    answer.ClearField("steps")
+    if answer.HasField("job"):
+        job = answer.job
+        answer.job.CopyFrom(
+            pb.Job(run=job.run, world_size=job.world_size, verdict=job.verdict, stragglers=job.stragglers)
+        )
+
+
+def _share(report: pb.Report, regime: str) -> float:
+    return next((row.share for row in report.account if row.regime == regime), 0.0)

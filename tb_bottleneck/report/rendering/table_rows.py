@@ -1,0 +1,145 @@
+"""The rows of a list of trainings: one for each training, with the verdict that counts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.rank_rows import first_action, gain_of
+from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
+from tb_bottleneck.report.trainings import Training
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import NS_PER_S
+
+_SEVERITIES = ("critical", "warning", "info", "none")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training of the list. `digest` is about the recording whose verdict counts."""
+
+    name: str
+    reports: tuple[pb.Report, ...]  # of its recordings, that one first
+    digest: Digest
+    job: pb.Job | None = None
+    state: str = ""  # of its review
+
+    @property
+    def report(self) -> pb.Report:
+        """The report with the verdict of the training."""
+        return self.reports[0]
+
+    @property
+    def verdict(self) -> pb.Verdict | None:
+        """The verdict of the training; of a job, that of all its ranks."""
+        return self.job.verdict if self.job is not None else self.digest.verdict
+
+    @property
+    def speedup(self) -> pb.Speedup | None:
+        """The predicted gain: of the whole plan, or of the job."""
+        if self.job is None:
+            return self.digest.gain
+        return gain_of(self.job)
+
+    @property
+    def action(self) -> str:
+        """What to change first."""
+        if self.job is None:
+            return self.digest.action
+        return first_action(self.job)
+
+    @property
+    def severity(self) -> str:
+        """The severity of the verdict; empty without a verdict."""
+        return self.verdict.severity if self.verdict is not None else ""
+
+    @property
+    def urgency(self) -> int:
+        """The position in an order of severity; 0 is critical, and no verdict comes last."""
+        return _SEVERITIES.index(self.severity) if self.severity in _SEVERITIES else len(_SEVERITIES)
+
+    @property
+    def gain(self) -> float:
+        """The predicted speed-up, at least 1; of a bound, the bound."""
+        return max(self.speedup.expected, 1.0) if self.speedup is not None else 1.0
+
+    @property
+    def samples_per_step(self) -> float | None:
+        """The samples of a process per step, from the first recording that shows them."""
+        known = [report.efficiency for report in self.reports if report.efficiency.HasField("samples_per_step")]
+        return known[0].samples_per_step if known else None
+
+    @property
+    def samples_per_second(self) -> float | None:
+        """Samples per step / mean step time. Not of a job: which of its ranks share samples is not known."""
+        samples, step = self.samples_per_step, self.digest.step_ns
+        return samples / (step / NS_PER_S) if samples and step and self.job is None else None
+
+    @property
+    def memory(self) -> pb.Memory | None:
+        """The memory at the highest peak that one of its recordings shows; None if no memory was recorded."""
+        known = [report.memory for report in self.reports if report.memory.peak_bytes > 0]
+        return max(known, key=lambda memory: memory.peak_bytes, default=None)
+
+    @property
+    def sources(self) -> str:
+        """The evidence sources, the trusted one first: "trace, telemetry"; of a job, its ranks."""
+        kinds = dict.fromkeys(kind_of(report) for report in self.reports)
+        ranks = f"{len(self.job.ranks)} ranks: " if self.job is not None else ""
+        return ranks + ", ".join(kinds)
+
+
+def kind_of(report: pb.Report) -> str:
+    """Returns the evidence source of the recording itself: that of a joined trace is "both"."""
+    return "trace" if report.evidence_source == "both" else report.evidence_source
+
+
+# The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first.
+SORTS: dict[str, Callable[[Row], float | str]] = {
+    "gain": lambda row: -row.gain,
+    "step": lambda row: -(row.digest.step_ns or 0.0),
+    "lost": lambda row: -(row.digest.lost_share or 0.0),
+    "rate": lambda row: row.samples_per_second or float("inf"),
+    "memory": lambda row: -(row.memory.peak_bytes if row.memory is not None else 0.0),
+    "severity": lambda row: row.urgency,
+    "name": lambda row: row.name,
+    "time": lambda row: -(recorded_at(row.report.source) or 0.0),
+}
+
+
+def rows_of(
+    reports: Sequence[pb.Report],
+    sort: str | None = "gain",
+    *,
+    trainings: Sequence[Training] | None = None,
+    jobs: Mapping[tuple[int, ...], pb.Job] | None = None,
+    states: Mapping[int, str] | None = None,
+) -> list[Row]:
+    """Returns one row for each training, in the order of a sort of SORTS; for None, in the order of the reports.
+
+    By default every report is a training of its own. `jobs` has the jobs by the positions of their ranks, and `states`
+    the states of reports that were reviewed, by position.
+    """
+    known = trainings if trainings is not None else [Training((position,)) for position in range(len(reports))]
+    names = short_names([reports[_named(training, reports)] for training in known])
+    rows = [
+        Row(
+            name,
+            tuple(reports[member] for member in training.members),
+            Digest.of(reports[training.first]),
+            (jobs or {}).get(training.ranks),
+            (states or {}).get(training.first, ""),
+        )
+        for name, training in zip(names, known, strict=True)
+    ]
+    return rows if sort is None else sorted_rows(rows, sort)
+
+
+def sorted_rows(rows: Sequence[Row], sort: str = "gain") -> list[Row]:
+    """Returns the rows in the order of a sort of SORTS."""
+    return sorted(rows, key=lambda row: (SORTS[sort](row), row.urgency, -row.gain, row.name))
+
+
+def _named(training: Training, reports: Sequence[pb.Report]) -> int:
+    """Returns the recording that names the training: the first trace, because all telemetry is named alike."""
+    traces = (member for member in training.members if reports[member].evidence_source in ("trace", "both"))
+    return next(traces, training.first)

@@ -1,0 +1,127 @@
+"""Tells which recordings are about one training. A list shows them as one entry with one verdict.
+
+Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
+telemetry of one process (same_process.py), or if they are ranks of one job (job_members.py). Nothing else is grouped:
+traces in one directory may be of unrelated trainings.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.monitor_directories import launches_of, logdir_of
+from tb_bottleneck.report.same_process import Located, pairs_of
+
+Judged = Mapping[tuple[int, ...], int]
+"""Jobs with a report of their own: the positions of their ranks, and that of the rank that explains the verdict."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """The recordings of one training, as positions in a list of reports.
+
+    The first member is the one with the verdict of the training; the others follow in their order. `ranks` are the
+    members that are the ranks of the (latest) job, in order of rank; empty without a job.
+    """
+
+    members: tuple[int, ...]
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """The recording with the verdict of the training."""
+        return self.members[0]
+
+
+def trainings_of(located: Located, judged: Judged | None = None) -> list[Training]:
+    """Returns the trainings of these reports, in the order of their first reports.
+
+    Each report comes with its directory. The report of a recording that is not analysed yet has no health; the reports
+    of one process have been joined (cross_check.join), so that they state which evidence source is trusted. The ranks
+    of the jobs in `judged` are known; those of other jobs follow from the reports.
+    """
+    groups = _Groups(len(located))
+    for positions in _together(located):
+        groups.unite(positions)
+    jobs = _jobs(located, judged or {})
+    for job in jobs:
+        groups.unite(job)
+    latest = {groups.of(job[0]): job for job in jobs}  # jobs of one run are in order of time
+    return [
+        Training(_first(members, latest.get(group, ()), located, judged or {}), latest.get(group, ()))
+        for group, members in groups.all().items()
+    ]
+
+
+def _jobs(located: Located, judged: Judged) -> list[tuple[int, ...]]:
+    """Returns the positions of the ranks of each job, in order of rank."""
+    known = {position for job in judged for position in job}
+    rest = [position for position in range(len(located)) if position not in known]
+    found = jobs_in([located[position][1] for position in rest])
+    return [*judged, *(tuple(rest[at] for at in job) for job in found)]
+
+
+def _together(located: Located) -> Iterable[Sequence[int]]:
+    """Yields positions of recordings of one process, or of one launch of the monitor."""
+    launches = launches_of(directory for directory, _ in located)
+    by_launch: dict[str, list[int]] = {}
+    for position, (directory, _) in enumerate(located):
+        if logdir_of(directory):
+            by_launch.setdefault(launches[directory], []).append(position)
+    yield from by_launch.values()
+    # A trace without a verdict takes part only if no other trace could be meant.
+    hopeful = [at for at, (_, report) in enumerate(located) if report.HasField("verdict") or not report.health.status]
+    for positions in (hopeful, range(len(located))):
+        for pair in pairs_of([located[position] for position in positions]):
+            yield [positions[at] for at in pair]
+
+
+def _first(members: list[int], ranks: tuple[int, ...], located: Located, judged: Judged) -> tuple[int, ...]:
+    """Returns the members, the one with the verdict first.
+
+    Of a job that is not judged, this is the lowest rank: which rank holds the others up is not known from their
+    accounts alone.
+    """
+    first = judged.get(ranks, ranks[0]) if ranks else _trusted(members, located)
+    return (first, *(member for member in members if member != first))
+
+
+def _trusted(members: list[int], located: Located) -> int:
+    """Returns the recording of the trusted evidence source: of several traces, the last one counts, as in `join`."""
+    reports = {member: located[member][1] for member in members}
+    judged = [member for member in members if reports[member].HasField("verdict")]
+    traces = [member for member in judged if reports[member].evidence_source != "telemetry"]
+    if not traces:
+        telemetry = judged[:1]
+        return (telemetry or members)[0]
+    last = traces[-1]
+    source = next((other.witness for other in reports[last].others if other.trusted), "trace")
+    if source == "trace":
+        return last
+    return next(member for member in judged if reports[member].evidence_source == "telemetry")
+
+
+class _Groups:
+    """Sets of positions that are united step by step (union-find)."""
+
+    def __init__(self, count: int) -> None:
+        self._parent = list(range(count))
+
+    def of(self, position: int) -> int:
+        """Returns the lowest position of the set."""
+        while self._parent[position] != position:
+            self._parent[position] = position = self._parent[self._parent[position]]
+        return position
+
+    def unite(self, positions: Sequence[int]) -> None:
+        """Makes the sets of these positions one."""
+        roots = {self.of(position) for position in positions}
+        for root in roots:
+            self._parent[root] = min(roots)
+
+    def all(self) -> dict[int, list[int]]:
+        """Returns the members of each set in order, by the lowest one."""
+        sets: dict[int, list[int]] = {}
+        for position in range(len(self._parent)):
+            sets.setdefault(self.of(position), []).append(position)
+        return sets

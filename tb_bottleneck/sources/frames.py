@@ -1,0 +1,89 @@
+"""Inflates zstd and lz4 with optional packages. A file may have several frames in a row (RFC 8878, lz4 frame format).
+
+Both formats are recognised by their magic number, not by the file name.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from tb_bottleneck.errors import Unreadable
+
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+LZ4_MAGIC = b"\x04\x22\x4d\x18"
+
+# zstandard inflates all that it is given. 4 bytes can become 128 KiB (RFC 8878 §3.1.1.2), so this becomes 16 MiB.
+_ZSTD_PIECE = 512
+# The decoder of a frame that demands more memory than this refuses it: zstd's own limit for files from the net.
+_ZSTD_WINDOW = 1 << 27
+
+
+class Frames:
+    """Inflates one file. Afterwards `complete` says whether it ended with a frame. Iterating raises Unreadable."""
+
+    def __init__(self, name: str, start: Callable[[], Any], error: type[Exception], piece: int, limit: int) -> None:
+        self.name = name
+        self.complete = False
+        self._start = start
+        self._error = error
+        self._piece = piece
+        self._limit = limit
+
+    def inflate(self, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Yields the plain bytes in parts of any size. Raises ValueError if the data are damaged."""
+        inflater = None
+        for part in parts:
+            for begin in range(0, len(part), self._piece):
+                rest: bytes | None = part[begin : begin + self._piece]
+                while rest is not None:
+                    if inflater is None or inflater.eof:
+                        if not rest:
+                            break
+                        inflater = self._start()
+                    try:
+                        yield inflater.decompress(rest, self._limit) if self._limit else inflater.decompress(rest)
+                    except self._error as error:
+                        raise ValueError(str(error)) from error
+                    rest = _rest(inflater)
+                self.complete = inflater is not None and inflater.eof
+
+    def first(self, data: bytes, count: int) -> bytes:
+        """Returns at most `count` plain bytes of the beginning of a file."""
+        head = b""
+        parts = self.inflate([data])
+        with suppress(ValueError):
+            while len(head) < count and (part := next(parts, None)) is not None:
+                head += part
+        return head[:count]
+
+
+def _rest(inflater: Any) -> bytes | None:
+    """Returns what is to be given to the next call; None if that is new data."""
+    if inflater.eof:
+        return bytes(inflater.unused_data or b"")
+    return None if getattr(inflater, "needs_input", True) else b""
+
+
+def frames_of(start: bytes) -> Frames | None:
+    """Returns how to inflate a file that starts so, or None. Raises Unreadable if a package is missing."""
+    if start.startswith(ZSTD_MAGIC):
+        try:
+            import zstandard
+        except ImportError as error:
+            raise _missing("zstd", "zstandard") from error
+        decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+        return Frames("zstd", decoder.decompressobj, zstandard.ZstdError, _ZSTD_PIECE, 0)
+    if start.startswith(LZ4_MAGIC):
+        try:
+            from lz4.frame import LZ4FrameDecompressor
+        except ImportError as error:
+            raise _missing("lz4", "lz4") from error
+        return Frames("lz4", LZ4FrameDecompressor, RuntimeError, 1 << 16, 1 << 18)
+    return None
+
+
+def _missing(name: str, package: str) -> Unreadable:
+    return Unreadable(
+        f"The file is compressed with {name}, and the package {package} is not installed. "
+        f'Install it (pip install "tb_bottleneck[compression]"), or compress the file with gzip.'
+    )

@@ -1,0 +1,155 @@
+"""Scans groups of blocks with the native scanner, several of them at the same time.
+
+Blocks are cut into texts before the texts of earlier blocks are read. Where the scanner refuses a text, all that was
+cut from there on is taken back, and the pure reader reads on from the same state. So both readers return the same.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tb_bottleneck.sources.scan.results import Categories, Scan, Scanned, with_decoded
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    from tb_bottleneck.native.scanner import Result
+
+LARGEST_GROUP = 8
+"""Blocks that are scanned by one call: the keys of 2 MB are interned at once."""
+
+MOST_THREADS = 8
+"""The main thread, which builds the tables, keeps no more of them busy."""
+
+
+class Texts(Protocol):
+    """The state of the pure reader between two blocks."""
+
+    exact: bool
+    pending: bytes
+    ended: bool
+
+    def cut(self, block: bytes) -> bytes | None:
+        """Returns the list of events that ends in this block; None, without any effect, if none does."""
+
+
+class _Flight(NamedTuple):
+    """A group that is being scanned."""
+
+    blocks: list[bytes]
+    pending: bytes  # before the group
+    result: Callable[[], "Result | int"]
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class ScanAhead:
+    """One pass over the blocks of a file.
+
+    The first groups are scanned one after the other, so that a small file needs no threads. Then `threads` of them are
+    scanned at the same time, while another thread reads and inflates the next blocks. At most so many groups are in
+    memory.
+    """
+
+    def __init__(
+        self,
+        texts: Texts,
+        blocks: Iterator[bytes],
+        scan: Scan,
+        categories: Callable[[], Categories],
+        threads: int | None = None,
+    ) -> None:
+        self._texts = texts
+        self._blocks = blocks
+        self._scan = scan
+        self._categories = categories
+        self._threads = min(usable_cores() if threads is None else threads, MOST_THREADS)
+        self._pool: ThreadPoolExecutor | None = None
+        self._inflated: Future[list[bytes]] | None = None
+        self._returned: deque[bytes] = deque()
+        self._flights: deque[_Flight] = deque()
+        self._group = 1
+        self._single = 0  # blocks that are to be scanned one by one, after a refusal
+
+    def __iter__(self) -> Iterator[Scanned | bytes]:
+        """Yields the scanned events, and the blocks that are left to the pure reader, in order."""
+        try:
+            while True:
+                self._fill()
+                if self._flights:
+                    yield self._first()
+                elif (block := self._next()) is not None:
+                    yield block
+                else:
+                    return
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+
+    def _fill(self) -> None:
+        while len(self._flights) < (1 if self._pool is None else self._threads) and not self._texts.ended:
+            if (flight := self._flight()) is None:
+                return
+            self._flights.append(flight)
+
+    def _flight(self) -> _Flight | None:
+        """Starts the scan of the next group. Returns None if the next block cannot be cut, or there is none."""
+        pending = self._texts.pending
+        blocks: list[bytes] = []
+        texts: list[bytes] = []
+        size = 1 if self._single else self._group
+        while len(texts) < size and (block := self._next()) is not None:
+            text = self._texts.cut(block)
+            if text is None:
+                self._returned.appendleft(block)
+                break
+            blocks.append(block)
+            texts.append(text)
+        if not texts:
+            return None
+        self._single = max(self._single - len(blocks), 0)
+        scan = partial(self._scan, tuple(texts), self._categories(), self._texts.exact)
+        return _Flight(blocks, pending, scan if self._pool is None else self._pool.submit(scan).result)
+
+    def _first(self) -> Scanned | bytes:
+        """Returns the result of the first group, or its first block if the pure reader must go on from there."""
+        flight = self._flights.popleft()
+        result = flight.result()
+        scanned = None if isinstance(result, int) else with_decoded(result, self._texts.exact)
+        if scanned is not None:
+            if self._group == LARGEST_GROUP and self._threads > 1 and self._pool is None:
+                self._start_threads()
+            self._group = min(self._group * 2, LARGEST_GROUP)
+            return scanned
+        self._texts.pending = flight.pending
+        taken = [block for each in (flight, *self._flights) for block in each.blocks]
+        self._flights.clear()
+        self._returned.extendleft(reversed(taken[1:]))
+        self._group, self._single = 1, len(flight.blocks) - 1
+        return taken[0]
+
+    def _next(self) -> bytes | None:
+        """Returns the next block."""
+        if not self._returned and self._inflated is not None:
+            self._returned.extend(self._inflated.result())
+            self._inflated = self._read_ahead() if self._returned else None
+        return self._returned.popleft() if self._returned else next(self._blocks, None)
+
+    def _start_threads(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # 8 ms
+
+        self._pool = ThreadPoolExecutor(self._threads + 1, "tb_bottleneck reader")
+        self._inflated = self._read_ahead()
+
+    def _read_ahead(self) -> "Future[list[bytes]]":
+        """Inflates the next group of blocks in another thread. Only one thread at a time may do so."""
+        assert self._pool is not None
+        return self._pool.submit(lambda: list(islice(self._blocks, LARGEST_GROUP)))

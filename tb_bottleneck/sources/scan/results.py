@@ -1,0 +1,98 @@
+"""Events as columns, from the optional native scanner.
+
+The scanner reads what Kineto usually writes. An event that it does not fully understand is decoded by msgspec. A text
+whose events cannot be read one by one is left to the pure reader. So both readers return the same.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from tb_bottleneck.errors import Unusable
+from tb_bottleneck.sources.trace_event import (
+    EXACT_FLOAT_US,
+    MEMORY_EVENT,
+    Event,
+    ExactEvent,
+    decode_events,
+    decode_exact_events,
+)
+
+if TYPE_CHECKING:
+    from tb_bottleneck.native.scanner import Result
+
+VARIABLE = "TB_BOTTLENECK_READER"
+"""Environment variable: `pure` or `native` selects the reader; by default the native one is used if it is installed."""
+
+MAX_FLOAT_INTEGER = 2**53
+"""float64 represents all integers up to this one."""
+
+Categories = tuple[tuple[bytes, int], ...]
+Key = bytes | None
+Scan = Callable[[tuple[bytes, ...], Categories, bool], "Result | int"]
+
+
+class Scanned(NamedTuple):
+    """Columns of the events of some texts. A key is None where an event of `handed` has its place."""
+
+    events: int
+    columns: tuple[bytes, ...]
+    labels: list[Key]
+    signatures: list[Key]
+    memory: tuple[bytes, ...]
+    callers: list[Key]
+    rows: list[int]
+    """Rows of the events that were decoded by msgspec."""
+
+    decoded: list[Any]
+    """These events, all of type Event or all of type ExactEvent."""
+
+
+def native_scan() -> Scan | None:
+    """Returns the scanner, or None if events are read without it. Raises Unusable if it is asked for, but missing."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted not in ("", "pure", "native"):
+        raise Unusable(f"{VARIABLE} is {wanted!r}. It can be `pure` or `native`.")
+    if wanted == "pure":
+        return None
+    try:
+        from tb_bottleneck.native.scanner import scan
+    except ImportError as error:
+        if wanted == "native":
+            raise Unusable(
+                f"{VARIABLE} is `native`, but the native scanner is not installed ({error}). It is built with the "
+                "package where there is a C compiler."
+            ) from error
+        return None
+    return scan
+
+
+def with_decoded(result: "Result", exact: bool) -> Scanned | None:
+    """Decodes the events that the scanner left. Returns None if one of them needs the pure reader."""
+    *_, handed = result
+    decoded: list[Any] = []
+    if handed:
+        text = b"[" + b",".join([raw for _, raw in handed]) + b"]"
+        try:
+            decoded += decode_exact_events(text) if exact else decode_events(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ArithmeticError):
+            return None
+        if len(decoded) != len(handed) or not all(map(_independent, decoded)):
+            return None
+    return Scanned(*result[:6], [row for row, _ in handed], decoded)
+
+
+def _independent(event: Event | ExactEvent) -> bool:
+    """Returns False for an event that changes how the pure reader reads its neighbours, or their order."""
+    if event.ph != "X" and event.name == MEMORY_EVENT:
+        return False
+    return isinstance(event, ExactEvent) or all(_is_plain(time) for time in (event.ts, event.dur))
+
+
+def _is_plain(time: float | str | None) -> bool:
+    """Returns True for a time whose nanoseconds do not depend on how the times beside it are written."""
+    if time is None or isinstance(time, str):
+        return time is None
+    return abs(time) < (EXACT_FLOAT_US if isinstance(time, float) else MAX_FLOAT_INTEGER)

@@ -1,0 +1,1 @@
+"""Event files with the series of the monitor."""

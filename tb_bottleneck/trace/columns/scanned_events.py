@@ -1,0 +1,93 @@
+"""Columns of scanned events: the keys of the scanner become labels and signatures, in the order of the file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.sources.scan.results import Categories, Scanned
+from tb_bottleneck.trace.columns.event_args import Signatures, has_signature, joined_signature, roles_of
+from tb_bottleneck.trace.columns.labels import Labels, event_of
+from tb_bottleneck.trace.kinds import KIND_OF, kind_of
+from tb_bottleneck.trace.table import Ints
+
+COLUMNS = (
+    "start", "duration", "label", "sequence", "signature", "correlation", "device", "stream", "bytes", "blocks",
+    "multiprocessors",
+)  # fmt: skip
+"""Columns of complete events, in the scanner's order."""
+
+# torch until 1.11 wrote them with a capital. A category that is not known is learned from its first event.
+_WRITTEN = tuple(
+    dict.fromkeys(word for name in (*KIND_OF, "ac2g", "gpu_user_annotation") for word in (name, name.title()))
+)
+# A recording has about ten categories.
+_MAX_CATEGORIES = 200
+# Larger than the tables of any honest recording; a file with more is read all the same, with more work.
+_MAX_KEYS = 1 << 17
+
+
+class ScannedColumns:
+    """Converts the results of the scanner. Keeps what the keys of earlier results mean."""
+
+    def __init__(self, labels: Labels, signatures: Signatures) -> None:
+        self._labels = labels
+        self._signatures = signatures
+        self._label_of: dict[bytes, int] = {}
+        self._categories = {b'"%s"' % word.encode(): roles_of(kind_of(word)) for word in _WRITTEN}
+
+    def categories(self) -> Categories:
+        """Returns the known categories as written, and what their arguments are read for."""
+        return tuple(self._categories.items())
+
+    def of(self, scanned: Scanned) -> dict[str, Ints]:
+        """Returns the columns of all rows. The rows of decoded events have no values but their place."""
+        if len(self._label_of) > _MAX_KEYS:
+            self._label_of.clear()
+        columns = dict(zip(COLUMNS, (np.frombuffer(data, np.int64) for data in scanned.columns), strict=True))
+        labels = np.array(list(self._label_rows(scanned)), np.int64)
+        columns["label"] = labels[columns["label"]] if len(labels) else columns["label"]
+        columns["signature"] = self._signatures_of(scanned, columns["signature"])
+        return columns
+
+    def _label_rows(self, scanned: Scanned) -> Iterator[int]:
+        decoded = iter(scanned.decoded)
+        for key in scanned.labels:
+            if key is None:
+                event = next(decoded)
+                yield self._label_of_decoded(event) if event.ph == "X" else 0
+            else:
+                label = self._label_of.get(key)
+                yield self._new_label(key) if label is None else label
+
+    def _new_label(self, key: bytes) -> int:
+        event = event_of(key)
+        self._label_of[key] = label = self._labels[event.cat, event.name, event.pid, event.tid]
+        return label
+
+    def _label_of_decoded(self, event: Any) -> int:
+        word = event.cat or ""
+        if word.isascii() and word.isidentifier() and len(self._categories) < _MAX_CATEGORIES:
+            self._categories[b'"%s"' % word.encode()] = roles_of(kind_of(word))
+        return self._labels[event.cat, event.name, event.pid, event.tid]
+
+    def _signatures_of(self, scanned: Scanned, rows: Ints) -> Ints:
+        """Returns the signatures of all rows. `rows` are numbers of keys, -1 for none."""
+        before = self._signatures.lost
+        signatures = np.array([*self._signature_rows(scanned), 0], np.int64)
+        if self._signatures.lost > before:  # each event counts, and not each key
+            missing = [key is None or key not in self._signatures for key in scanned.signatures]
+            markers = [key is None for key in scanned.signatures]
+            self._signatures.lost = before + int(np.array([*missing, False])[rows].sum() - sum(markers))
+        return signatures[rows]
+
+    def _signature_rows(self, scanned: Scanned) -> Iterator[int]:
+        decoded = iter(scanned.decoded)
+        for key in scanned.signatures:
+            if key is not None:
+                yield self._signatures[key]
+                continue
+            event = next(decoded)
+            if event.ph == "X" and event.args is not None and has_signature(kind_of(event.cat or "")):
+                self._signatures[joined_signature(event.args)]  # it gets its row before those of later events
+            yield 0

@@ -1,0 +1,1 @@
+"""Python frames of a trace."""

@@ -1,0 +1,164 @@
+"""Measures the overview and the list of trainings in Chromium: `python tests/bench/overview.py [--trainings 2000]`.
+
+The demo's answer to `runs` is repeated under long names that begin alike, two recordings for each training. For each
+action of a user the script prints the time that the page spends in scripts, style and layout until it is idle again,
+from Chromium's own counters: an upper bound for each frame in it. On a busy machine the minimum is the best estimate.
+"""
+
+import argparse
+import copy
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
+
+from playwright.sync_api import Browser, CDPSession, Frame, Page, Route, sync_playwright  # noqa: E402
+
+from tests.browser.conftest import CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
+
+PATIENCE = 60_000  # ms
+REPEATS = 7
+FIRST_MS, STEP_MS = 1_793_000_000_000, 3_600_000
+BUDGET_MS = 8.0
+
+
+def main() -> None:
+    """Serves the demo, repeats its answer, and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trainings", type=int, default=2000)
+    options = parser.parse_args()
+    with sync_playwright() as playwright, ExitStack() as stack:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        stack.callback(browser.close)
+        address = start_tensorboard(stack, "--logdir", str(RECORDED))
+        answer = json.dumps(many(demo_answer(address), options.trainings))
+        print(f"{options.trainings:,} trainings, {len(answer) / 1e6:.2f} MB of JSON")
+        measure(browser, address, answer)
+
+
+def demo_answer(address: str) -> dict[str, Any]:
+    """Returns the list of the demo's recordings, once all of them are analysed."""
+    while True:
+        with urlopen(f"{address}/data/plugin/tb_bottleneck/runs") as response:
+            answer: dict[str, Any] = json.load(response)
+        if answer["runs"] and all(run["state"] == "done" for run in answer["runs"]):
+            return answer
+        time.sleep(1)
+
+
+def many(answer: dict[str, Any], trainings: int) -> dict[str, Any]:
+    """Returns the answer with so many trainings, in 40 folders, with names that begin alike."""
+    runs: list[dict[str, Any]] = []
+    grouped: list[dict[str, Any]] = []
+    for number in range(trainings):
+        training = answer["trainings"][number % len(answer["trainings"])]
+        run = f"team/sweep{number // 50:02}/user1_resnet50_augmented_lr3e-4_bs256_seed{number:04}"
+        grouped.append({**training, "members": list(range(len(runs), len(runs) + len(training["members"])))})
+        for member in training["members"]:
+            entry = copy.deepcopy(answer["runs"][member])
+            telemetry = entry["evidence_source"] == "telemetry"
+            at = FIRST_MS + STEP_MS * number
+            entry["id"] = f"{number:08x}{member:08x}"
+            entry["run"] = f"{run}/tb_bottleneck/20261121-110503_rank0_{number}" if telemetry else run
+            source = f"events.out.tfevents.{at // 1000}.{number}.0"
+            entry["source"] = source if telemetry else f"host_{number}.{at}.pt.trace.json.gz"
+            runs.append(entry)
+    return {**answer, "runs": runs, "trainings": grouped}
+
+
+def measure(browser: Browser, address: str, answer: str) -> None:
+    """Prints one line for each action."""
+    page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+
+    def fulfil(route: Route) -> None:
+        route.fulfill(body=answer, content_type="application/json")
+
+    page.route("**/tb_bottleneck/runs", fulfil)
+    page.goto(f"{address}/#tb_bottleneck")
+    frame = page.wait_for_selector("iframe[src*='tb_bottleneck']", state="attached").content_frame()
+    assert frame is not None
+    frame.wait_for_selector("article.overview tbody tr", timeout=PATIENCE)
+    metrics = page.context.new_cdp_session(page)
+    metrics.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time: other processes do not count
+    print(f"| action | scripts, style and layout: min, median of {REPEATS} (ms) | rows drawn |\n|---|---|---|")
+    for name, act in ACTIONS.items():
+        times = [_cost(page, metrics, act, frame, repeat) for repeat in range(REPEATS)]
+        rows = frame.locator("article.overview tbody tr, nav.runs [role=option]").count()
+        mark = "" if min(times) <= BUDGET_MS else " over budget"
+        print(f"| {name} | {min(times):.1f}, {statistics.median(times):.1f}{mark} | {rows} |", flush=True)
+    page.context.close()
+
+
+def _cost(page: Page, metrics: CDPSession, act: Callable[[Frame, int], None], frame: Frame, repeat: int) -> float:
+    before = _busy(metrics)
+    act(frame, repeat)
+    page.wait_for_timeout(300)
+    return _busy(metrics) - before
+
+
+def _busy(metrics: CDPSession) -> float:
+    """Returns the time in scripts, style and layout so far, in ms."""
+    values = {each["name"]: each["value"] for each in metrics.send("Performance.getMetrics")["metrics"]}
+    return float(1000 * sum(values[name] for name in ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")))
+
+
+def _typed(selector: str, *texts: str) -> Callable[[Frame, int], None]:
+    """Returns an action that sets the text of a field, another one each time."""
+
+    def act(frame: Frame, repeat: int) -> None:
+        script = """([selector, text]) => {
+            const field = document.querySelector(selector);
+            field.value = text;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }"""
+        frame.evaluate(script, [selector, texts[repeat % len(texts)]])
+
+    return act
+
+
+def _chosen(label: str, *values: str) -> Callable[[Frame, int], None]:
+    def act(frame: Frame, repeat: int) -> None:
+        script = """([label, value]) => {
+            const labels = [...document.querySelectorAll("article.overview label")];
+            const field = labels.find((each) => each.textContent.startsWith(label)).querySelector("select");
+            field.value = value;
+            field.dispatchEvent(new Event("change", { bubbles: true }));
+        }"""
+        frame.evaluate(script, [label, values[repeat % len(values)]])
+
+    return act
+
+
+def _clicked(selector: str) -> Callable[[Frame, int], None]:
+    def act(frame: Frame, _: int) -> None:
+        frame.evaluate("selector => document.querySelector(selector).click()", selector)
+
+    return act
+
+
+def _scrolled(frame: Frame, repeat: int) -> None:
+    frame.evaluate("top => { document.querySelector('nav.runs .listbox').scrollTop = top; }", 500 * (repeat + 1))
+
+
+ACTIONS: dict[str, Callable[[Frame, int], None]] = {
+    "nothing": lambda frame, repeat: None,
+    "a letter in the overview's filter": _typed(".filters input", "s", "se", "see", "seed", "seed1", "seed12", ""),
+    "a severity": _clicked(".severities button"),
+    "a verdict": _chosen("Verdict", "input", ""),
+    "a time": _chosen("Recorded", "week", "month", ""),
+    "another order": _clicked("article.overview thead th:nth-child(3) button"),
+    "groups by folder": _chosen("Group by", "folder", ""),
+    "scrolling the list by 500 px": _scrolled,
+    "a letter in the list's filter": _typed("nav.runs input", "s", "se", "see", "seed", "seed1", "seed12", ""),
+}
+
+if __name__ == "__main__":
+    main()

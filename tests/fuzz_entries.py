@@ -1,0 +1,230 @@
+"""What tests/fuzz.py can damage besides a trace: comparisons, predictions, saved reports, event files, snapshots, and
+entries of the cache.
+
+Each entry has sound inputs, and a function that uses a damaged one. It returns the behaviour, and raises for a defect.
+"""
+
+import json
+import math
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from google.protobuf.message import Message
+from helpers.draw import drawn
+from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.snapshots import random_snapshot
+from helpers.telemetry_files import NAME, events
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
+from tb_bottleneck.comparison.runs.open_run import open_recordings
+from tb_bottleneck.comparison.series.run_series import series_of
+from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
+from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+Behaviour = tuple[object, ...]
+_DRAWING = (
+    "step aaaaaaaaaabbbbbbbbbbcccccccccc\nloader ####......####......####......\ngpu ....aabbcc....aabbcc....aabbcc"
+)
+_WAITS = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##..#.....##..#.....##..#.....
+    launch  |.|.......|.|.......|.|.......
+    sync    ...####......####......####...
+    gpu     .aa..bbb...aa..bbb...aa..bbb..
+"""
+_ON_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  ##........##........##........
+    op      ..########..########..########
+"""
+_CHANGES = (
+    WhatIfOptions(device="H200 SXM"),
+    WhatIfOptions(workers=4, batch=64),
+    WhatIfOptions(precision="bf16", link="gen4x16"),
+)
+_LENGTH_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One way into the program."""
+
+    behave: Callable[[Path, bytes], Behaviour]
+    inputs: Callable[[], list[bytes]]
+
+
+def impossible(message: Message) -> list[str]:
+    """Returns the numbers of a report that no recording can have."""
+    wrong = []
+    if isinstance(message, pb.Report) and message.account:
+        total = math.fsum(row.share for row in message.account)
+        wrong += [] if abs(total - 1) < 1e-6 else [f"the account sums to {total}"]
+    for field, value in message.ListFields():
+        for item in value if not isinstance(value, Message | float | int | str | bytes) else [value]:
+            if isinstance(item, Message):
+                wrong += impossible(item)
+            elif isinstance(item, float) and not _is_possible(field.name, item):
+                wrong.append(f"{field.name} is {item}")
+    return wrong
+
+
+def _is_possible(name: str, value: float) -> bool:
+    if "share" in name:
+        return 0 <= value <= 1 + 1e-9
+    positive = name in ("ns_per_step", "step_ns", "step_times_ns", "expected")
+    return math.isfinite(value) and (value >= 0 or not positive)
+
+
+def check(report: pb.Report) -> Behaviour:
+    """Renders the report in every form. Raises AssertionError if it is broken or impossible."""
+    as_json(report)
+    render(report)
+    codes = tuple(reason.code for reason in report.health.reasons)
+    assert "broken" not in codes, report.health.reasons[0].detail
+    assert not (wrong := impossible(report)), wrong[0]
+    return report.health.status, codes, report.verdict.regime
+
+
+def _written(folder: Path, name: str, data: bytes) -> str:
+    path = folder / name
+    path.write_bytes(data)
+    os.utime(path, (1e9, 1e9))
+    return str(path)
+
+
+def _traces() -> list[bytes]:
+    """Returns small traces that can be compared. Parts of real ones get no verdict."""
+    device = {"id": 0, "name": "NVIDIA H100", "numSms": 132}
+    facts = {"workers": 2, "batch_size": 8, "cores": 8, "precision": "bf16", "unprofiled_step_ns": 9e6}
+    context = {"tb_bottleneck": json.dumps({"context": facts})}
+    return [
+        json.dumps(drawn(drawing, 1000, deviceProperties=[device], **more)).encode()
+        for drawing in (_DRAWING, _WAITS, _ON_CPU)
+        for more in ({}, context)
+    ]
+
+
+@cache
+def _sound_trace() -> bytes:
+    return _traces()[0]
+
+
+def _run(folder: Path, name: str, data: bytes) -> JudgedRun | UnjudgedRun:
+    return open_recordings(name, [_written(folder, f"{name}.json", data)], [], None)
+
+
+def _compare(folder: Path, data: bytes) -> Behaviour:
+    runs = [_run(folder, "a", data), _run(folder, "b", _sound_trace()), _run(folder, "c", data)]
+    comparisons = [compare_runs(*pair) for pair in (runs[:2], runs[1::-1], runs[::2])]
+    for made in (*comparisons, series_of(runs)):
+        as_json(made)
+    return tuple(made.comparable for made in comparisons)
+
+
+def _what_if(folder: Path, data: bytes) -> Behaviour:
+    run = _run(folder, "a", data)
+    predictions = [what_if(run, changes) for changes in _CHANGES]
+    for prediction in predictions:
+        as_json(prediction)
+        assert not (wrong := impossible(prediction)), wrong[0]
+    return tuple(prediction.HasField("after") for prediction in predictions)
+
+
+def _reports() -> list[bytes]:
+    drawings = (_DRAWING, _WAITS, _ON_CPU)
+    return [json.dumps(report).encode() for report in map(_report, drawings)]
+
+
+def _report(drawing: str) -> dict[str, object]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        return as_dict(diagnose(_written(Path(folder), "t.json", json.dumps(drawn(drawing, 1000)).encode())))
+
+
+def _sidecar(folder: Path, data: bytes) -> Behaviour:
+    trace = _written(folder, "t.pt.trace.json", _sound_trace())
+    identity = identity_of(trace)
+    assert identity is not None
+    head = f'{{"made_by":"{code_version()}","size":{identity.size},"mtime_ns":{identity.mtime_ns},"report":'
+    sidecar.sidecar_path(trace).write_bytes(head.encode() + data + b"}")
+    report = sidecar.read(trace, identity)
+    return () if report is None else check(report)
+
+
+def _event_files() -> list[bytes]:
+    phases = ("healthy", "storage")
+    return [_framed(events(simulate([simulated_phase(problem, 40.0)]))) for problem in phases]
+
+
+def _framed(bodies: Iterator[bytes]) -> bytes:
+    """Returns the contents of records after each other. Damaged lengths and checksums hide all other damage."""
+    return b"".join(len(body).to_bytes(_LENGTH_BYTES, "little") + body for body in bodies)
+
+
+def _events(folder: Path, data: bytes) -> Behaviour:
+    path, at = folder / NAME, 0
+    with open(path, "wb") as file:
+        writer = RecordWriter(file)
+        while at < len(data):
+            size = int.from_bytes(data[at : at + _LENGTH_BYTES], "little")
+            writer.write(data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + size])
+            at += _LENGTH_BYTES + size
+        writer.flush()
+    return check(diagnose_telemetry(str(path)))
+
+
+def _snapshots() -> list[bytes]:
+    return [pickle.dumps(random_snapshot(60, seed), protocol=protocol) for seed, protocol in ((1, 4), (2, 2))]
+
+
+def _snapshot(folder: Path, data: bytes) -> Behaviour:
+    return check(diagnose_snapshot(_written(folder, "snapshot.pickle", data)))
+
+
+def _entries() -> list[bytes]:
+    return [b"".join((bytes(32), pb.Report(**report).SerializeToString())) for report in ({"schema": 2}, {"run": "a"})]
+
+
+def _cache(folder: Path, data: bytes) -> Behaviour:
+    store, identity = Store(folder / "cache", "1"), FileIdentity("/t", 1, 1)
+    store.put(identity, pb.Report(schema=2))
+    (entry,) = (folder / "cache").glob("*.report")
+    whole = entry.read_bytes()
+    entry.write_bytes(data if len(data) % 2 else whole[:32] + data[32:])
+    found = store.get(identity)
+    assert found is None or found == pb.Report(schema=2), "a damaged entry was used"
+    return (found is None,)
+
+
+ENTRIES: dict[str, Entry] = {
+    "compare": Entry(_compare, _traces),
+    "what_if": Entry(_what_if, _traces),
+    "sidecar": Entry(_sidecar, _reports),
+    "events": Entry(_events, _event_files),
+    "snapshot": Entry(_snapshot, _snapshots),
+    "cache": Entry(_cache, _entries),
+}
+
+
+def behaviour_of(entry: Entry, folder: Path, data: bytes) -> Behaviour:
+    """Returns the behaviour; our own errors are one too."""
+    try:
+        return entry.behave(folder, data)
+    except BottleneckError as error:
+        return (type(error).__name__,)

@@ -1,0 +1,53 @@
+"""A damaged snapshot gives a report whose parts sum to the peak, or a reason; never an unexpected error."""
+
+import json
+import os
+import pickle
+import random
+
+import pytest
+from helpers.simulated_allocator import SimulatedAllocator
+
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+from tb_bottleneck.report.rendering.json_form import as_json
+
+CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))
+VALUES = (0, -1, 1, 512, 1 << 31, 1 << 40, (1 << 62) - 1, 1 << 63, 1 << 70, 0.5, None, True, "x", "alloc", [], {}, [[]])
+
+
+def damaged(seed: int) -> dict:
+    """Returns a simulated snapshot in which some values are replaced, and some entries are lost or repeated."""
+    chance = random.Random(seed)
+    raw = SimulatedAllocator(3, seed).snapshot()
+    places = [raw["device_traces"][0], raw["segments"], [seg["blocks"][0] for seg in raw["segments"]]]
+    places.append(raw["external_annotations"])
+    for _ in range(chance.choice([1, 3, 30])):
+        entries = chance.choice(places)
+        entry = chance.choice(entries)
+        match chance.randrange(4):
+            case 0:
+                entries.remove(entry) if len(entries) > 1 else None
+            case 1:
+                entries.insert(chance.randrange(len(entries)), dict(entry))
+            case _:
+                entry[chance.choice([*entry])] = chance.choice(VALUES)
+    return raw
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_values_that_make_no_sense_cost_only_their_own_report(seed, tmp_path):
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(damaged(seed), 4))
+    report = diagnose_snapshot(str(path))
+    assert report.health.status in ("ok", "unreadable")
+    assert [reason.code for reason in report.health.reasons if reason.code == "broken"] == []
+    assert sum(part.bytes for part in report.memory.parts) == pytest.approx(report.memory.peak_bytes)
+    json.loads(as_json(report))
+
+
+def test_a_malicious_snapshot_is_an_unreadable_recording(tmp_path):
+    path = tmp_path / "a.pickle"
+    path.write_bytes(b"\x80\x04}\x94(\x8c\x08segments\x94\x8c\x02os\x8c\x06system\x93\x8c\x04true\x85Ru.")
+    report = diagnose_snapshot(str(path))
+    assert report.health.status == "unreadable"
+    assert "can execute code" in report.health.reasons[0].detail

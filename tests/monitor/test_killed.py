@@ -1,0 +1,47 @@
+"""A training that is ended by a signal leaves no part of a file behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+PACKING = """
+    import shutil, sys, time
+    import torch
+    from monitor.training import Training
+    from tb_bottleneck import Monitor
+
+    original = shutil.copyfileobj
+
+    def slowly(source, target, length=0):
+        target.write(source.read(1000))
+        target.flush()
+        print("packing", flush=True)
+        time.sleep(60)
+
+    shutil.copyfileobj = slowly
+    monitor = Monitor(sys.argv[1], captures=1, every_s=0.1)
+    monitor.start()
+    training = Training()
+    while True:
+        training.run()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
+def test_a_signal_while_a_trace_is_packed_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(PACKING), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as training:
+        assert training.stdout is not None
+        assert training.stdout.readline() == b"packing\n"
+        time.sleep(0.1)
+        training.terminate()
+        assert training.wait(60) == -signal.SIGTERM
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert left, "the telemetry is there"
+    assert all("tfevents" in name for name in left)

@@ -1,0 +1,63 @@
+"""Who a recorded Python frame belongs to."""
+
+import pytest
+
+from tb_bottleneck.trace.frames.frame_owner import FrameOwner, frame_owner, frame_parts, short_frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "owner"),
+    [
+        ("train.py(42): train_step", "user"),
+        ("/home/me/project/data/prepare.py(7): augment", "user"),
+        ("project/train.py(1): main", "user"),
+        ("C:\\work\\train.py(1): main", "user"),
+        ("/tmp/ipykernel_812/3318.py(3): <cell line: 1>", "user"),
+        ("profile.py(8): main", "user"),
+        ("utils/data.py(8): load", "user"),
+        ("transformers.py(8): TransformerBlock", "user"),
+        ("evaluate/run.py(8): main", "user"),
+        ("torch/nn/modules/module.py(1553): _call_impl", "torch"),
+        ("/opt/conda/lib/python3.11/site-packages/torch/serialization.py(944): save", "torch"),
+        ("/tmp/torchinductor_root/ab/cabc.py(30): call", "torch"),
+        ("numpy/core/fromnumeric.py(88): _wrapreduction", "package"),
+        ("pandas/core/internals/managers.py(2366): _merge_blocks", "package"),
+        ("accelerate/accelerator.py(2790): backward", "package"),
+        ("transformers/trainer.py(2281): get_batch_samples", "package"),
+        ("six.py(90): _import_module", "package"),
+        ("/usr/lib/python3/dist-packages/x/y.py(3): f", "package"),
+        ("C:\\Python311\\Lib\\site-packages\\x\\y.py(3): f", "package"),
+        ("tb_bottleneck/monitor/hooks/backward.py(19): backward", "package"),
+        ("/home/me/tb_bottleneck/tb_bottleneck/monitor/capture.py(200): _sign", "package"),
+        ("tb_bottleneck/commands/run.py(90): _run", "package"),
+        ("threading.py(1016): _bootstrap", "python"),
+        ("json/encoder.py(183): encode", "python"),
+        ("/usr/lib/python3.11/asyncio/events.py(80): _run", "python"),
+        ("<built-in method item of Tensor object at 0x7f>", "none"),
+        ("<frozen runpy>(198): _run_module_as_main", "none"),
+        ("nn.Module: Linear_0", "none"),
+        ("", "none"),
+    ],
+)
+def test_the_owner_follows_from_the_path(frame, owner):
+    assert frame_owner(frame) is FrameOwner(owner)
+
+
+@pytest.mark.parametrize(
+    ("frame", "parts"),
+    [
+        ("demo/checkpointing.py(43): save", ("demo/checkpointing.py", 43, "save")),
+        ("a(1): b.py(7): f", ("a(1): b.py", 7, "f")),
+        ("<built-in function sleep>", ("", 0, "<built-in function sleep>")),
+        ("a.py(99999999999): f", ("", 0, "a.py(99999999999): f")),
+    ],
+)
+def test_a_frame_has_a_file_a_line_and_a_function(frame, parts):
+    assert frame_parts(frame) == parts
+
+
+def test_a_frame_is_named_without_the_address_of_its_object():
+    assert short_frame("<built-in method item of Tensor object at 0x7f1B>") == "<built-in method item of Tensor object>"
+    pybind = "<built-in method write_record of pybind11_builtins.pybind11_detail_function_record_v1 object at 0x7f1B>"
+    assert short_frame(pybind) == "<built-in method write_record>"
+    assert short_frame("train.py(3): at 0x7f") == "train.py(3): at 0x7f"
