@@ -5,6 +5,7 @@ of the steps: the n-th block of each rank ends at the same communication, as ran
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -31,12 +32,12 @@ class OwnTable:
     step: Ints
     by_step: bool
 
-    @property
+    @cached_property
     def excess(self) -> Floats:
         """Own time beyond the usual one."""
         return self.own - self.usual
 
-    @property
+    @cached_property
     def total(self) -> Floats:
         """Own time of all kinds, of shape (ranks, steps)."""
         return np.asarray(self.own.sum(axis=2), np.float64)

@@ -53,7 +53,8 @@ summary, report = decode(summary), Report.FromString(report)
 summaries, reports = [], []
 for rank in range(count):
     facts = replace(summary.facts, rank=rank, world_size=count, begin_ns=summary.facts.begin_ns + rank % 97 * 1000)
-    summaries.append(encode(replace(summary, facts=facts)))
+    groups = tuple(replace(group, ranks=tuple(range(count)), size=count) for group in summary.groups)
+    summaries.append(encode(replace(summary, facts=facts, groups=groups)))
     report.rank, report.world_size = rank, count
     reports.append(Report.FromString(report.SerializeToString()))
 began, cpu = time.perf_counter(), time.process_time()

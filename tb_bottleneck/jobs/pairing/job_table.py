@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class JobTable:
         """Number of ranks of the job."""
         return self.summaries[0].facts.world_size
 
-    @property
+    @cached_property
     def numbered(self) -> bool:
         """True if the steps of all ranks are numbered."""
         return all(summary.numbers for summary in self.summaries)

@@ -6,6 +6,7 @@ The decoder checks everything: a summary may come from a cache or from another m
 import json
 import zlib
 from dataclasses import asdict, fields, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from tb_bottleneck.jobs.summary.rank_summary import (
     StepWork,
 )
 from tb_bottleneck.regime import REGIMES
-from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.header import MAX_GROUPS, ProcessGroup
 from tb_bottleneck.trace.table import Ints, Table
 
 MAX_BYTES = 64 * 1024
@@ -134,7 +135,10 @@ def _decoded(text: bytes) -> RankSummary:
     tables = {name: kind(*(next(columns) for _ in fields(kind))) for name, kind in _TABLES}
     summary = RankSummary(
         facts=RankFacts(**head["facts"]),
-        groups=tuple(_group(*entry) for entry in head["groups"]),
+        groups=tuple(
+            _group(str(name), str(description), tuple(map(tuple, ranges)), int(size))
+            for name, description, ranges, size in head["groups"]
+        ),
         numbers=tuple(map(int, head["numbers"])),
         edges=edges,
         account=account.reshape(-1, len(REGIMES)),
@@ -153,9 +157,11 @@ def _columns(lengths: list[int], body: bytes) -> Any:
         at += 8 * length
 
 
-def _group(name: str, description: str, ranges: list[list[int]], size: int) -> ProcessGroup:
+@lru_cache(maxsize=MAX_GROUPS)
+def _group(name: str, description: str, ranges: tuple[tuple[int, int, int], ...], size: int) -> ProcessGroup:
+    """Returns a group. The ranks of a job have the same groups, whose lists would otherwise exist once per rank."""
     ranks = tuple(first + step * position for first, step, count in ranges for position in range(min(count, 1 << 17)))
-    return ProcessGroup(str(name), str(description), ranks, int(size))
+    return ProcessGroup(name, description, ranks, size)
 
 
 def _check(summary: RankSummary) -> None:

@@ -11,6 +11,7 @@ from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.jobs.summary import encoding
 from tb_bottleneck.jobs.summary.encoding import decode, encode, first_steps
 
+RANK = {"backend": "nccl", "rank": 1, "world_size": 2}
 GROUPS = [{"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]}]
 
 
@@ -18,6 +19,12 @@ def tables_of(found):
     for table in (found.work, found.kernels, found.communications, found.points):
         for item in fields(table):
             yield item.name, getattr(table, item.name).tolist()
+
+
+def test_ranks_share_the_lists_of_their_groups():
+    """With 10,000 ranks, a list of all ranks per rank would take a gigabyte."""
+    text = encode(summary(WAITING, distributedInfo={**RANK, "pg_config": GROUPS}))
+    assert all(a is b for a, b in zip(decode(text).groups, decode(text).groups, strict=True))
 
 
 def test_a_summary_survives():
