@@ -15,6 +15,7 @@ COMPILED_CALL = "_compiled_call_impl"
 COMPILED_MODULE = "_orig_mod"
 FOREIGN_THREAD = "_DummyThread"
 FAST_BLOCK = "_RecordFunctionFast"
+BACKWARD_TASK = "_current_graph_task_id"
 
 
 def loader_iterator_class() -> Any:
@@ -34,6 +35,12 @@ def profiler_methods() -> tuple[Any, str, str]:
 def is_profiling() -> bool:
     """Returns True if any profiler records now, on any thread. Called in every step; torch must be imported."""
     return bool(sys.modules["torch.autograd.profiler"]._is_profiler_enabled)
+
+
+def is_in_backward() -> bool:
+    """Returns True if this thread runs code for a backward pass, such as a hook of a gradient (torch 2.1 or newer)."""
+    task = getattr(sys.modules["torch._C"], BACKWARD_TASK, None)
+    return task is not None and task() != -1
 
 
 def is_compiled_in_place(model: Any) -> bool:

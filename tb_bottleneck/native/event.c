@@ -8,7 +8,7 @@ enum { MAX_LABEL = 2000 };
 /* Numbers of keys, as bits: a key that is written twice is not understood. */
 enum Field {
     PHASE, CATEGORY, NAME, PROCESS, THREAD, START, DURATION, ARGS,
-    SEQUENCE, CONCRETE, TYPES, DIMS, DIMS_OLD, DEVICE, STREAM, CORRELATION, BYTES, BLOCKS_PER_MULTIPROCESSOR, GRID,
+    SEQUENCE, CONCRETE, TYPES, DIMS, DIMS_OLD, DEVICE, STREAM, CORRELATION, BYTES, BLOCKS_PER_MULTIPROCESSOR, OCCUPANCY, GRID,
     TOTAL_RESERVED, TOTAL_ALLOCATED, ALLOCATED_BYTES, MEMORY_DEVICE, MEMORY_DEVICE_TYPE, ADDRESS,
     FOR_PYTHON, UNKNOWN,
 };
@@ -48,7 +48,8 @@ static enum Field argument_of(Slice key) {
                       : IS(key, "\"Collective name\"") ? FOR_PYTHON : UNKNOWN;
         case 20: return IS(key, "\"Process Group Name\"") ? FOR_PYTHON : UNKNOWN;
         case 21: return IS(key, "\"Process Group Ranks\"") ? FOR_PYTHON : UNKNOWN;
-        case 27: return IS(key, "\"Process Group Description\"") ? FOR_PYTHON : UNKNOWN;
+        case 27: return IS(key, "\"est. achieved occupancy %\"") ? OCCUPANCY
+                      : IS(key, "\"Process Group Description\"") ? FOR_PYTHON : UNKNOWN;
         default: return UNKNOWN;
     }
 }
@@ -102,6 +103,15 @@ static bool read_ratio(Cursor *cursor, double *ratio) {
     return to_double(&number, ratio);
 }
 
+/* Reads a percentage. A fraction with many digits may be rounded up as a float64, so it is not understood. */
+static bool read_occupancy(Cursor *cursor, int64_t *occupancy) {
+    Number number;
+    if (!read_number(cursor, &number) || (number.fraction > 0 && number.digits > 15)) return false;
+    bool valid = number.whole <= 100 && (number.whole == 0 || !number.negative);
+    *occupancy = valid ? (int64_t)number.whole + 1 : 0;
+    return true;
+}
+
 static bool read_argument(Cursor *cursor, enum Field field, Event *event) {
     Slice ignored;
     switch (field) {
@@ -118,6 +128,7 @@ static bool read_argument(Cursor *cursor, enum Field field, Event *event) {
         case ADDRESS: return read_integer(cursor, &event->address);
         case GRID: return read_grid(cursor, &event->blocks);
         case BLOCKS_PER_MULTIPROCESSOR: return read_ratio(cursor, &event->blocks_per_multiprocessor);
+        case OCCUPANCY: return read_occupancy(cursor, &event->occupancy);
         case DIMS: return read_value(cursor, &event->dims);
         case DIMS_OLD: return read_value(cursor, &event->dims_old);
         case TYPES: return read_value(cursor, &event->types);

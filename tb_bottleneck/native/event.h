@@ -15,6 +15,7 @@ typedef struct {
     int64_t sequence, device, stream, correlation, bytes;
     int64_t blocks; /* of the grid */
     double blocks_per_multiprocessor;
+    int64_t occupancy; /* percent plus one */
     int64_t total_reserved, total_allocated, allocated_bytes, memory_device, memory_device_type, address;
 } Event;
 

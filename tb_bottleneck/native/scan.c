@@ -48,6 +48,7 @@ static void add_device_work(int64_t *row, const Event *event) {
     row[SIZE] = event->bytes;
     row[BLOCKS] = event->blocks;
     double ratio = event->blocks_per_multiprocessor;
+    row[OCCUPANCY_PERCENT] = event->occupancy;
     if (ratio >= 1) row[MULTIPROCESSORS] = (int64_t)rint((double)event->blocks / ratio);
 }
 

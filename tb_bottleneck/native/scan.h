@@ -17,7 +17,7 @@ typedef struct {
 /* Columns of complete events. */
 enum Column {
     START_NS, DURATION_NS, LABEL_ROW, SEQUENCE_NUMBER, SIGNATURE_ROW, CORRELATION_ID, DEVICE_ID, STREAM_ID, SIZE, BLOCKS,
-    MULTIPROCESSORS, COLUMNS,
+    MULTIPROCESSORS, OCCUPANCY_PERCENT, COLUMNS,
 };
 
 /* Columns of allocations and frees. */

@@ -37,6 +37,16 @@ def test_is_profiler_enabled() -> None:
     assert not internals.is_profiling()
 
 
+def test_current_graph_task_id() -> None:
+    """Without `_current_graph_task_id`, a recording may end inside of a backward pass, where torch 2.13 crashed."""
+    seen = []
+    weight = torch.ones(1, requires_grad=True)
+    weight.register_hook(lambda gradient: seen.append(internals.is_in_backward()))
+    weight.sum().backward()
+    assert seen == [True]
+    assert not internals.is_in_backward()
+
+
 def test_compiled_call_impl() -> None:
     """Without `_compiled_call_impl`, the forward hook would become part of what torch.compile compiles."""
     model = nn.Linear(1, 1)

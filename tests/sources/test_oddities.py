@@ -204,7 +204,7 @@ def test_numbers_are_the_same_as_text_and_as_floats(settled):
         assert found == {
             "start": 12_125, "duration": 1_500, "kind": 5, "name": 0, "thread": 0,
             "correlation": 5, "device": 1, "stream": 9, "bytes": 4096, "blocks": 8, "message": 0,
-            "multiprocessors": 0, "sequence": 0, "signature": 0,
+            "multiprocessors": 0, "sequence": 0, "signature": 0, "occupancy": 0,
         }  # fmt: skip
     assert floats.events.thread.tolist() == [0, 0]
     assert [(row.process, row.thread) for row in floats.threads] == [("0", "7")]

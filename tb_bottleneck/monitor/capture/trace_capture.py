@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.torch_internals import is_in_backward
 
 SIGNAL = "traces"
 WARM_UP_STEPS = 10
@@ -108,7 +109,14 @@ class TraceCapture:
 
     def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
         """Handles the end of a step. The loader prefetched `fetched_ahead` batches before the first step: steps that
-        use them do not show its rate."""
+        use them do not show its rate.
+
+        Does nothing inside of a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a
+        recording ended there.
+        """
+        if is_in_backward():
+            self._guard.note("no_capture", "the optimizer steps in the backward pass, where a recording cannot end")
+            return
         if self._cancelled:
             self._drop()
         if self._profiler is not None:

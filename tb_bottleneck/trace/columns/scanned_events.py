@@ -13,7 +13,7 @@ from tb_bottleneck.trace.table import Ints
 
 COLUMNS = (
     "start", "duration", "label", "sequence", "signature", "correlation", "device", "stream", "bytes", "blocks",
-    "multiprocessors",
+    "multiprocessors", "occupancy",
 )  # fmt: skip
 """Columns of complete events, in the scanner's order."""
 

@@ -33,8 +33,9 @@ export function metricText(metric: Metric, value: number): string {
   return duration(value);
 }
 
-/** The name as it is shown. */
+/** The name as it is shown: a kernel without common prefixes, a function without the folders of its file. */
 export function nodeName(model: Model, node: Node): string {
+  if (model.kind(node) === "line") return model.name(node).replace(/^.*[\\/](?=[^\\/]*\.py)/, "");
   return model.kind(node) === "kernel" ? kernelName(model.name(node)) : model.name(node);
 }
 

@@ -11,7 +11,7 @@ export interface Share {
   readonly ns: number;
 }
 
-const FIRST_ROWS = 24;
+const FIRST_ROWS = 30;
 const MIN_SHARE_TO_OPEN = 0.03; // of the whole
 
 /** One recording, or two on the same nodes. All values are per step if the steps are known. */
@@ -144,7 +144,8 @@ export function openAtFirst(model: Model, metric: Metric): ReadonlySet<Node> {
     waiting.sort((a, b) => model.rank(b, metric) - model.rank(a, metric));
     const node = waiting.shift()!;
     const children = model.children(node, metric);
-    if (children.length === 0 || model.rank(node, metric) < MIN_SHARE_TO_OPEN * whole) continue;
+    // Small children say nothing about a large node.
+    if (!children.some((child) => model.rank(child, metric) >= MIN_SHARE_TO_OPEN * whole)) continue;
     // A chain of single children is opened as a whole: each of its rows says the same.
     if (rows + children.length > FIRST_ROWS && children.length > 1) continue;
     open.add(node);
