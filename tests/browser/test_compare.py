@@ -125,7 +125,7 @@ def test_another_device_is_compared_with_its_expected_time(compare):
     assert first[0] == "Compute"
     assert first[2].endswith("\u00d7")
     shortfall = expected.locator(".shortfall > li").first
-    expect(shortfall).to_contain_text("Batches are created in the training process")
+    expect(shortfall).to_contain_text("Batches are created in the main process")
     expect(shortfall.locator(".figure")).to_contain_text("+")
 
 

@@ -40,7 +40,7 @@ def test_a_recorded_run_is_answered_with_verdict_account_and_fix(recorded_board,
     expect(seen.frame.locator("h1")).to_contain_text("Let worker processes create the batches: about")
     words = seen.text()
     assert "Waiting for data" in words
-    assert "Batches are created in the training process" in words
+    assert "Batches are created in the main process" in words
     assert "num_workers" in words
     shares = seen.frame.locator("section.account table td.figure").all_inner_texts()
     assert shares
