@@ -33,6 +33,8 @@ def test_the_tabs_are_walked_with_the_arrow_keys(look):
     seen = look("diagnosis")
     seen.frame.get_by_role("tab", name="Diagnosis").focus()
     seen.page.keyboard.press("ArrowRight")
+    expect(seen.frame.get_by_role("tab", name="Breakdown")).to_be_focused()
+    seen.page.keyboard.press("ArrowRight")
     expect(seen.frame.get_by_role("tab", name="Timeline")).to_be_focused()
     expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
     seen.page.keyboard.press("End")
