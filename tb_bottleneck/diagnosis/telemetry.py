@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
+from tb_bottleneck.diagnosis.efficiency import telemetry_efficiency
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
@@ -142,7 +143,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=counted_memory(reader.telemetry, origin.device.kind),
-        samples=recording.per_step("samples", "count"),
+        efficiency=telemetry_efficiency(recording),
     )
 
 
