@@ -147,7 +147,7 @@ def _diagnose(options: argparse.Namespace) -> int:
 
 def _add_prices(reports: "list[Report]", price: float | None) -> None:
     if price is not None:
-        from tb_bottleneck.report.builders.efficiency import add_price
+        from tb_bottleneck.report.efficiency.figures import add_price
 
         for report in reports:
             if report.HasField("efficiency"):

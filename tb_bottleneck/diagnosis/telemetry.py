@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
-from tb_bottleneck.diagnosis.efficiency import telemetry_efficiency
+from tb_bottleneck.diagnosis.efficiency import add_telemetry_headroom, telemetry_efficiency
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
@@ -132,7 +132,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
-    return build_report(
+    report = build_report(
         identity,
         TelemetryTexts(work_known=not isinstance(own_work(recording), Missing)),
         origin,
@@ -145,6 +145,8 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         memory=counted_memory(reader.telemetry, origin.device.kind),
         efficiency=telemetry_efficiency(recording),
     )
+    add_telemetry_headroom(report)
+    return report
 
 
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:

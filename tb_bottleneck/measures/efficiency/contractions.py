@@ -57,7 +57,7 @@ def contractions(recording: Recording) -> Contractions:
     rows, time, kernel = _on_device(recording) if recording.on_device else _on_cpu(recording)
     events, peaks = recording.trace.events, dense_peaks_of(recording.trace)
     if not len(rows):
-        return Contractions(*(np.zeros(0, np.int64) for _ in range(2)), *(np.zeros(0) for _ in range(2)), rows, time)
+        return Contractions(time, time, np.zeros(0), np.zeros(0), time, np.zeros(0))
     first, which = distinct_rows(events.name[rows], events.signature[rows], kernel)
     keys = zip(
         events.name[rows][first].tolist(), events.signature[rows][first].tolist(), kernel[first].tolist(), strict=True

@@ -6,9 +6,9 @@
 
     time at the peak = sum over the operators of operations / dense peak of the operator's type
 
-With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198. With
-several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention counts half
-of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not counted.
+With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198.
+With several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention counts
+half of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not counted.
 """
 
 from collections.abc import Iterable
@@ -155,8 +155,10 @@ def _has_backward(recording: Recording) -> bool:
 
 
 def _fits_kernels(recording: Recording, table: Contractions) -> bool:
-    """Returns False if the operations cannot have run in the time of their kernels, as where a recording ties kernels to
-    the wrong operators."""
+    """Returns False if the operations cannot have run in the time of their kernels.
+
+    Some recordings tie kernels to the wrong operators.
+    """
     is_known = (table.flops > 0) & (table.peak > 0)
     at_peak = (table.flops[is_known] / table.peak[is_known]).sum() * NS_PER_S
     taken = table.time[is_known].sum()

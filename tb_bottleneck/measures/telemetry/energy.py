@@ -1,8 +1,8 @@
 """The energy of the GPU board per step, from its counter, otherwise from its sampled power.
 
-The counter is refreshed each 20 to 100 ms, so the energy of one step is that of many steps / their number. Sampled power
-misses most of the time on some boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and network
-are not in it.
+The counter is refreshed each 20 to 100 ms, so the energy of one step is that of many steps / their number. Sampled
+power misses most of the time on some boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and
+network are not in it.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 
     goodput = steps x median step time / time from the first step's start to the last step's end
 
-All steps count, as nothing shows that one was lost. The median is that of the judged steps: without warm-up and without
-a profiler. Time before the first step, such as that of imports, is not recorded. Google's ml-goodput-measurement divides
-productive time by elapsed time in the same way, and also subtracts steps that are repeated after a restart.
+All steps count, as nothing shows that one was lost. The median is that of the judged steps: without warm-up and
+without a profiler. Time before the first step, such as that of imports, is not recorded. Google's
+ml-goodput-measurement divides productive time by elapsed time likewise, and subtracts steps repeated after a restart.
 """
 
 import numpy as np

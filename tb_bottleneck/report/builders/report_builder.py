@@ -14,13 +14,13 @@ from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, action_sentence
-from tb_bottleneck.report.builders.efficiency import EfficiencyInputs, efficiency_of
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.units import bytes_text, duration_text, share_text

@@ -14,7 +14,7 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def lines_of(efficiency: pb.Efficiency) -> Iterator[str]:
     """Yields the lines of the section; none if no figure is known."""
-    known = [note for note in efficiency.notes if note.basis]
+    known = [note for note in efficiency.notes if efficiency.HasField(note.field)]
     if not known:
         return
     yield ""

@@ -5,7 +5,7 @@ run is that of the trace x step time of the trace / step time of telemetry, if b
 """
 
 from tb_bottleneck.measures.efficiency.figure import known
-from tb_bottleneck.report.builders.efficiency import add_figures, set_notes
+from tb_bottleneck.report.efficiency.figures import add_figures, set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 _FROM_TELEMETRY = ("goodput", "joules_per_step", "joules_per_sample")
@@ -30,7 +30,7 @@ def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
     figures = {
         field: known(getattr(of_trace, field) * in_trace / seconds, "from_trace")
         for field in _OF_TIME
-        if of_trace.HasField(field)  # type: ignore[arg-type]
+        if of_trace.HasField(field)
     }
     if max((figure.value or 0.0 for field, figure in figures.items() if field != "mfu_bf16"), default=0.0) <= 1.0:
         add_figures(of_run, figures)
@@ -45,7 +45,7 @@ def _copy(source: pb.Efficiency, target: pb.Efficiency, fields: tuple[str, ...])
     """Copies the figures that the source has, with their notes."""
     notes = {note.field: note for note in target.notes}
     for note in source.notes:
-        if note.field in fields and note.basis:
+        if note.field in fields and source.HasField(note.field):
             setattr(target, note.field, getattr(source, note.field))
             notes[note.field] = note
     set_notes(target, notes)

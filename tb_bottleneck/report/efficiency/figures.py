@@ -33,8 +33,10 @@ def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
         per_step = dict.fromkeys(per_step, unknown("no_steps"))
         figures["model_flops_per_step"] = unknown("no_steps")
     seconds = window.step_ns.mean / NS_PER_S
-    figures["samples_per_second"] = _divided(per_step[SAMPLES], seconds)
-    figures["tokens_per_second"] = _divided(per_step[TOKENS], seconds)
+    samples = per_step[SAMPLES].value
+    figures["samples_per_second"] = known(samples / seconds, "samples") if samples else unknown("no_samples")
+    tokens = per_step[TOKENS]
+    figures["tokens_per_second"] = tokens if tokens.value is None else known(tokens.value / seconds, tokens.text)
     figures["joules_per_sample"] = _energy_per_sample(figures["joules_per_step"], per_step[SAMPLES])
     figures["mfu_bf16"] = _at_bf16_peak(inputs)
     message = pb.Efficiency(samples_basis=_text(per_step[SAMPLES]))
@@ -56,7 +58,7 @@ def add_figures(message: pb.Efficiency, figures: Figures) -> None:
             continue
         note = pb.EfficiencyNote(field=text.field, title=text.title, unit=text.unit, definition=text.definition)
         if figure.value is None:
-            message.ClearField(text.field)  # type: ignore[arg-type]
+            message.ClearField(text.field)
             note.because = _text(figure)
         else:
             setattr(message, text.field, figure.value)
@@ -83,10 +85,6 @@ def add_price(efficiency: pb.Efficiency, per_hour: float) -> None:
 
 def _text(figure: Figure) -> str:
     return (because_text if figure.value is None else basis_text)(figure.text, figure.values)
-
-
-def _divided(of_step: Figure, seconds: float) -> Figure:
-    return of_step if of_step.value is None else Figure(of_step.value / seconds, of_step.text, of_step.values)
 
 
 def _energy_per_sample(of_step: Figure, samples: Figure) -> Figure:
