@@ -5,12 +5,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.efficiency.utilisation import utilisation
-from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
-from tb_bottleneck.report.efficiency.headroom import telemetry_headroom, trace_headroom
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Result = TypeVar("Result")
@@ -24,25 +21,20 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs | None:
         used = utilisation(recording)
         return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
 
-    return _guarded(inputs)
+    return guarded(inputs)
 
 
-def telemetry_efficiency(recording: TelemetryRecording) -> EfficiencyInputs | None:
-    """Returns the figures of telemetry."""
-    return _guarded(lambda: EfficiencyInputs(telemetry_figures(recording)))
+def add_headroom(report: pb.Report, recording: Recording | None = None) -> None:
+    """Adds what remains to a report without a problem; `recording` is that of a trace."""
+    if report.verdict.severity != "none":
+        return
+    from tb_bottleneck.report.efficiency.headroom import headroom_of  # few reports need its imports
+
+    report.headroom.extend(guarded(lambda: headroom_of(report, recording)) or [])
 
 
-def add_trace_headroom(report: pb.Report, recording: Recording) -> None:
-    """Adds what remains for a trace."""
-    report.headroom.extend(_guarded(lambda: trace_headroom(recording, report)) or [])
-
-
-def add_telemetry_headroom(report: pb.Report) -> None:
-    """Adds what remains for telemetry."""
-    report.headroom.extend(_guarded(lambda: telemetry_headroom(report)) or [])
-
-
-def _guarded(result: Callable[[], Result]) -> Result | None:
+def guarded(result: Callable[[], Result]) -> Result | None:
+    """Returns the result, None if an error occurs. Raises only MemoryError."""
     try:
         return result()
     except MemoryError:

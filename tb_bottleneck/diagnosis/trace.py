@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.efficiency import add_trace_headroom, trace_efficiency
+from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
@@ -124,7 +124,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         places=places,
         efficiency=trace_efficiency(recording),
     )
-    add_trace_headroom(report, recording)
+    add_headroom(report, recording)
     return report, recording
 
 

@@ -1,4 +1,4 @@
-"""Texts about what a run without a problem could still gain, from headroom.toml."""
+"""Texts and devices for what a run without a problem could still gain, from headroom.toml."""
 
 from collections.abc import Mapping
 from string import Template
@@ -15,3 +15,8 @@ def headroom_text(kind: str, values: Mapping[str, str]) -> tuple[str, str]:
 def headroom_label(name: str) -> str:
     """Returns the label of a line of evidence."""
     return str(load("headroom.toml")["evidence"][name])
+
+
+def larger_device_names() -> tuple[str, ...]:
+    """Returns the devices that are offered as faster ones, by their names in gpus.toml, in order."""
+    return tuple(load("headroom.toml")["larger_devices"])

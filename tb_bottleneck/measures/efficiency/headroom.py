@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.gpus import Gpu, entries
+from tb_bottleneck.knowledge.headroom_texts import larger_device_names
 from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Measure, Missing
@@ -26,10 +27,9 @@ from tb_bottleneck.trace.operands import operands_of
 
 # cuDNN and MIOpen convert between the layouts of images with kernels of these names.
 _LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
-# A device that is less than this many times as fast is no larger device.
-LARGER_FROM = 1.3
+# A device that brings less than this, by the bound, is offered only if there is no faster one.
+WORTH_FROM = 1.3
 ALL_REDUCE_DEVICES = 8  # of one machine
-_GIGA = 1e9
 
 
 class Distance(Record, frozen=True):
@@ -106,21 +106,34 @@ def larger_device(recording: Recording) -> LargerDevice | Missing:
     peak = _peak(gpu, precision)
     if peak is None:
         return Missing("the type of the products is not known")
-    found = [
-        (rate, other.bandwidth, other)
-        for other in (entry.gpu for entry in entries())
-        if (rate := _peak(other, precision)) is not None and _is_larger(gpu, peak, other, rate)
+    found = [_bound(recording, gpu, other, peak, precision) for other in _faster(gpu, peak, precision)]
+    worth = [device for device in found if device.speedup >= WORTH_FROM]
+    best = max(found, key=lambda device: device.speedup, default=None)
+    return Missing("no faster device is listed") if best is None else (worth or [best])[0]
+
+
+def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
+    """Returns the listed devices of the same vendor that are slower in nothing."""
+    by_name = {entry.gpu.name: entry.gpu for entry in entries()}
+    listed = [by_name[name] for name in larger_device_names()]
+    return [
+        other
+        for other in listed
+        if _is_amd(gpu) == _is_amd(other)
+        and (rate := _peak(other, precision)) is not None
+        and rate >= peak
+        and other.bandwidth >= gpu.bandwidth
+        and (rate, other.bandwidth) != (peak, gpu.bandwidth)
     ]
-    if not found:
-        return Missing("no faster device is listed")
-    rate, bandwidth, other = min(found, key=lambda one: one[:2])
+
+
+def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: Precision) -> LargerDevice:
     account = recording.account
     compute, memory = account.share(Regime.COMPUTE), account.share(Regime.MEMORY)
     unchanged = max(1.0 - compute - memory, 0.0)
-    arithmetic, width = rate / peak, bandwidth / gpu.bandwidth
-    return LargerDevice(
-        other.name, arithmetic, width, unchanged, 1 / (unchanged + compute / arithmetic + memory / width)
-    )
+    arithmetic, bandwidth = (_peak(other, precision) or peak) / peak, other.bandwidth / gpu.bandwidth
+    step = unchanged + compute / arithmetic + memory / bandwidth
+    return LargerDevice(other.name, arithmetic, bandwidth, unchanged, 1 / step)
 
 
 def gradient_bytes(recording: Recording) -> Measure | Missing:
@@ -177,12 +190,6 @@ def _typed(precision: Precision | None) -> bool:
 
 def _peak(gpu: Gpu, precision: Precision) -> float | None:
     return DensePeaks(gpu.tflops, gpu.name, "").of(precision)
-
-
-def _is_larger(gpu: Gpu, peak: float, other: Gpu, rate: float) -> bool:
-    same_vendor = _is_amd(gpu) == _is_amd(other)
-    is_board = other.nvlink is not None and not other.uncertain
-    return same_vendor and is_board and rate >= LARGER_FROM * peak and other.bandwidth >= gpu.bandwidth
 
 
 def _is_amd(gpu: Gpu) -> bool:

@@ -35,10 +35,15 @@ Fact = tuple[str, float | str, str]
 """The name of its label, value and unit."""
 
 
-def trace_headroom(recording: Recording, report: pb.Report) -> list[pb.Headroom]:
-    """Returns what remains for a trace with this report; nothing if a problem was found."""
-    if not _applies(report):
+def headroom_of(report: pb.Report, recording: Recording | None) -> list[pb.Headroom]:
+    """Returns what remains; nothing if a problem was found, or if it is not known what limits the run.
+
+    Without the recording of a trace, this is the next limit alone.
+    """
+    if report.verdict.severity != "none" or report.verdict.regime == Regime.UNEXPLAINED:
         return []
+    if recording is None:
+        return list(_next_limit(report))
     measures = Measures(recording)
     found = [_situation(measures), *_next_limit(report)]
     if recording.on_device:
@@ -55,16 +60,6 @@ def trace_headroom(recording: Recording, report: pb.Report) -> list[pb.Headroom]
         if cause not in causes and part * share >= MIN_SHARE:
             found.append(_headroom(kind, [(f"{kind}_share", share, "share")], share=part * share))
     return found
-
-
-def telemetry_headroom(report: pb.Report) -> list[pb.Headroom]:
-    """Returns what remains for telemetry with this report: the next limit."""
-    return list(_next_limit(report)) if _applies(report) else []
-
-
-def _applies(report: pb.Report) -> bool:
-    """Returns True if nothing is worth recovering, and it is known what limits the run."""
-    return report.verdict.severity == "none" and report.verdict.regime != Regime.UNEXPLAINED
 
 
 def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:

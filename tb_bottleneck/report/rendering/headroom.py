@@ -7,7 +7,6 @@ from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
-
 _MAX_NAME = 60
 
 
