@@ -29,11 +29,13 @@ from tb_bottleneck.trace.operands import operands_of
 _LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
 # A device that brings less than this, by the bound, is offered only if there is no faster one.
 WORTH_FROM = 1.3
+MAX_OPERATORS = 3
+MAX_NAME = 60  # characters of a kernel's name
 ALL_REDUCE_DEVICES = 8  # of one machine
 
 
 class Distance(Record, frozen=True):
-    """The calls of one operator with one kernel: their share of the window, of the roof, and the share beyond it."""
+    """The kernels of one operator: the longest one, their share of the window and of the roof, and the share beyond."""
 
     operator: str
     kernel: str
@@ -44,7 +46,7 @@ class Distance(Record, frozen=True):
 
 
 def distances(recording: Recording) -> list[Distance]:
-    """Returns the kernels by the time that they would save at their roofs, the most first."""
+    """Returns the operators by the time that their kernels take beyond their roofs, the most first."""
     trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
     if not len(ops) or not len(trace.calls):
         return []
@@ -53,7 +55,7 @@ def distances(recording: Recording) -> list[Distance]:
     if not len(rows):
         return []
     operator = trace.events.name[trace.calling_operators[1][ops.call[rows]]]
-    pair, group = np.unique(operator << 32 | ops.name[rows], return_inverse=True)
+    names, group = np.unique(operator, return_inverse=True)
     length = (ops.end - ops.start)[rows].astype(np.float64)
     reached = np.minimum(bounds.reached[rows], 1.0)
     total = np.bincount(group, length)
@@ -62,16 +64,20 @@ def distances(recording: Recording) -> list[Distance]:
     window = recording.account.window
     return [
         Distance(
-            operator=trace.names[int(pair[one]) >> 32],
-            kernel=short(trace.names[int(pair[one]) & 0xFFFFFFFF]),
+            operator=trace.names[int(names[one])],
+            kernel=_cut(short(trace.names[heaviest_value(ops.name[rows[group == one]], length[group == one])])),
             share=min(float(total[one] / window), 1.0),
             reached=float(at_roof[one] / total[one]),
             roof=Regime.COMPUTE if 2 * compute[one] >= total[one] else Regime.MEMORY,
             beyond=min(float((total[one] - at_roof[one]) / window), 1.0),
         )
-        for one in np.argsort(at_roof - total, kind="stable").tolist()
+        for one in np.argsort(at_roof - total, kind="stable").tolist()[:MAX_OPERATORS]
         if total[one] > 0
     ]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
 
 
 def layout_share(recording: Recording) -> Measure | Missing:

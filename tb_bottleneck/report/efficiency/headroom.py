@@ -25,7 +25,6 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Less of the time is less than steps differ.
 MIN_SHARE = 0.02
-MAX_OPERATORS = 3
 # With less of the kernels' time in known roofs, the distances say little about the run.
 MIN_ROOFS_KNOWN = 0.5
 # Fused pointwise operators read and write half as much (regimes/memory.py).
@@ -112,7 +111,7 @@ def _operators(recording: Recording, measures: Measures[Recording]) -> Iterator[
     if measures.value(roofs_known, otherwise=0.0) < MIN_ROOFS_KNOWN:
         yield _headroom("no_roofline", [])
         return
-    for distance in distances(recording)[:MAX_OPERATORS]:
+    for distance in distances(recording):
         if distance.beyond < MIN_SHARE:
             return
         facts: list[Fact] = [

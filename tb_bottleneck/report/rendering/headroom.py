@@ -7,8 +7,6 @@ from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
-_MAX_NAME = 60
-
 
 def lines_of(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
     """Yields the lines of the section; none if there is nothing."""
@@ -19,7 +17,7 @@ def lines_of(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
     explained = {"situation"}
     for item in headroom:
         yield from wrapped(f"- {item.title}{bound_text(item)}", "  ")
-        yield from wrapped(", ".join(f"{row.label}: {_cut(value_text(row))}" for row in item.evidence), "      ")
+        yield from wrapped(", ".join(f"{row.label}: {value_text(row)}" for row in item.evidence), "      ")
         if item.kind not in explained:
             yield from wrapped(item.summary, "      ")
         explained.add(item.kind)
@@ -33,7 +31,3 @@ def bound_text(item: pb.Headroom) -> str:
         return ""
     beyond = " lies beyond it" if item.kind == "operator" else ""
     return f": {'' if beyond else 'at most '}{share_text(item.share)} of the time{beyond}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_NAME else f"{text[:_MAX_NAME]}…"
