@@ -26,7 +26,7 @@ class DensePeaks(Record, frozen=True):
         """Returns the peak of the type in FLOP/s; None if the device has none or the type is not known.
 
         Half precision has the rate of the matrix units even where a kernel does not use them: the peak is that of the
-        type. Single precision has the rate of tf32 if the kernel multiplies as tf32, or if its unit is not known.
+        type.
         """
         rate = self._rate(precision)
         return None if rate is None else rate * TERA
@@ -35,10 +35,15 @@ class DensePeaks(Record, frozen=True):
         dtype = precision.dtype
         single = max((self.tflops[unit] for unit in ("fp32", "fp32_matrix") if unit in self.tflops), default=None)
         if dtype == "fp32":
-            return self.tflops.get("tf32", single) if precision.unit == "unknown" else single
+            return single
         if dtype in ("fp16", "bf16"):
             return self.tflops.get(dtype, single)
         return None if dtype is None else self.tflops.get(dtype)
+
+    def fastest_type(self, precision: Precision) -> Precision:
+        """Returns the type, tf32 for single precision on an unknown unit: the utilisation is then not too high."""
+        is_open = precision.dtype == "fp32" and precision.unit == "unknown" and "tf32" in self.tflops
+        return Precision("tensor", "tf32") if is_open else precision
 
 
 def dense_peaks_of(trace: Trace) -> DensePeaks | None:

@@ -152,6 +152,7 @@ def _work(
     attention = attention_of(trace.names[name], operands.dims, operands.concrete)
     needed = count if attention is None else attention.flops_without_repetition
     precision = _precision(trace.names[kernel - 1] if kernel else "", first_tensor_type(operands))
+    precision = precision if peaks is None else peaks.fastest_type(precision)
     peak = peaks.of(precision) if peaks is not None else None
     dtype = DTYPES.index(precision.dtype) if precision.dtype is not None else -1
     return float(count), float(needed), float(dtype), peak or 0.0

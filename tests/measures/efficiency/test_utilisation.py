@@ -1,6 +1,7 @@
 """MFU and HFU of a GPT with known operations, next to the formulas of nanoGPT and torchtitan on the same run."""
 
 import json
+from pathlib import Path
 
 import pytest
 from helpers.drawn_gpt import Gpt
@@ -11,6 +12,7 @@ from tb_bottleneck.measures.efficiency.utilisation import flops_of_parts, utilis
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
+DOCS = Path(__file__).parents[3] / "tb_bottleneck" / "docs" / "efficiency.md"
 A100_BF16, B200_FP8, B200_BF16 = 312e12, 4500e12, 2250e12
 
 
@@ -54,7 +56,6 @@ def torchtitan(gpt):
 
 
 def test_the_formulas_of_nanogpt_and_torchtitan_differ_for_known_reasons(tmp_path):
-    """docs/efficiency.md has these figures."""
     gpt = Gpt()
     ours = figures(tmp_path, gpt)["model_flops_per_step"].value
     masked = 3 * gpt.layers * gpt.attention_flops / 2
@@ -65,6 +66,8 @@ def test_the_formulas_of_nanogpt_and_torchtitan_differ_for_known_reasons(tmp_pat
     assert torchtitan(gpt) - ours == pytest.approx(masked + 6 * gpt.tokens * vectors - head)
     # As a real run of this model with torch 2.13 on a CPU counted.
     assert (ours, nanogpt(gpt), torchtitan(gpt)) == (21_705_523_200, 22_595_764_224, 21_022_900_224)
+    page = DOCS.read_text(encoding="utf-8")
+    assert all(f"{figure:,.0f}" in page for figure in (ours, nanogpt(gpt), torchtitan(gpt), masked, head))
 
 
 def test_checkpointing_runs_more_but_needs_no_more(tmp_path):
@@ -146,3 +149,11 @@ def test_a_kernel_without_an_operator_makes_the_share_unknown(tmp_path):
     steps = find_steps(loaded)
     assert steps is not None
     assert utilisation(Recording(loaded, steps)).figures["mfu"].text == "unknown_work"
+
+
+def test_single_precision_on_an_unknown_unit_has_the_peak_of_tf32(tmp_path):
+    """cutlass attention in fp32 splits its products: the utilisation must not be too high."""
+    gpt = Gpt(kernel="unnamed_gemm_kernel", operand="float", trained=False, layers=0)
+    assert [(one.dtype, one.peak) for one in utilisation(recorded(tmp_path, gpt)).types] == [
+        ("tf32", pytest.approx(156e12))
+    ]
