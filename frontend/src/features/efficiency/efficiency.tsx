@@ -68,7 +68,7 @@ function Cost({ samplesPerSecond }: { samplesPerSecond: number }) {
   const value = Number(price);
   const cost = value > 0 && Number.isFinite(value) ? valueText(costPerMillion(value, samplesPerSecond), "money") : undefined;
   return (
-    <p class="cost">
+    <p class="cost on-screen">
       <label>
         Price of the device per hour <input type="number" min="0" step="any" inputMode="decimal" value={price} onInput={(event) => setPrice(event.currentTarget.value)} />
       </label>{" "}
