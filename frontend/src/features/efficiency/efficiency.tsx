@@ -20,7 +20,7 @@ export function Efficiency({ report: { efficiency, headroom } }: { readonly repo
 function Card({ efficiency }: { efficiency: Message }) {
   const figures = figuresOf(efficiency).filter(({ note }) => note.unit !== "money");
   const known = figures.filter(({ value }) => value !== undefined);
-  const mfu = known.find(({ note }) => note.field === "mfu");
+  const mfu = figures.find(({ note }) => note.field === "mfu")?.note;
   const missing = figures.filter(({ value }) => value === undefined);
   return (
     <section class="efficiency">
@@ -36,7 +36,7 @@ function Card({ efficiency }: { efficiency: Message }) {
           </div>
         ))}
       </dl>
-      {mfu && <p class="muted footnote">{mfu.note.definition}</p>}
+      {mfu && <p class="muted footnote">{mfu.because ? `MFU is not known: ${mfu.because}.` : mfu.definition}</p>}
       {efficiency.samples_per_second !== undefined && <Cost samplesPerSecond={efficiency.samples_per_second} />}
       <details>
         <summary>{missing.length > 0 ? `Definitions, and why ${missing.length} ${missing.length === 1 ? "figure is" : "figures are"} not known` : "Definitions"}</summary>
