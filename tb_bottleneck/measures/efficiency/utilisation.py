@@ -76,9 +76,10 @@ def utilisation(recording: Recording) -> Utilisation:
         return Utilisation(dict.fromkeys(_FIELDS, reason))
     needed = _needed(recording, table)
     window = float(recording.steps.end - recording.steps.begin)
-    is_possible = needed.model_ns <= MAX_UTILISATION * window and _fits_kernels(recording, table)
-    if not is_possible:
-        return Utilisation(dict.fromkeys(_FIELDS, unknown("impossible", share=share_text(needed.model_ns / window))))
+    if not needed.model_ns > 0:
+        return Utilisation(dict.fromkeys(_FIELDS, unknown("no_products")))
+    if needed.model_ns > MAX_UTILISATION * window or not _fits_kernels(recording, table):
+        return Utilisation(dict.fromkeys(_FIELDS, unknown("impossible")))
     source = f"uncertain_{peaks.basis}" if peaks.uncertain else peaks.basis
     device = {"device": peaks.device}
     figures = {
@@ -131,8 +132,9 @@ def _needed(recording: Recording, table: Contractions) -> _Needed:
     counts = [table.needed[forward].sum(), (table.needed * at_peak)[forward].sum()]
     backward = [table.needed[gradient].sum(), (table.needed * at_peak)[gradient].sum()]
     is_known = table.flops > 0
-    complete = _unknown_share(recording, table, ~forward, is_known) <= MAX_UNKNOWN_SHARE
     trained = _has_backward(recording)
+    others = ~forward if trained else np.ones(len(table), np.bool_)
+    complete = _unknown_share(recording, table, others, is_known) <= MAX_UNKNOWN_SHARE
     limits = [2.0 * count for count in counts]
     part = min(1.0, limits[0] / backward[0]) if backward[0] else 1.0
     gradients = [part * count for count in backward] if complete else limits if trained else [0.0, 0.0]

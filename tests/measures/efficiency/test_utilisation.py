@@ -138,17 +138,20 @@ def test_a_backward_pass_without_shapes_counts_twice_the_forward_pass(tmp_path):
     assert (found["mfu"].text, found["hfu"].text) == ("gradients_assumed", "backward_unknown")
 
 
-def test_a_kernel_without_an_operator_makes_the_share_unknown(tmp_path):
+@pytest.mark.parametrize(("length", "because"), [(900, ("unknown_work",) * 2), (20, ("forward_only", "all_seen"))])
+def test_a_kernel_without_an_operator_makes_the_share_unknown(tmp_path, length, because):
+    """Unless it is short beside the known ones."""
     gpt = Gpt(trained=False)
     trace = gpt.trace()
-    extra = {"ph": "X", "cat": "kernel", "name": gpt.kernel, "pid": 0, "tid": 7, "ts": 39_000, "dur": 900}
+    extra = {"ph": "X", "cat": "kernel", "name": gpt.kernel, "pid": 0, "tid": 7, "ts": 39_000, "dur": length}
     trace["traceEvents"].append(extra | {"args": {"device": 0, "stream": 7, "correlation": 0}})
     path = tmp_path / "t.pt.trace.json"
     path.write_text(json.dumps(trace))
     loaded = load(str(path))
     steps = find_steps(loaded)
     assert steps is not None
-    assert utilisation(Recording(loaded, steps)).figures["mfu"].text == "unknown_work"
+    found = utilisation(Recording(loaded, steps)).figures
+    assert (found["mfu"].text, found["hfu"].text) == because
 
 
 def test_single_precision_on_an_unknown_unit_has_the_peak_of_tf32(tmp_path):
