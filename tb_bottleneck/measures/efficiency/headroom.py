@@ -10,6 +10,7 @@ from tb_bottleneck.knowledge.headroom_texts import larger_device_names
 from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.efficiency.utilisation import utilisation
 from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
 from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.record import Record
@@ -182,6 +183,9 @@ def _link_rate(gpu: Gpu) -> float | None:
 
 
 def _main_precision(recording: Recording) -> Precision:
+    """Returns the type of most operations, or if no shapes were recorded, of the kernels with the most time."""
+    if types := utilisation(recording).types:
+        return Precision("tensor" if types[0].dtype != "fp32" else "vector", types[0].dtype)
     ops = device_work(recording, *COMPUTE_KERNELS)
     typed = name_matches(recording.trace.names, ops.name, lambda name: _typed(precision_of(name)))
     if not typed.any():

@@ -54,10 +54,9 @@ class Utilisation(Record, frozen=True):
 
 
 class _Needed(Record, frozen=True):
-    """Operations of the window and the ns that they take at the peak, by kind of count."""
+    """The model's operations in the window, and the ns that they and all that ran take at the peak."""
 
     model: float
-    hardware: float | None
     model_ns: float
     hardware_ns: float | None
     basis: str
@@ -139,9 +138,10 @@ def _needed(recording: Recording, table: Contractions) -> _Needed:
     part = min(1.0, limits[0] / backward[0]) if backward[0] else 1.0
     gradients = [part * count for count in backward] if complete else limits if trained else [0.0, 0.0]
     model, model_ns = (float(one + other) for one, other in zip(counts, gradients, strict=True))
-    hardware, hardware_ns = float(table.flops.sum()), float((table.flops * at_peak).sum())
+    # What ran is at least what the model needs, apart from rounding.
+    hardware_ns = max(float((table.flops * at_peak).sum()), model_ns)
     basis = "forward_only" if not trained else "gradients_seen" if complete else "gradients_assumed"
-    return _Needed(model, hardware if complete else None, model_ns, hardware_ns if complete else None, basis)
+    return _Needed(model, model_ns, hardware_ns if complete else None, basis)
 
 
 def _hardware(needed: _Needed, window: float) -> Figure:

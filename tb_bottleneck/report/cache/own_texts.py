@@ -14,9 +14,11 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
+from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 from tb_bottleneck.untrusted_text import one_line
@@ -74,9 +76,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
         judged.because = judged.because or _NO_REASON
     if report.HasField("efficiency"):
         report.efficiency.samples_basis = report.efficiency.samples_basis or _NO_REASON
-        for note in report.efficiency.notes:
-            if not (note.basis or note.because):
-                note.because = _NO_REASON
+        _clean_notes(report.efficiency)
     if report.HasField("verdict"):
         verdict = report.verdict
         verdict.title = verdict.title or Regime(verdict.regime).label
@@ -86,6 +86,17 @@ def remove_foreign_texts(report: pb.Report) -> None:
             else f"{verdict.title}: {share_text(verdict.share)} of the time."
         )
         verdict.action = action_sentence(report)
+
+
+def _clean_notes(efficiency: pb.Efficiency) -> None:
+    """Keeps the notes about known figures, with our title, unit and definition."""
+    notes = {note.field: note for note in efficiency.notes}
+    for text in figure_texts():
+        if (note := notes.get(text.field)) is not None:
+            note.title, note.unit, note.definition = text.title, text.unit, text.definition
+            if not (note.basis or note.because):
+                note.because = _NO_REASON
+    set_notes(efficiency, notes)
 
 
 def _clean(message: Message) -> None:

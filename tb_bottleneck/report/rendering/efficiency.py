@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
@@ -14,7 +15,8 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def lines_of(efficiency: pb.Efficiency) -> Iterator[str]:
     """Yields the lines of the section; none if no figure is known."""
-    known = [note for note in efficiency.notes if efficiency.HasField(note.field)]
+    fields = {text.field for text in figure_texts()}  # a saved report may have others
+    known = [note for note in efficiency.notes if note.field in fields and efficiency.HasField(note.field)]
     if not known:
         return
     yield ""
@@ -26,7 +28,7 @@ def lines_of(efficiency: pb.Efficiency) -> Iterator[str]:
         basis = f"  {note.basis}" if note.field in _WITH_BASIS else ""
         yield f"  {note.title:{width}}  {value:>13}{types}{basis}"
     if efficiency.HasField("mfu"):
-        yield from wrapped(next(note.definition for note in known if note.field == "mfu"), "  ")
+        yield from wrapped(next((note.definition for note in known if note.field == "mfu"), ""), "  ")
     for note in efficiency.notes:
         if note.because and note.field in _EXPLAINED:
             yield from wrapped(f"{note.title} is not known: {note.because}.", "  ")

