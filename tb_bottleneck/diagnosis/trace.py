@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
@@ -124,6 +125,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         prediction=prediction,
         places=places,
         samples=_samples(recording),
+        details=details_of(recording),
     )
     return report, recording
 

@@ -31,6 +31,7 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
 from tb_bottleneck.monitor.steps.thread_time import ThreadTime
 from tb_bottleneck.monitor.torch_internals import is_profiling
+from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
 
@@ -59,6 +60,7 @@ class MonitorOptions:
     memory_snapshots: int = 0
     revision: str | None = None
     module_depth: int = -1  # below 0, modules are not marked
+    sample_workers: bool = True
 
 
 class Session:
@@ -81,8 +83,9 @@ class Session:
         self.clock = StepClock(self._step_ended)
         self._models = ModelFacts()
         self._loaders = LoaderFacts()
+        self._stacks = LoaderStacks() if options.sample_workers else None
         self._context = HookContext(
-            self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling
+            self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling, self._stacks
         )
         self._models_found = forward.FoundModels(self._context)
         self._thread_time = ThreadTime()
@@ -136,6 +139,8 @@ class Session:
         self.guard.call("device_busy", self.spans.drop_pending)
         if self._writer is not None:
             self._writer.stop()
+        if self._stacks is not None:
+            self.guard.call(loader.SAMPLES, self._stacks.close)
 
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
@@ -254,6 +259,7 @@ class Session:
             **process.collect(),
             **torch_settings.collect(),
             **loaders,
+            **(self.guard.call(loader.SAMPLES, self._stacks.facts) or {} if self._stacks is not None else {}),
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),

@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 LOADER_ITERATOR = "_BaseDataLoaderIter"
+ITERATOR_WORKERS = "_num_workers"
 PREPARE_TRACE = "_prepare_trace"
 PROFILER_ENABLED = "_is_profiler_enabled"
 COMPILED_CALL = "_compiled_call_impl"
@@ -23,6 +24,11 @@ def loader_iterator_class() -> Any:
     from torch.utils.data import dataloader
 
     return getattr(dataloader, LOADER_ITERATOR)
+
+
+def makes_batches_in_workers(iterator: Any) -> bool:
+    """Returns True if an iterator of torch's DataLoader gets its batches from worker processes."""
+    return getattr(iterator, ITERATOR_WORKERS, 0) > 0
 
 
 def profiler_methods() -> tuple[Any, str, str]:
