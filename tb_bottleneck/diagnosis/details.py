@@ -6,10 +6,14 @@ from typing import TypeVar
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure
+from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
+from tb_bottleneck.measures.trace.serving import serving_steps
+from tb_bottleneck.report.builders.details.compilation import recorded_compilation
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.details.serving import serving
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -19,7 +23,11 @@ Part = TypeVar("Part")
 
 def details_of(recording: Recording) -> Details:
     """Returns the parts. Only MemoryError is raised."""
-    return Details(input=_guarded(_input_of, recording))
+    return Details(
+        input=_guarded(_input_of, recording),
+        compilation=_guarded(_compilation_of, recording),
+        serving=_guarded(_serving_of, recording),
+    )
 
 
 def _guarded(build: Callable[[Recording], Part | None], recording: Recording) -> Part | None:
@@ -37,3 +45,11 @@ def _input_of(recording: Recording) -> pb.InputPipeline | None:
     in_process = isinstance(iterator, Measure) and iterator.text == SINGLE_PROCESS_ITERATOR
     count = 0.0 if in_process else workers.value if isinstance(workers, Measure) else None
     return input_pipeline(loader_work(recording), count, processes_needed(recording), recording.trace.header.context)
+
+
+def _compilation_of(recording: Recording) -> pb.Compilation | None:
+    return recorded_compilation(compiled_steps(recording), len(recording.steps))
+
+
+def _serving_of(recording: Recording) -> pb.Serving | None:
+    return serving(serving_steps(recording))

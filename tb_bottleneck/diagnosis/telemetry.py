@@ -12,6 +12,7 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
@@ -21,6 +22,7 @@ from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
+from tb_bottleneck.report.builders.details.compilation import logged_compilation
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
 from tb_bottleneck.report.builders.report_builder import (
     Details,
@@ -158,7 +160,8 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
                 recording.fact("workers"),
                 worker_processes_needed(recording),
                 recording.facts,
-            )
+            ),
+            compilation=logged_compilation(compile_log(recording.facts)),
         ),
     )
 

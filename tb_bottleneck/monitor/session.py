@@ -18,6 +18,7 @@ from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_pro
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
+from tb_bottleneck.monitor.facts.compile_log import CompileLog
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
 from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
@@ -109,6 +110,7 @@ class Session:
         self._writer: WriterThread | None = None
         self._thread_pools: dict[str, object] = {}
         self._link = PcieLinkFacts()
+        self._compile_log = CompileLog()
 
     def start(self) -> Path:
         """Creates the run directory, installs the hooks and starts to write. Returns the directory. If it raises
@@ -260,6 +262,7 @@ class Session:
             **torch_settings.collect(),
             **loaders,
             **(self.guard.call(loader.SAMPLES, self._stacks.facts) or {} if self._stacks is not None else {}),
+            **(self.guard.call("compile_log", self._compile_log.facts) or {}),
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),

@@ -16,6 +16,8 @@ COMPILED_CALL = "_compiled_call_impl"
 COMPILED_MODULE = "_orig_mod"
 FOREIGN_THREAD = "_DummyThread"
 FAST_BLOCK = "_RecordFunctionFast"
+COMPILATIONS = "get_compilation_metrics"
+GRAPH_BREAKS = "graph_break_reasons"
 BACKWARD_TASK = "_current_graph_task_id"
 
 
@@ -68,6 +70,20 @@ def has_compiled() -> bool:
     """Returns True if torch.compile compiled any code so far."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo is not None and bool(dynamo.counters["frames"])
+
+
+def compilations() -> list[Any]:
+    """Returns torch's records of the last compilations; none if nothing was compiled."""
+    records = getattr(sys.modules.get("torch._dynamo.utils"), COMPILATIONS, None)
+    try:
+        return list(records()) if records is not None else []
+    except RuntimeError:  # another thread adds one now
+        return []
+
+
+def graph_breaks() -> list[Any]:
+    """Returns torch's records of the places where graphs end, the newest last; each with its reason and stack."""
+    return list(getattr(sys.modules.get("torch._dynamo.utils"), GRAPH_BREAKS, ())[-1_000:])
 
 
 def record_block() -> Any:

@@ -258,20 +258,30 @@ class InputStorage(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ...) -> None: ...
 
 class Compilation(_message.Message):
-    __slots__ = ("functions", "breaks", "compile_ns", "outside_ns", "regions", "missing")
+    __slots__ = ("functions", "breaks", "compile_ns", "regions", "outside", "missing")
     FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
     BREAKS_FIELD_NUMBER: _ClassVar[int]
     COMPILE_NS_FIELD_NUMBER: _ClassVar[int]
-    OUTSIDE_NS_FIELD_NUMBER: _ClassVar[int]
     REGIONS_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
     functions: _containers.RepeatedCompositeFieldContainer[CompiledFunction]
     breaks: _containers.RepeatedCompositeFieldContainer[GraphBreak]
     compile_ns: float
-    outside_ns: float
     regions: float
+    outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
     missing: str
-    def __init__(self, functions: _Optional[_Iterable[_Union[CompiledFunction, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[GraphBreak, _Mapping]]] = ..., compile_ns: _Optional[float] = ..., outside_ns: _Optional[float] = ..., regions: _Optional[float] = ..., missing: _Optional[str] = ...) -> None: ...
+    def __init__(self, functions: _Optional[_Iterable[_Union[CompiledFunction, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[GraphBreak, _Mapping]]] = ..., compile_ns: _Optional[float] = ..., regions: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., missing: _Optional[str] = ...) -> None: ...
+
+class OutsideGraph(_message.Message):
+    __slots__ = ("name", "calls", "ns_per_step")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    NS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    calls: float
+    ns_per_step: float
+    def __init__(self, name: _Optional[str] = ..., calls: _Optional[float] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
 
 class CompiledFunction(_message.Message):
     __slots__ = ("function", "file", "line", "compilations", "reasons", "ns")

@@ -233,12 +233,22 @@ export interface Compilation {
   readonly breaks: readonly GraphBreak[];
   /** per step: compiling */
   readonly compile_ns?: number;
-  /** per step: between the first and the last compiled region of a step, in neither */
-  readonly outside_ns?: number;
   /** compiled regions per step */
   readonly regions?: number;
+  /** operators outside of compiled regions, the longest time first */
+  readonly outside: readonly OutsideGraph[];
   /** what is not known, and how to record it; may be empty */
   readonly missing: string;
+}
+
+/** An operator that is called outside of compiled regions, by the name of its outermost call. */
+export interface OutsideGraph {
+  /** untrusted text */
+  readonly name: string;
+  /** per step */
+  readonly calls: number;
+  /** of the host */
+  readonly ns_per_step: number;
 }
 
 /** One function that was compiled. Names and reasons are untrusted text. */

@@ -9,8 +9,8 @@ storage (state D in /proc); then the stack gets the frame WAITS.
 Time counts, not looks: while native code holds the interpreter's lock the thread cannot look, and the next stack, that
 of the call which just returned, gets the whole time.
 
-Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A worker
-that computes in Python was no slower than without it.
+Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A
+worker that computes in Python was no slower than without it.
 """
 
 import contextlib
@@ -141,7 +141,7 @@ class StackSampler:
         key = (os.path.basename(code.co_filename), code.co_name)
         role = (_IS_LOOP if key == WORKER_LOOP else _IS_FETCH if key == FETCH else 0) * ("torch" in code.co_filename)
         function = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
-        name = f"{_relative(code.co_filename)}({code.co_firstlineno}): {function}".replace(";", ",")[-MAX_NAME:]
+        name = f"{below_import_path(code.co_filename)}({code.co_firstlineno}): {function}".replace(";", ",")[-MAX_NAME:]
         if len(self._frames) < 10 * MAX_STACKS:
             self._frames[code] = (name, role)
         return name, role
@@ -174,7 +174,7 @@ def _opened(path: str) -> int:
         return -1
 
 
-def _relative(path: str) -> str:
+def below_import_path(path: str) -> str:
     """Returns the path below the longest entry of the import path, as the profiler does; else the file's name."""
     folders = [folder for folder in sys.path if folder and path.startswith(folder.rstrip(os.sep) + os.sep)]
     return path[len(max(folders, key=len).rstrip(os.sep)) + 1 :] if folders else os.path.basename(path)

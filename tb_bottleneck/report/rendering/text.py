@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import checks, input_pipeline, memory, phases
+from tb_bottleneck.report.rendering import checks, compilation, input_pipeline, memory, phases, serving
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -70,6 +70,10 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _plan(report)
     if report.HasField("input"):
         yield from ("", *input_pipeline.lines_of(report.input))
+    if report.HasField("compilation"):
+        yield from ("", *compilation.lines_of(report.compilation))
+    if report.HasField("serving"):
+        yield from ("", *serving.lines_of(report.serving))
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
     if report.regimes:
