@@ -103,6 +103,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         account=recording.account,
         membership=membership_of(recording),
         memory=memory,
+        details=details_of(recording),
     )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
@@ -125,7 +126,6 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         prediction=prediction,
         places=places,
         samples=_samples(recording),
-        details=details_of(recording),
     )
     return report, recording
 

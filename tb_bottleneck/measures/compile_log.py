@@ -93,7 +93,8 @@ def _compiled(entry: object) -> Compiled | None:
             values = _numbers(line, start, duration)
             if values is None or not count.isdecimal() or len(count) > 9:
                 return None
-            return Compiled(cut(frame), int(count), cut(function), cut(file), int(values[0]), *values[1:], cut(reason))
+            at, began, took = values
+            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, cut(reason))
     return None
 
 

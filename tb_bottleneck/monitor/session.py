@@ -5,7 +5,6 @@ hooks ─▶ StepClock ─▶ TraceCapture ─▶ DeviceSpans ─▶ RowQueue �
                     (the training thread)                        (the monitor's own thread)
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,7 +239,15 @@ class Session:
             return profiler if depth < 0 else MarkingProfiler(profiler, ModuleMarks(depth, self.guard))
 
         return TraceCapture(
-            new, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
+            new,
+            self._other_profilers.busy,
+            metadata,
+            self._recorded,
+            self.guard,
+            limits,
+            late_metadata=lambda: (
+                process.metadata_text(self._compile_log.facts()) if self._compile_log.has_changed() else None
+            ),
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:

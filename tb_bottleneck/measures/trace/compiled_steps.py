@@ -35,6 +35,7 @@ _MAX_LISTED, _MAX_OUTSIDE = 3, 5
 _COMPILED = (
     "Torch-Compiled Region",
     "TorchDynamo Cache Lookup",
+    "dynamo",
     "Pregraph bytecode",
     "## Call CompiledFxGraph",
     "CompiledFunction",

@@ -20,6 +20,12 @@ class CompileLog:
 
     def __init__(self) -> None:
         self._compilations: dict[tuple[str, int], list[object]] = {}
+        self._last: object = None
+
+    def has_changed(self) -> bool:
+        """Returns True if something was compiled since the last call of `facts`. Takes microseconds."""
+        records = compilations()
+        return bool(records) and records[-1] is not self._last
 
     def facts(self) -> dict[str, object]:
         """Returns `compile_log` with `compilations` and `breaks`, both without paths; nothing if none was compiled.
@@ -27,7 +33,9 @@ class CompileLog:
         A compilation: its id (`frame/number`), function, file, line, start (us since 1970), duration (us), and the
         failed guard. A break: file, line, function, reason, count.
         """
-        for record in compilations():
+        records = compilations()
+        self._last = records[-1] if records else None
+        for record in records:
             entry = _compilation(record)
             if entry is not None and len(self._compilations) < MAX_COMPILATIONS:
                 self._compilations.setdefault((str(entry[0]), int(str(entry[4]))), entry)

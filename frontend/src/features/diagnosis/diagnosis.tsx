@@ -1,4 +1,5 @@
 // The diagnosis of one recording: where the time goes, what to change, what was checked.
+import type { ComponentChild } from "preact";
 import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { share } from "../../shared/text/format";
@@ -16,6 +17,8 @@ import { untrusted } from "./untrusted";
 
 interface Props {
   readonly report: Report;
+  /** Parts of the report that few recordings have. */
+  readonly details?: ComponentChild;
   /** Shows a range of time on the timeline or in the telemetry. Undefined once the recording is gone, as is `predict`. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
   /** Opens the what-if view. */
@@ -27,7 +30,7 @@ interface Props {
   readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, showPlace }: Props) {
+export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, showPlace }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -42,6 +45,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, sh
         <div class="half">
           <Phases phases={phases} showFocus={showFocus} />
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
+          {details}
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />

@@ -67,10 +67,10 @@ def logged_compilation(log: CompileLog) -> pb.Compilation | None:
         if entry.reason and entry.reason not in row.reasons and len(row.reasons) < MAX_REASONS:
             row.reasons.append(entry.reason)
     by_place: dict[tuple[str, int], pb.GraphBreak] = {}
-    for entry in log.breaks:
-        place = by_place.setdefault((entry.file, entry.line), pb.GraphBreak(file=entry.file, line=entry.line))
-        place.function = place.function or original_function(entry.function)[0]
-        reason = break_in_words(entry.reason)
+    for ended in log.breaks:
+        place = by_place.setdefault((ended.file, ended.line), pb.GraphBreak(file=ended.file, line=ended.line))
+        place.function = place.function or original_function(ended.function)[0]
+        reason = break_in_words(ended.reason)
         if reason not in place.reason:
             place.reason += f"; {reason}" if place.reason else reason
     ordered = sorted(functions.values(), key=lambda row: -row.ns)
