@@ -11,8 +11,9 @@ def lines_of(serving: pb.Serving) -> Iterator[str]:
     """Yields the lines of the part: the kinds, and the shapes if they tell more."""
     yield Line(f"Steps of the inference server ({serving.server})", "strong")
     rows = [("kind", "steps", "share", "host", "device", "pause before", "requests and tokens")]
-    rows += [_row(steps, "") for steps in serving.kinds]
-    rows += [_row(steps, _work(steps)) for steps in serving.shapes if _work(steps)]
+    if len(serving.shapes) > len(serving.kinds):
+        rows += [_row(steps, "") for steps in serving.kinds]
+    rows += [_row(steps, _work(steps)) for steps in serving.shapes]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     for row in rows:
         cells = (text.rjust(width) if column else text.ljust(width) for column, (text, width) in _cells(row, widths))

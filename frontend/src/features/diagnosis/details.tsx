@@ -40,7 +40,7 @@ function Stages({ input }: { input: InputPipeline }) {
           {stages.filter((stage) => stage.share >= MIN_SHARE).map(({ title, share: part, ns_per_batch, place }) => (
             <tr key={title}>
               <th scope="row">
-                {title}
+                {capital(title)}
                 {place && <Below><code>{placeName(place)}</code></Below>}
               </th>
               <td class="figure">{share(part)}</td>
@@ -59,7 +59,7 @@ function Stages({ input }: { input: InputPipeline }) {
 function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch }: InputStorage): string {
   const place = [STORAGE[kind], kind && filesystem ? `(${filesystem})` : filesystem].filter(Boolean).join(" ");
   const disk = disk_bytes_per_batch !== undefined ? `, ${bytes(disk_bytes_per_batch)} of them from the disk` : "";
-  const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(reads_per_batch ?? 0)} calls${disk}` : "";
+  const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
   return `Data: ${[place && `on ${place}`, read].filter(Boolean).join("; ")}.`;
 }
 
@@ -77,29 +77,26 @@ function Compiled({ compilation }: { compilation: Compilation }) {
         <table aria-label="Compilations and graph breaks">
           <thead>
             <tr>
-              <th scope="col">What</th>
-              <th scope="col">Where and why</th>
+              <th scope="col">What, where and why</th>
               <th scope="col" class="figure">Time</th>
             </tr>
           </thead>
           <tbody>
             {functions.map((entry, index) => (
               <tr key={index}>
-                <th scope="row">Compiled{entry.compilations > 0 && ` ${count(entry.compilations)} ×`}</th>
-                <td>
-                  <code>{where(entry)}</code>
+                <th scope="row">
+                  Compiled{entry.compilations > 0 && <> {count(entry.compilations)} {entry.compilations === 1 ? "time" : "times"}</>}: <code>{where(entry)}</code>
                   {entry.reasons.map((reason) => <Below key={reason}>Guard: {reason}</Below>)}
-                </td>
+                </th>
                 <td class="figure">{duration(entry.ns)}</td>
               </tr>
             ))}
             {breaks.map((entry, index) => (
               <tr key={index}>
-                <th scope="row">Graph break</th>
-                <td>
-                  <code>{where(entry)}</code>
+                <th scope="row">
+                  Graph break: <code>{where(entry)}</code>
                   {entry.reason && <Below>{entry.reason}</Below>}
-                </td>
+                </th>
                 <td class="figure">{entry.ns_per_step !== undefined && <>{duration(entry.ns_per_step)} per step</>}</td>
               </tr>
             ))}
@@ -127,7 +124,6 @@ function ServerSteps({ serving: { server, kinds, shapes } }: { serving: Serving 
         <thead>
           <tr>
             <th scope="col">Kind</th>
-            <th scope="col" class="figure">Steps</th>
             <th scope="col" class="figure">Share</th>
             <th scope="col" class="figure">Host</th>
             <th scope="col" class="figure">Device</th>
@@ -135,8 +131,8 @@ function ServerSteps({ serving: { server, kinds, shapes } }: { serving: Serving 
           </tr>
         </thead>
         <tbody>
-          {kinds.map((steps) => <StepsRow key={steps.kind} steps={steps} shape="" />)}
-          {shapes.filter((steps) => shapeOf(steps)).map((steps, index) => <StepsRow key={index} steps={steps} shape={shapeOf(steps)} />)}
+          {shapes.length > kinds.length && kinds.map((steps) => <StepsRow key={steps.kind} steps={steps} shape="" />)}
+          {shapes.map((steps, index) => <StepsRow key={index} steps={steps} shape={shapeOf(steps)} />)}
         </tbody>
       </table>
     </section>
@@ -147,10 +143,9 @@ function StepsRow({ steps: { kind, count: many, share: part, step_ns, device_ns,
   return (
     <tr>
       <th scope="row">
-        {sentence(kind).replace(/\.$/, "")}
+        {capital(kind)}: {count(many)} {many === 1 ? "step" : "steps"}
         {shape && <Below>{shape}</Below>}
       </th>
-      <td class="figure">{count(many)}</td>
       <td class="figure">{share(part)}</td>
       <td class="figure">{duration(step_ns)}</td>
       <td class="figure">{device_ns !== undefined && duration(device_ns)}</td>
@@ -176,4 +171,5 @@ function Below({ children }: { children: ComponentChildren }) {
   );
 }
 
-const sentence = (text: string): string => (text ? `${text[0]?.toUpperCase()}${text.slice(1)}.` : "");
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+const sentence = (text: string): string => (text ? `${capital(text)}.` : "");

@@ -45,12 +45,12 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
         <div class="half">
           <Phases phases={phases} showFocus={showFocus} />
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
-          {details}
         </div>
         <div class="half">
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
