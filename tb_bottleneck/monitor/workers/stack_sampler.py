@@ -26,10 +26,10 @@ from types import FrameType
 from typing import Any
 
 EVERY_S = 0.05
-FIRST_WRITE_S, WRITE_S = 0.5, 5.0
+FIRST_WRITE_S, WRITE_S = 0.5, 15.0
 MAX_STACKS, MAX_FRAMES, MAX_NAME = 100, 24, 120
 """Distinct stacks between two writes, innermost frames of each, and characters of a frame."""
-MAX_FILES = 512
+MAX_FILES = 4_096
 """More unread files mean that nobody reads them: the sampling ends."""
 LONGEST_NS = 1_000_000_000
 """A longer pause between two looks is a stopped process, and counts as this."""

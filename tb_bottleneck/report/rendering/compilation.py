@@ -29,9 +29,14 @@ def lines_of(compilation: pb.Compilation) -> Iterator[str]:
         yield from wrapped(entry.reason, "      ")
     outside = [entry for entry in compilation.outside if entry.ns_per_step >= _MIN_NS]
     if outside:
-        names = (f"{row.name} ({row.calls:.3g} call{'s' if row.calls != 1 else ''}, {duration_text(row.ns_per_step)})" for row in outside)
+        names = [_operator(entry) for entry in outside]
         yield from wrapped(f"- operators outside of the graphs, per step: {', '.join(names)}", "  ")
     yield from wrapped(compilation.missing)
+
+
+def _operator(entry: pb.OutsideGraph) -> str:
+    calls = f"{entry.calls:.3g} call{'s' if entry.calls != 1 else ''}"
+    return f"{entry.name} ({calls}, {duration_text(entry.ns_per_step)})"
 
 
 def _place(entry: pb.CompiledFunction | pb.GraphBreak) -> str:
