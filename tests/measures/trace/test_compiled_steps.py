@@ -9,7 +9,7 @@ from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
-from tb_bottleneck.report.rendering import compilation as text
+from tb_bottleneck.report.rendering.details import compilation as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -5,7 +5,7 @@ from tb_bottleneck.measures.trace.compiled_steps import CompiledSteps
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3
-_REASONS_MISSING = (
+REASONS_MISSING = (
     "The guards and the reasons are not in the trace: record it with tb_bottleneck.Monitor, or run the program with "
     "TORCH_LOGS=recompiles,graph_breaks."
 )
@@ -36,7 +36,7 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
         )
         for entry in compiled.functions[:MAX_ROWS]
     ]
-    missing = _REASONS_MISSING if not compiled.explained and (functions or breaks) else ""
+    missing = REASONS_MISSING if not compiled.explained and (functions or breaks) else ""
     return pb.Compilation(
         functions=functions,
         breaks=breaks,
