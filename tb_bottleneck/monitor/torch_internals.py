@@ -30,7 +30,7 @@ def loader_iterator_class() -> Any:
 
 def makes_batches_in_workers(iterator: Any) -> bool:
     """Returns True if an iterator of torch's DataLoader gets its batches from worker processes."""
-    return getattr(iterator, ITERATOR_WORKERS, 0) > 0
+    return bool(getattr(iterator, ITERATOR_WORKERS, 0))
 
 
 def profiler_methods() -> tuple[Any, str, str]:

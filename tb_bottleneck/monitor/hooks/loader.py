@@ -49,7 +49,7 @@ class _LoaderHooks:
                 iterator = original(loader)
             finally:
                 if restore is not None:
-                    context.guard.call(SAMPLES, restore)
+                    context.guard.call("worker_init_fn", restore)  # even if the signal failed meanwhile
                 self._end(context.clock.fetch_fails, loader)
             self._started[id(iterator)] = began
             if len(self._started) > MAX_STARTED:

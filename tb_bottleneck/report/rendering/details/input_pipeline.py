@@ -29,8 +29,8 @@ def _about(pipeline: pb.InputPipeline) -> str:
     how = "from its Python frames" if pipeline.basis == "frames" else "from samples of the workers' stacks"
     parts = [f"One process takes {duration_text(pipeline.batch_ns)} for a batch"] if pipeline.batch_ns else []
     if pipeline.HasField("workers"):
-        count = f"{pipeline.workers:.0f} worker{'s' if pipeline.workers != 1 else ''}"
-        parts.append("the training process makes them" if not pipeline.workers else f"{count} make them")
+        count = f"{pipeline.workers:.0f} workers make them" if pipeline.workers != 1 else "1 worker makes them"
+        parts.append(count if pipeline.workers else "the training process makes them")
     if pipeline.HasField("workers_needed"):
         parts.append(f"{pipeline.workers_needed:.0f} would keep up with the rest of the step")
     if pipeline.HasField("waiting_share"):
