@@ -13,15 +13,26 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.diagnosis.efficiency import add_headroom, guarded
 from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.compile_log import compile_log
+from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
+from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
-from tb_bottleneck.report.builders.report_builder import Diagnosis, ReportIdentity, build_report, unreadable_report
+from tb_bottleneck.report.builders.details.compilation import logged_compilation
+from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.report_builder import (
+    Details,
+    Diagnosis,
+    ReportIdentity,
+    build_report,
+    unreadable_report,
+)
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
@@ -145,6 +156,15 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=counted_memory(reader.telemetry, origin.device.kind),
+        details=Details(
+            input=input_pipeline(
+                sampled_work(recording.facts),
+                recording.fact("workers"),
+                worker_processes_needed(recording),
+                recording.facts,
+            ),
+            compilation=logged_compilation(compile_log(recording.facts)),
+        ),
         efficiency=guarded(lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
     add_headroom(report)

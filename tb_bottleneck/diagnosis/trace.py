@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
@@ -101,6 +102,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         account=recording.account,
         membership=membership_of(recording),
         memory=memory,
+        details=details_of(recording),
     )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:

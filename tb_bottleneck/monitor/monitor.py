@@ -45,6 +45,10 @@ class Monitor:
     to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in
     recorded steps only. After a compilation no module is marked.
 
+    In the workers of DataLoaders, a thread looks 20 times per second at what the worker runs, so that the report can
+    name the stage that takes the time: reading, decoding, a transform. `worker_init_fn` is called as before.
+    `sample_workers=False` switches this off.
+
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
     `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.
     """
@@ -59,6 +63,7 @@ class Monitor:
         memory_snapshots: int = 0,
         revision: str | None = None,
         module_depth: int | None = None,
+        sample_workers: bool = True,
     ) -> None:
         self._logdir = logdir
         self._model = model
@@ -67,6 +72,7 @@ class Monitor:
         self._memory_snapshots = memory_snapshots
         self._revision = revision
         self._module_depth = module_depth
+        self._sample_workers = bool(sample_workers)
         self._session: Session | None = None
         self.directory: str | None = None
         """The run directory, after the start."""
@@ -138,7 +144,14 @@ class Monitor:
         revision = None if self._revision is None else str(self._revision)
         depth = -1 if self._module_depth is None else int(self._module_depth)
         options = MonitorOptions(
-            logdir, self._model, int(self._captures), every_s, int(self._memory_snapshots), revision, depth
+            logdir,
+            self._model,
+            int(self._captures),
+            every_s,
+            int(self._memory_snapshots),
+            revision,
+            depth,
+            self._sample_workers,
         )
         session = Session(options)
         self.directory = str(session.start())

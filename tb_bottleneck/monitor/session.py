@@ -5,7 +5,6 @@ hooks ─▶ StepClock ─▶ TraceCapture ─▶ DeviceSpans ─▶ RowQueue �
                     (the training thread)                        (the monitor's own thread)
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_pro
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
+from tb_bottleneck.monitor.facts.compile_log import CompileLog
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
 from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
@@ -31,6 +31,7 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
 from tb_bottleneck.monitor.steps.thread_time import ThreadTime
 from tb_bottleneck.monitor.torch_internals import is_profiling
+from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
 
@@ -59,6 +60,7 @@ class MonitorOptions:
     memory_snapshots: int = 0
     revision: str | None = None
     module_depth: int = -1  # below 0, modules are not marked
+    sample_workers: bool = True
 
 
 class Session:
@@ -81,8 +83,9 @@ class Session:
         self.clock = StepClock(self._step_ended)
         self._models = ModelFacts()
         self._loaders = LoaderFacts()
+        self._stacks = LoaderStacks() if options.sample_workers else None
         self._context = HookContext(
-            self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling
+            self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling, self._stacks
         )
         self._models_found = forward.FoundModels(self._context)
         self._thread_time = ThreadTime()
@@ -106,6 +109,7 @@ class Session:
         self._writer: WriterThread | None = None
         self._thread_pools: dict[str, object] = {}
         self._link = PcieLinkFacts()
+        self._compile_log = CompileLog()
 
     def start(self) -> Path:
         """Creates the run directory, installs the hooks and starts to write. Returns the directory. If it raises
@@ -136,6 +140,8 @@ class Session:
         self.guard.call("device_busy", self.spans.drop_pending)
         if self._writer is not None:
             self._writer.stop()
+        if self._stacks is not None:
+            self.guard.call(loader.SAMPLES, self._stacks.close)
 
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
@@ -233,7 +239,15 @@ class Session:
             return profiler if depth < 0 else MarkingProfiler(profiler, ModuleMarks(depth, self.guard))
 
         return TraceCapture(
-            new, self._other_profilers.busy, metadata, self._recorded, self.guard, limits, time.perf_counter_ns
+            new,
+            self._other_profilers.busy,
+            metadata,
+            self._recorded,
+            self.guard,
+            limits,
+            late_metadata=lambda: (
+                process.metadata_text(self._compile_log.facts()) if self._compile_log.has_changed() else None
+            ),
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:
@@ -254,6 +268,8 @@ class Session:
             **process.collect(),
             **torch_settings.collect(),
             **loaders,
+            **(self.guard.call(loader.SAMPLES, self._stacks.facts) or {} if self._stacks is not None else {}),
+            **(self.guard.call("compile_log", self._compile_log.facts) or {}),
             **self._models.facts,
             **self._thread_pool_facts(),
             **self._link.facts(),

@@ -9,12 +9,15 @@ import threading
 from typing import Any
 
 LOADER_ITERATOR = "_BaseDataLoaderIter"
+ITERATOR_WORKERS = "_num_workers"
 PREPARE_TRACE = "_prepare_trace"
 PROFILER_ENABLED = "_is_profiler_enabled"
 COMPILED_CALL = "_compiled_call_impl"
 COMPILED_MODULE = "_orig_mod"
 FOREIGN_THREAD = "_DummyThread"
 FAST_BLOCK = "_RecordFunctionFast"
+COMPILATIONS = "get_compilation_metrics"
+GRAPH_BREAKS = "graph_break_reasons"
 BACKWARD_TASK = "_current_graph_task_id"
 
 
@@ -23,6 +26,11 @@ def loader_iterator_class() -> Any:
     from torch.utils.data import dataloader
 
     return getattr(dataloader, LOADER_ITERATOR)
+
+
+def makes_batches_in_workers(iterator: Any) -> bool:
+    """Returns True if an iterator of torch's DataLoader gets its batches from worker processes."""
+    return bool(getattr(iterator, ITERATOR_WORKERS, 0))
 
 
 def profiler_methods() -> tuple[Any, str, str]:
@@ -62,6 +70,20 @@ def has_compiled() -> bool:
     """Returns True if torch.compile compiled any code so far."""
     dynamo = sys.modules.get("torch._dynamo.utils")
     return dynamo is not None and bool(dynamo.counters["frames"])
+
+
+def compilations() -> list[Any]:
+    """Returns torch's records of the last compilations; none if nothing was compiled."""
+    records = getattr(sys.modules.get("torch._dynamo.utils"), COMPILATIONS, None)
+    try:
+        return list(records()) if records is not None else []
+    except RuntimeError:  # another thread adds one now
+        return []
+
+
+def graph_breaks() -> list[Any]:
+    """Returns torch's records of the places where graphs end, the newest last; each with its reason and stack."""
+    return list(getattr(sys.modules.get("torch._dynamo.utils"), GRAPH_BREAKS, ())[-1_000:])
 
 
 def record_block() -> Any:

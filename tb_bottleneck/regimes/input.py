@@ -19,6 +19,7 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
+from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
 from tb_bottleneck.measures.trace.interruptions import MIN_RECURRING_STEPS
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
@@ -57,6 +58,8 @@ FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
+# What takes the time of making a batch, and how many processes would be fast enough.
+STAGES = (costliest_stage, batch_time, processes_needed)
 # How the workers start: recorded facts.
 STARTED = (worker_start_method, workers_persist, on_windows)
 
@@ -80,11 +83,11 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if made:
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     if _waits_for_storage(measures):
-        reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator)
+        reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator, *STAGES)
         return (Cause("slow_storage", share, reading),)
     if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
-        evidence += (loader_pins, on_windows)
+        evidence += (*STAGES, loader_pins, on_windows)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == WORKER_ITERATOR:
         return (_of_workers(measures, share),)
@@ -103,8 +106,10 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
     waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
     workers, cores = measures(workers_used), measures(cores_available)
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
-        return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STARTED))
-    return Cause("too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STARTED))
+        return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STAGES, *STARTED))
+    return Cause(
+        "too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STAGES, *STARTED)
+    )
 
 
 def _recurs(measures: Measures[Recording]) -> bool:

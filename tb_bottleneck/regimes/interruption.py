@@ -12,6 +12,7 @@ interruption is one call, and worth reporting earlier.
 
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.compiled_steps import recompiled_functions
 from tb_bottleneck.measures.trace.interruptions import (
     checkpoints,
     costliest_interruption,
@@ -59,7 +60,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     recurring = _recurring(measures, share - once)
     if not once:
         return (recurring,)
-    start = Cause("start_up", once, (first_runs,), bounded=False, recurs=False)
+    start = Cause("start_up", once, (first_runs, recompiled_functions), bounded=False, recurs=False)
     first, second = sorted((recurring, start), key=lambda cause: -cause.cost_share)
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 
@@ -74,7 +75,7 @@ def _recurring(measures: Measures[Recording], share: float) -> Cause[Recording]:
         return Cause("other_interruption", share, period)
     if name == "first_runs":
         # Not bounded on the CPU: there the first call of compiled code, which loads it, looks like an operator's work.
-        return Cause(name, share, (first_runs,), bounded=measures.on_device)
+        return Cause(name, share, (first_runs, recompiled_functions), bounded=measures.on_device)
     return Cause(name, share, (SUSPECTS[name], *period))
 
 

@@ -16,6 +16,7 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.trace.compilation import compiled_regions
+from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -59,7 +60,7 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
     if not measures.on_device and isinstance(measures(compiled_regions), Measure):
-        unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, *evidence), bounded=False)
+        unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, broken_graphs, *evidence), bounded=False)
     return (
         unfused,
         Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),

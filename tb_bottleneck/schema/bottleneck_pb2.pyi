@@ -150,7 +150,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "headroom")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +176,9 @@ class Report(_message.Message):
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    COMPILATION_FIELD_NUMBER: _ClassVar[int]
+    SERVING_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
@@ -202,8 +205,149 @@ class Report(_message.Message):
     memory: Memory
     efficiency: Efficiency
     revision: str
+    input: InputPipeline
+    compilation: Compilation
+    serving: Serving
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ...) -> None: ...
+
+class InputPipeline(_message.Message):
+    __slots__ = ("stages", "basis", "batch_ns", "workers", "workers_needed", "waiting_share", "storage")
+    STAGES_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    BATCH_NS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_NEEDED_FIELD_NUMBER: _ClassVar[int]
+    WAITING_SHARE_FIELD_NUMBER: _ClassVar[int]
+    STORAGE_FIELD_NUMBER: _ClassVar[int]
+    stages: _containers.RepeatedCompositeFieldContainer[InputStage]
+    basis: str
+    batch_ns: float
+    workers: float
+    workers_needed: float
+    waiting_share: float
+    storage: InputStorage
+    def __init__(self, stages: _Optional[_Iterable[_Union[InputStage, _Mapping]]] = ..., basis: _Optional[str] = ..., batch_ns: _Optional[float] = ..., workers: _Optional[float] = ..., workers_needed: _Optional[float] = ..., waiting_share: _Optional[float] = ..., storage: _Optional[_Union[InputStorage, _Mapping]] = ...) -> None: ...
+
+class InputStage(_message.Message):
+    __slots__ = ("stage", "name", "share", "ns_per_batch", "place", "title")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    NS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    name: str
+    share: float
+    ns_per_batch: float
+    place: Place
+    title: str
+    def __init__(self, stage: _Optional[str] = ..., name: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_batch: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
+
+class InputStorage(_message.Message):
+    __slots__ = ("kind", "filesystem", "read_bytes_per_batch", "disk_bytes_per_batch", "reads_per_batch")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FILESYSTEM_FIELD_NUMBER: _ClassVar[int]
+    READ_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    DISK_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    READS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    filesystem: str
+    read_bytes_per_batch: float
+    disk_bytes_per_batch: float
+    reads_per_batch: float
+    def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ...) -> None: ...
+
+class Compilation(_message.Message):
+    __slots__ = ("functions", "breaks", "compile_ns", "regions", "outside", "missing")
+    FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
+    BREAKS_FIELD_NUMBER: _ClassVar[int]
+    COMPILE_NS_FIELD_NUMBER: _ClassVar[int]
+    REGIONS_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    functions: _containers.RepeatedCompositeFieldContainer[CompiledFunction]
+    breaks: _containers.RepeatedCompositeFieldContainer[GraphBreak]
+    compile_ns: float
+    regions: float
+    outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
+    missing: str
+    def __init__(self, functions: _Optional[_Iterable[_Union[CompiledFunction, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[GraphBreak, _Mapping]]] = ..., compile_ns: _Optional[float] = ..., regions: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., missing: _Optional[str] = ...) -> None: ...
+
+class OutsideGraph(_message.Message):
+    __slots__ = ("name", "calls", "ns_per_step")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    NS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    calls: float
+    ns_per_step: float
+    def __init__(self, name: _Optional[str] = ..., calls: _Optional[float] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
+
+class CompiledFunction(_message.Message):
+    __slots__ = ("function", "file", "line", "compilations", "reasons", "ns")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    COMPILATIONS_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    NS_FIELD_NUMBER: _ClassVar[int]
+    function: str
+    file: str
+    line: int
+    compilations: int
+    reasons: _containers.RepeatedScalarFieldContainer[str]
+    ns: float
+    def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., compilations: _Optional[int] = ..., reasons: _Optional[_Iterable[str]] = ..., ns: _Optional[float] = ...) -> None: ...
+
+class GraphBreak(_message.Message):
+    __slots__ = ("function", "file", "line", "reason", "ns_per_step")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    NS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    function: str
+    file: str
+    line: int
+    reason: str
+    ns_per_step: float
+    def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., reason: _Optional[str] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
+
+class Serving(_message.Message):
+    __slots__ = ("server", "kinds", "shapes")
+    SERVER_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_FIELD_NUMBER: _ClassVar[int]
+    server: str
+    kinds: _containers.RepeatedCompositeFieldContainer[ServingSteps]
+    shapes: _containers.RepeatedCompositeFieldContainer[ServingSteps]
+    def __init__(self, server: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ServingSteps, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[ServingSteps, _Mapping]]] = ...) -> None: ...
+
+class ServingSteps(_message.Message):
+    __slots__ = ("kind", "count", "share", "step_ns", "device_ns", "pause_ns", "prefill_requests", "prefill_tokens", "decode_requests", "decode_tokens")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
+    PAUSE_NS_FIELD_NUMBER: _ClassVar[int]
+    PREFILL_REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    PREFILL_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    DECODE_REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    DECODE_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    count: int
+    share: float
+    step_ns: float
+    device_ns: float
+    pause_ns: float
+    prefill_requests: float
+    prefill_tokens: float
+    decode_requests: float
+    decode_tokens: float
+    def __init__(self, kind: _Optional[str] = ..., count: _Optional[int] = ..., share: _Optional[float] = ..., step_ns: _Optional[float] = ..., device_ns: _Optional[float] = ..., pause_ns: _Optional[float] = ..., prefill_requests: _Optional[float] = ..., prefill_tokens: _Optional[float] = ..., decode_requests: _Optional[float] = ..., decode_tokens: _Optional[float] = ...) -> None: ...
 
 class Efficiency(_message.Message):
     __slots__ = ("samples_per_second", "samples_per_step", "samples_basis", "tokens_per_second", "tokens_per_step", "mfu", "hfu", "peak_flops", "model_flops_per_step", "types", "mfu_bf16", "tensor_share", "sm_efficiency", "occupancy", "goodput", "joules_per_step", "joules_per_sample", "cost_per_million_samples", "notes")

@@ -95,7 +95,7 @@ def read_header(raw: dict[str, Any]) -> Header:
         backend=_text(job.get("backend"), 40),
         stacks_recorded=raw.get("with_stack") == 1,
         more_recorded=raw.get("profile_memory") == 1 or raw.get("record_shapes") == 1,
-        context=_context(raw.get("tb_bottleneck")),
+        context=_context(raw.get("tb_bottleneck")) | _context(raw.get("tb_bottleneck_late")),
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
         groups=tuple(_groups(job.get("pg_config"))),
         base_time_ns=_time(raw.get("baseTimeNanoseconds")),

@@ -7,6 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from tb_bottleneck.monitor import torch_internals as internals
+from tb_bottleneck.monitor.facts.compile_log import CompileLog
 
 
 def test_loader_iterator_base_class() -> None:
@@ -74,3 +75,30 @@ def test_dummy_thread() -> None:
     leaf.sum().backward()
     assert kinds == [True, True], "the CPU's backward pass runs on the calling thread"
     assert issubclass(threading._DummyThread, threading.Thread)
+
+
+def test_compilations_and_graph_breaks() -> None:
+    """Without `get_compilation_metrics` and `graph_break_reasons`, no guard and no reason of a graph break is named."""
+
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        x = x + 1
+        torch._dynamo.graph_break()
+        x = x * 2
+        torch._dynamo.graph_break()
+        return x - 1
+
+    log = CompileLog()
+    compiled = torch.compile(broken, backend="eager", dynamic=False)
+    compiled(torch.ones(2))
+    assert log.has_changed()
+    compiled(torch.ones(3))
+    found = log.facts()["compile_log"]
+    assert not log.has_changed()
+    assert isinstance(found, dict)
+    line = broken.__code__.co_firstlineno
+    again = [entry for entry in found["compilations"] if entry[1] == "broken" and entry[6]]
+    assert [(entry[2].rpartition("/")[2], entry[3]) for entry in again] == [("test_torch_internals.py", line)]
+    assert "size mismatch at index 0. expected 2, actual 3" in again[0][6]
+    breaks = {entry[1]: entry[3] for entry in found["breaks"] if entry[0].endswith("test_torch_internals.py")}
+    assert {line + 2, line + 4} <= set(breaks)
+    assert all("graph_break()" in reason for reason in breaks.values())

@@ -12,6 +12,7 @@ import type { View } from "../shared/run/views";
 import { lazyView } from "./lazy_view";
 import type { State } from "./state";
 
+const Details = lazyView(async () => (await import("../features/diagnosis/details")).Details);
 const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
@@ -55,6 +56,7 @@ const ENTRIES: Readonly<Record<View, ViewEntry>> = {
     render: ({ report, entry, session, state: { list } }) => (
       <Diagnosis
         report={report}
+        details={(report.input || report.compilation || report.serving) && <Details {...report} />}
         showFocus={session.showFocus}
         predict={() => session.open("whatif")}
         showMemory={() => session.open("memory")}

@@ -171,8 +171,142 @@ export interface Report {
   readonly efficiency?: Efficiency;
   /** git revision of the program, as the training recorded it */
   readonly revision?: string;
+  /** absent if no stage of the input pipeline is known */
+  readonly input?: InputPipeline;
+  /** absent if nothing was compiled with torch.compile */
+  readonly compilation?: Compilation;
+  /** absent if no step of an inference server was marked */
+  readonly serving?: Serving;
   /** only if the severity is none */
   readonly headroom: readonly Headroom[];
+}
+
+/** What making one batch consists of. */
+export interface InputPipeline {
+  /** the largest share first */
+  readonly stages: readonly InputStage[];
+  /** frames (of the trace) | samples (of the workers' stacks, by the monitor) */
+  readonly basis: string;
+  /** time in which one process makes a batch */
+  readonly batch_ns?: number;
+  /** processes that make batches; 0: the training process makes them */
+  readonly workers?: number;
+  /** so that batches are as fast as the rest of the step; not limited by the cores */
+  readonly workers_needed?: number;
+  /** of the workers' time, without a batch to make */
+  readonly waiting_share?: number;
+  /** absent if nothing is known */
+  readonly storage?: InputStorage;
+}
+
+/** One kind of work on a batch. Names are untrusted text. */
+export interface InputStage {
+  /** read | decode | transform | dataset | collate | pin | copy | other */
+  readonly stage: string;
+  /** of a transform: its class or function; may be empty */
+  readonly name: string;
+  /** of the time of all stages */
+  readonly share: number;
+  readonly ns_per_batch?: number;
+  /** the program's line with most of it; absent if none was recorded */
+  readonly place?: Place;
+  /** stage and name, as text */
+  readonly title: string;
+}
+
+/** What the data is read from. An absent number is not known. */
+export interface InputStorage {
+  /** rotational | ssd | network | memory; empty if not known */
+  readonly kind: string;
+  readonly filesystem: string;
+  /** from files, caches and pipes */
+  readonly read_bytes_per_batch?: number;
+  /** not from a cache */
+  readonly disk_bytes_per_batch?: number;
+  /** calls that read */
+  readonly reads_per_batch?: number;
+}
+
+/** What torch.compile did, and the parts of a step that are not in compiled graphs. */
+export interface Compilation {
+  /** the longest time first */
+  readonly functions: readonly CompiledFunction[];
+  /** the longest time first */
+  readonly breaks: readonly GraphBreak[];
+  /** per step: compiling */
+  readonly compile_ns?: number;
+  /** compiled regions per step */
+  readonly regions?: number;
+  /** operators outside of compiled regions, the longest time first */
+  readonly outside: readonly OutsideGraph[];
+  /** what is not known, and how to record it; may be empty */
+  readonly missing: string;
+}
+
+/** An operator that is called outside of compiled regions, by the name of its outermost call. */
+export interface OutsideGraph {
+  /** untrusted text */
+  readonly name: string;
+  /** per step */
+  readonly calls: number;
+  /** of the host */
+  readonly ns_per_step: number;
+}
+
+/** One function that was compiled. Names and reasons are untrusted text. */
+export interface CompiledFunction {
+  /** empty if not known */
+  readonly function: string;
+  readonly file: string;
+  /** 0 if not known */
+  readonly line: number;
+  /** in the recording; of telemetry, in the run */
+  readonly compilations: number;
+  /** the guards that failed, each with the code that it comes from */
+  readonly reasons: readonly string[];
+  /** compiling, in all */
+  readonly ns?: number;
+}
+
+/** One place where a graph ends. Names and reasons are untrusted text. */
+export interface GraphBreak {
+  readonly function: string;
+  readonly file: string;
+  readonly line: number;
+  /** empty if not known */
+  readonly reason: string;
+  /** from the end of the graph before it to the next graph, without compiling */
+  readonly ns_per_step?: number;
+}
+
+/** The steps of an inference server, as vLLM and SGLang mark them. */
+export interface Serving {
+  /** vLLM | SGLang */
+  readonly server: string;
+  /** prefill, decode, mixed, other; without empty ones */
+  readonly kinds: readonly ServingSteps[];
+  /** the same by shape, the longest time first */
+  readonly shapes: readonly ServingSteps[];
+}
+
+/** Equal steps of an inference server. */
+export interface ServingSteps {
+  /** prefill | decode | mixed | other */
+  readonly kind: string;
+  readonly count: number;
+  /** of the time of all steps and of the pauses between them */
+  readonly share: number;
+  /** median, of the host */
+  readonly step_ns: number;
+  /** median time in which the device works on the step */
+  readonly device_ns?: number;
+  /** median time from the end of the step before it, of the host */
+  readonly pause_ns?: number;
+  /** of a shape */
+  readonly prefill_requests?: number;
+  readonly prefill_tokens?: number;
+  readonly decode_requests?: number;
+  readonly decode_tokens?: number;
 }
 
 /** What a step achieves of what the device can do. An absent number is not known; its note says why. The definitions are the same for traces and telemetry (knowledge/efficiency.toml). */

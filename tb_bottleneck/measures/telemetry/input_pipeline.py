@@ -6,6 +6,7 @@ phase of a long run.
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
 from tb_bottleneck.regime import Regime
 
 DEFAULT_WORKERS = 4
@@ -88,9 +89,15 @@ def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers to try next (count): twice as many as now, at most the cores that this process may use."""
+    """Workers to try next (count), at most the cores that this process may use.
+
+    As many as keep up if the work on a batch was sampled, otherwise twice as many as now.
+    """
     workers, cores = configured_workers(recording), cores_usable(recording)
+    needed = worker_processes_needed(recording)
     wanted = MORE_WORKERS * workers if workers else DEFAULT_WORKERS
+    if isinstance(needed, Measure):
+        wanted = int(needed.value)
     most = wanted if isinstance(cores, Missing) else max(int(round(cores.value, 2)), 1)
     return Measure(float(min(wanted, most)), "count", source=EVIDENCE_SOURCE)
 

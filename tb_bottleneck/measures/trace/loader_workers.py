@@ -5,6 +5,7 @@ import re
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.trace.input_stages import processes_needed
 from tb_bottleneck.measures.trace.loader import NO_LOADER, loader_fetch, loader_idle
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.trace.kinds import Kind
@@ -42,14 +43,17 @@ def workers_factor(recording: Recording) -> Measure | Missing:
 
 
 def workers_advised(recording: Recording) -> Measure | Missing:
-    """The value of num_workers to try next (text): workers_factor times the present one, at most the cores of the job.
+    """The value of num_workers to try next (text), at most the cores of the job.
 
+    It is processes_needed if the work on a batch is known, otherwise workers_factor times the present number.
     If the present number was not recorded, the text is an expression of it.
     """
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
         return factor
-    cores = _cores(recording)
+    cores, needed = _cores(recording), processes_needed(recording)
+    if isinstance(needed, Measure):
+        return text_measure(str(min(int(needed.value), cores or MAX_WORKERS)))
     if isinstance(now, Measure):
         wanted = int(factor.value * now.value)
         return text_measure(str(wanted if cores is None else min(wanted, cores)))

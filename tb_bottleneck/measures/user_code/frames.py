@@ -17,6 +17,8 @@ from tb_bottleneck.trace.trace import Trace
 
 # They belong to the function that they are written in; since Python 3.12 most of them have no frame of their own.
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+# Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
+MAX_DEPTH = 1_000
 # Annotations of torch itself; all others are the program's, or those of a framework that it uses.
 _TORCH_BLOCKS = (
     MODULE,
@@ -78,6 +80,16 @@ def _running(start: Ints, end: Ints, times: Ints) -> Rows:
     before = np.searchsorted(start, times, side="right")  # per time: the rows that have started
     following = np.append(times, np.iinfo(np.int64).max)  # per group of rows: the first time that is not before them
     return np.flatnonzero(np.repeat(following, np.diff(before, prepend=0, append=len(start))) < end)
+
+
+def ancestors(frames: Enclosing, row: int) -> list[int]:
+    """Returns a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
+    at = int(np.searchsorted(frames.rows, row))
+    chain = [at]
+    while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
+        at = int(frames.nesting.parent[at])
+        chain.append(at)
+    return [int(frames.rows[at]) for at in reversed(chain)]
 
 
 @memoized

@@ -13,8 +13,8 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measures.user_code.forward_operators import forward_of
 from tb_bottleneck.measures.user_code.frames import (
-    Enclosing,
     already_running,
+    ancestors,
     blocks_by_thread,
     frame_text,
     frames_by_thread,
@@ -32,8 +32,6 @@ MAX_PLACES = 5
 MIN_MODULE_SHARE = 0.5
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
-# Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
-MAX_DEPTH = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +164,7 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     frames_of = frames_by_thread(recording).of(int(trace.events.thread[row]), trace.events.start[[row]])
     if frames_of is None:
         return ()
-    chain = _ancestors(frames_of, row)
+    chain = ancestors(frames_of, row)
     if int(user[typical]) not in chain:
         return ()
     line = chain.index(int(user[typical]))
@@ -175,13 +173,3 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     called = [row for row in chain[line + 1 :] if not trace.names[name_of[row]].startswith(MODULE)]
     rows = (*callers[::-1], *called[:1], *called[1:][-1:])
     return tuple(cut(short_frame(frame_text(recording, row))) for row in rows)
-
-
-def _ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Returns a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
-    at = int(np.searchsorted(frames.rows, row))
-    chain = [at]
-    while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
-        at = int(frames.nesting.parent[at])
-        chain.append(at)
-    return [int(frames.rows[at]) for at in reversed(chain)]

@@ -33,6 +33,10 @@ STEP_TOO_LONG_NS = 30_000_000_000
 COOL_DOWN_NS = 60_000_000_000
 
 
+LATE_METADATA_KEY = "tb_bottleneck_late"
+"""The key of the facts that changed during a recording."""
+
+
 class Profiler(Protocol):
     """The used part of torch.profiler.profile."""
 
@@ -65,7 +69,8 @@ class TraceCapture:
     """Decides at each step, in `advance`, whether to start or end a recording; passes finished ones to `done`.
 
     `new` creates a profiler for a number of steps, `busy` returns True if another profiler runs, and `metadata` returns
-    the trace's metadata with additional facts.
+    the trace's metadata with additional facts. `late_metadata` returns facts that changed during the recording, or
+    None; it runs in the last recorded step, so it must be quick.
     """
 
     def __init__(
@@ -77,8 +82,10 @@ class TraceCapture:
         guard: Guard,
         limits: CaptureLimits,
         now: Callable[[], int] = time.perf_counter_ns,
+        late_metadata: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._new, self._busy, self._make_metadata, self._done = new, busy, metadata, done
+        self._late_metadata = late_metadata
         self._guard = guard
         self._now = now
         self._automatic_left = limits.automatic
@@ -245,3 +252,6 @@ class TraceCapture:
     def _add_metadata(self, profiler: Profiler) -> None:
         """Adds the metadata. Must be called while the profiler records: torch ignores metadata at other times."""
         profiler.add_metadata_json("tb_bottleneck", self._metadata)
+        late = self._guard.call("late metadata", self._late_metadata)
+        if late is not None:
+            profiler.add_metadata_json(LATE_METADATA_KEY, late)

@@ -25,7 +25,12 @@ METADATA_SCHEMA = 1
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
     """Returns the facts and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if `more` is not
     JSON-ready."""
-    return json.dumps({"schema": METADATA_SCHEMA, "context": {**collect(), **(more or {})}}, allow_nan=False)
+    return metadata_text({**collect(), **(more or {})})
+
+
+def metadata_text(facts: Mapping[str, object]) -> str:
+    """Returns facts as JSON text in the form of a trace's metadata. Raises if they are not JSON-ready."""
+    return json.dumps({"schema": METADATA_SCHEMA, "context": facts}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:

@@ -10,6 +10,7 @@ from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
 from tb_bottleneck.monitor.steps.step_clock import StepClock
+from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class HookContext:
     loaders: LoaderFacts
     add_facts: Callable[[str, Any], None]
     compiling: Callable[[], bool]
+    stacks: LoaderStacks | None = None
+    """Collects what worker processes run, unless the user has switched that off."""
 
     def is_active(self, signal: str) -> bool:
         """Returns True if a hook may work: the monitor is on, this is the training thread, the signal has not failed.

@@ -9,9 +9,9 @@ from typing import Any
 
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.steps.batch_size import batch_samples
-from tb_bottleneck.monitor.torch_internals import loader_iterator_class
+from tb_bottleneck.monitor.torch_internals import loader_iterator_class, makes_batches_in_workers
 
-SIGNAL, EPOCH_START = "loader_wait", "epoch_start"
+SIGNAL, EPOCH_START, SAMPLES = "loader_wait", "epoch_start", "loader_stacks"
 MAX_STARTED = 8
 
 
@@ -43,9 +43,13 @@ class _LoaderHooks:
             context = self._context
             began = context.clock.now()
             self._begin(loader)
+            stacks = context.stacks
+            restore = context.guard.call(SAMPLES, stacks.attach, loader) if stacks is not None else None
             try:
                 iterator = original(loader)
             finally:
+                if restore is not None:
+                    context.guard.call("worker_init_fn", restore)  # even if the signal failed meanwhile
                 self._end(context.clock.fetch_fails, loader)
             self._started[id(iterator)] = began
             if len(self._started) > MAX_STARTED:
@@ -73,6 +77,8 @@ class _LoaderHooks:
                 self._end(self._context.clock.fetch_fails, iterator)
                 raise
             self._end(self._fetched, iterator, batch)
+            if self._context.stacks is not None and makes_batches_in_workers(iterator):
+                self._context.stacks.batches += 1
             return batch
 
         return __next__

@@ -36,6 +36,7 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     workers_now,
     workers_restart,
 )
+from tb_bottleneck.measures.telemetry.input_stages import slowest_stage, time_per_batch, worker_processes_needed
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.regime import Regime
@@ -64,7 +65,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
-    wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation)
+    stages: Evidence = (slowest_stage, time_per_batch, worker_processes_needed)
+    wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation, *stages)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait, threads_to_use, workers_beside_main))
     at_starts = measures.value(epoch_start_wait, 0.0)

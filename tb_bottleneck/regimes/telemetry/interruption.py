@@ -15,6 +15,7 @@ minimum for a confident verdict (diagnostics/step_time/policy.py).
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.compilations import recompilations_seen
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.interruptions import (
     checkpoint_time,
@@ -71,7 +72,7 @@ def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause
         if cost >= MIN_KIND:
             causes.append(Cause(name, cost, (time, *more, step_time)))
     if share - named >= FIRES_AT or not causes:
-        evidence = (long_steps, long_step_excess, long_step_period, step_time)
+        evidence = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)
         causes.append(Cause("periodic_pauses", share - named, evidence))
     return tuple(causes)
 

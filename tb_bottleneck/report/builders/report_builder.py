@@ -46,6 +46,14 @@ class Diagnosis(Record, frozen=True):
     situation: str = ""
 
 
+class Details(Record, frozen=True):
+    """Parts of the report beside the verdicts; None if nothing is known."""
+
+    input: pb.InputPipeline | None = None
+    compilation: pb.Compilation | None = None
+    serving: pb.Serving | None = None
+
+
 class Phase(Record, frozen=True):
     """A part of a run with one dominant regime: [begin, end) in ns since 1970, `share` of the phase."""
 
@@ -81,6 +89,7 @@ def build_report(
     latest_phase_only: bool = False,
     membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
+    details: Details | None = None,
     efficiency: EfficiencyInputs | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
@@ -100,6 +109,7 @@ def build_report(
         membership=membership,
         memory=memory,
         revision=origin.revision or None,
+        **({} if details is None else {name: getattr(details, name) for name in Details.__struct_fields__}),
     )
     if window is None:
         return report

@@ -16,8 +16,10 @@ from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
+from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
@@ -32,6 +34,11 @@ _NAMES = {
     "Evidence": {"text"},
     "Group": {"name"},
     "Membership": {"default_group"},
+    "InputStage": {"name"},
+    "InputStorage": {"filesystem"},
+    "OutsideGraph": {"name"},
+    "CompiledFunction": {"function", "file", "reasons"},
+    "GraphBreak": {"function", "file", "reason"},
 }
 _IDENTIFIER = re.compile(r"\w{0,60}", re.ASCII)
 _FIGURE = re.compile(r"(?<![\w$])[0-9][0-9.,]*(?: ?(?:%|[nµm]?s|[kMG]?B(?:/s)?|x|\u00d7)(?!\w))?")
@@ -48,6 +55,7 @@ _MORE = (
     "The limit is known from shapes for $share of the kernel time.",
     "The kernels reach $share of it.",
     "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work.",
+    REASONS_MISSING,
     *(regime.label for regime in Regime),
 )
 _NO_REASON = "The reason is not part of a saved report."
@@ -69,6 +77,8 @@ def remove_foreign_texts(report: pb.Report) -> None:
         finding.title = regime_advice(finding.regime).causes[finding.cause].title
     for row in report.account:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
+    for stage in report.input.stages if report.HasField("input") else ():
+        stage.title = stage_text(Stage(stage.stage, stage.name, 0.0))
     for reason, fix in zip(report.health.reasons, fixes, strict=True):
         reason.fix = fix
         reason.detail = reason.detail or _PLACEHOLDER.sub("…", health_advice(reason.code).detail.template)

@@ -17,6 +17,8 @@ import { untrusted } from "./untrusted";
 
 interface Props {
   readonly report: Report;
+  /** Parts of the report that few recordings have. */
+  readonly details?: ComponentChildren;
   /** Shows a range of time on the timeline or in the telemetry. Undefined once the recording is gone, as is `predict`. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
   /** Opens the what-if view. */
@@ -30,7 +32,7 @@ interface Props {
   readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
+export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -51,6 +53,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, ef
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {efficiency}
+          {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>

@@ -1,0 +1,112 @@
+"""What the monitor recorded about torch.compile: compilations with the guard that failed, and breaks with reasons."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.kernel_names import cut
+
+MAX_ENTRIES = 1_000
+"""Of the context of a file, which is untrusted."""
+
+RESUMED = re.compile(r"^(?:torch_dynamo_resume_in_)+(.+)_at_(\d{1,9})$")
+"""The function with the rest of one that a graph break has split, and the line of the break
+(pytorch torch/_dynamo/resume_execution.py)."""
+
+_IN_WORDS = {"generic_jump": "a branch depends on the value of a tensor"}
+
+
+class Compiled(Record, frozen=True):
+    """One compilation. `frame` is torch's number of the function; `start_us` is since 1970. Texts are untrusted."""
+
+    frame: str
+    number: int
+    function: str
+    file: str
+    line: int
+    start_us: float
+    duration_us: float
+    reason: str
+
+
+class Break(Record, frozen=True):
+    """A place where a graph ends. Texts are untrusted."""
+
+    file: str
+    line: int
+    function: str
+    reason: str
+    count: int = 1
+
+
+class CompileLog(Record, frozen=True):
+    """All that was recorded, in order of time."""
+
+    compilations: tuple[Compiled, ...] = ()
+    breaks: tuple[Break, ...] = ()
+
+    def function_of(self, frame: str) -> Compiled | None:
+        """Returns a compilation that names the function with this number, or None."""
+        return next((entry for entry in self.compilations if entry.frame == frame and entry.function), None)
+
+    def at(self, start_us: float, end_us: float) -> Compiled | None:
+        """Returns the compilation that ran for most of an interval, or None."""
+        found = [
+            (min(end_us, entry.start_us + entry.duration_us) - max(start_us, entry.start_us), entry)
+            for entry in self.compilations
+        ]
+        overlap, entry = max(found, key=lambda pair: pair[0], default=(0.0, None))
+        return entry if overlap > (end_us - start_us) / 2 else None
+
+
+def compile_log(facts: Mapping[str, Any]) -> CompileLog:
+    """Returns the log from the facts of a run; empty if there is none. Entries of another form are left out."""
+    fact = facts.get("compile_log")
+    if not isinstance(fact, dict):
+        return CompileLog()
+    compilations = [entry for entry in map(_compiled, _entries(fact, "compilations")) if entry is not None]
+    breaks = [entry for entry in map(_break, _entries(fact, "breaks")) if entry is not None]
+    return CompileLog(tuple(sorted(compilations, key=lambda entry: entry.start_us)), tuple(breaks))
+
+
+def break_in_words(reason: str) -> str:
+    """Returns the reason of a break as text."""
+    return next((words for start, words in _IN_WORDS.items() if reason.startswith(start)), reason)
+
+
+def original_function(function: str) -> tuple[str, int]:
+    """Returns the function as the program names it, and the line of the break before it; 0 if there is none."""
+    match = RESUMED.match(function)
+    return (match[1], int(match[2])) if match else (function, 0)
+
+
+def _entries(fact: Mapping[str, Any], name: str) -> list[Any]:
+    entries = fact.get(name)
+    return entries[:MAX_ENTRIES] if isinstance(entries, list) else []
+
+
+def _compiled(entry: object) -> Compiled | None:
+    match entry:
+        case [str(number), str(function), str(file), line, start, duration, str(reason)]:
+            frame, _, count = number.partition("/")
+            values = _numbers(line, start, duration)
+            if values is None or not count.isdecimal() or len(count) > 9:
+                return None
+            at, began, took = values
+            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, cut(reason))
+    return None
+
+
+def _break(entry: object) -> Break | None:
+    match entry:
+        case [str(file), line, str(function), str(reason), count]:
+            values = _numbers(line, count)
+            return (values and Break(cut(file), int(values[0]), cut(function), cut(reason), int(values[1]))) or None
+    return None
+
+
+def _numbers(*values: object) -> list[float] | None:
+    """Returns the values, or None if one of them is no plausible number."""
+    known = [isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 for value in values]
+    return [float(value) for value in values] if all(known) else None  # type: ignore[arg-type]

@@ -1,0 +1,189 @@
+"""The stages of making a batch: reading, decoding, each transform, collating. From stacks of either evidence source.
+
+A stack is the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
+The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from typing import Any
+
+from tb_bottleneck.knowledge.catalogue import first_match, frame_patterns
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kinds import MODULE
+
+STAGES = ("read", "decode", "transform", "dataset", "collate", "pin", "copy", "other")
+NOT_SAMPLED = Missing("the stages of the input pipeline were not recorded: the monitor samples them in the workers")
+
+MAX_STAGES = 12
+"""Stages that are listed; the others are one entry."""
+MAX_STACKS, MAX_TEXT = 200, 10_000
+"""Of the context of a file, which is untrusted."""
+
+# Functions that only call others: torch's module call, wrappers of data sets, comprehensions.
+_PASSES = re.compile(
+    r"^torch/(?:nn/modules/(?:module|container)|utils/data/dataset|_ops|utils/_contextlib)\.py\("
+    r"|[.:] ?<(?:listcomp|genexpr|lambda)>$|: (?:[\w.]*\.)?_(?:wrapped_call_impl|call_impl)$"
+)
+_OF_THE_DATASET = ("__getitem__", "__getitems__", "__next__", "__iter__")
+_CALLS = ("__call__", "forward", "transform", "_transform", "apply")
+# The loader's own frames around the work.
+_LOADER = re.compile(r"torch/utils/data/(?:_utils/fetch|dataloader)\.py\(|torch/autograd/profiler\.py\(")
+_ITERABLE, _NEXT = "_IterableDatasetFetcher", "<built-in function next>"
+_TORCH = re.compile(r"^(?:torch|numpy)/")
+_CONTAINERS = (f"{MODULE}Sequential_", f"{MODULE}Compose_")
+_NUMBER = re.compile(r"_\d+$")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The work of one kind on a batch. `ns` is the time in all stacks. `place` is the program's frame with most of it.
+    Texts are untrusted."""
+
+    stage: str
+    name: str
+    ns: float
+    place: str = ""
+
+
+class LoaderWork(Record, frozen=True):
+    """The stages, those with the most time first, and what is known about the processes that make batches.
+
+    `batches` is 0 if their number is not known. Absent numbers are None.
+    """
+
+    stages: tuple[Stage, ...]
+    basis: str  # frames | samples
+    batches: float = 0.0
+    waiting_share: float | None = None
+    read_bytes: float | None = None
+    disk_bytes: float | None = None
+    reads: float | None = None
+
+    @property
+    def ns(self) -> float:
+        """The time of all stages."""
+        return sum(stage.ns for stage in self.stages)
+
+    @property
+    def batch_ns(self) -> float | None:
+        """Time in which one process makes a batch; None if the number of batches is not known."""
+        return self.ns / self.batches if self.batches > 0 else None
+
+    def with_stages(self, more: Iterable[Stage]) -> "LoaderWork":
+        """Returns the same with more stages."""
+        stages = tuple(sorted((*self.stages, *more), key=lambda stage: -stage.ns))
+        return LoaderWork(
+            stages, self.basis, self.batches, self.waiting_share, self.read_bytes, self.disk_bytes, self.reads
+        )
+
+
+def stage_text(stage: Stage) -> str:
+    """Returns the stage in words."""
+    words = {"dataset": "the data set's own code", "pin": "copying to pinned memory", "copy": "copying to the device"}
+    words |= {"read": "reading", "decode": "decoding", "collate": "collating", "transform": "transform"}
+    word = words.get(stage.stage, "other work")
+    return f"{word} {stage.name}" if stage.name else word
+
+
+def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...]:
+    """Returns the stages of stacks with their times, the longest first; at most MAX_STAGES and one for the others."""
+    times: dict[tuple[str, str], float] = defaultdict(float)
+    places: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for frames, ns in stacks:
+        key = _stage_of(tuple(frames))
+        times[key] += ns
+        user = next((frame for frame in reversed(frames) if is_user_frame(frame)), "")
+        places[key][user] += ns
+    ordered = sorted(times.items(), key=lambda entry: -entry[1])
+    stages = [Stage(*key, ns, max(places[key], key=places[key].__getitem__)) for key, ns in ordered[:MAX_STAGES]]
+    rest = sum(ns for _, ns in ordered[MAX_STAGES:])
+    return (*stages, *([Stage("other", "", rest)] if rest else []))
+
+
+def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
+    """Returns what the monitor sampled in the workers, from the facts of the run; these are untrusted."""
+    fact = facts.get("loader_stacks")
+    if not isinstance(fact, dict) or not isinstance(fact.get("stacks"), list):
+        return NOT_SAMPLED
+    stacks = [
+        (entry[0][:MAX_TEXT].split(";"), float(entry[1]))
+        for entry in fact["stacks"][:MAX_STACKS]
+        if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and _amount(entry[1]) is not None
+    ]
+    stages, other = stages_of(stacks), _amount(fact.get("other_ns")) or 0.0
+    if not stages:
+        return NOT_SAMPLED
+    total, waiting = sum(stage.ns for stage in stages) + other, _amount(fact.get("waiting_ns"))
+    return LoaderWork(
+        (*stages, *([Stage("other", "", other)] if other else [])),
+        "samples",
+        _amount(fact.get("batches")) or 0.0,
+        None if waiting is None else waiting / max(total + waiting, 1.0),
+        _amount(fact.get("read_bytes")),
+        _amount(fact.get("disk_bytes")),
+        _amount(fact.get("reads")),
+    )
+
+
+@lru_cache(maxsize=10_000)
+def _stage_of(frames: tuple[str, ...]) -> tuple[str, str]:
+    """Returns the stage and its name. The innermost frame that reads or decodes determines the stage."""
+    inside = [frame for frame in frames if not _LOADER.search(frame)]
+    labels = [first_match(frame_patterns(), _without_class(frame)) for frame in inside]
+    for label in reversed(labels):
+        if label in ("read", "decode"):
+            return label, ""
+    if "pin" in labels:
+        return "pin", ""
+    if "collate" in labels[:2]:
+        return "collate", ""
+    iterable = any(_ITERABLE in frame for frame in frames) or (bool(inside) and inside[0].startswith(_NEXT))
+    inside = [frame for frame in inside if not frame.startswith("<") and not _PASSES.search(frame)]
+    first = inside[0] if inside else ""
+    if first and not iterable and _function(first) not in _OF_THE_DATASET:
+        return "collate", "" if _TORCH.search(first) else _name(first)  # `fetch` calls the data set, then collates
+    modules = [frame for frame in inside if frame.startswith(MODULE) and not frame.startswith(_CONTAINERS)]
+    if modules:
+        return "transform", _name(modules[0])
+    work = [frame for frame in inside if _function(frame) not in _OF_THE_DATASET]
+    if work and not _TORCH.search(work[0]):
+        # A container of transforms calls the transform: the innermost of the calls that directly follow each other.
+        calls = list(takewhile(lambda frame: _function(frame) in _CALLS and not _TORCH.search(frame), work))
+        return "transform", _name(calls[-1] if calls else work[0])
+    own = [frame for frame in inside if _function(frame) in _OF_THE_DATASET]
+    return ("dataset", _name(own[-1])) if own else ("other", "")
+
+
+def _name(frame: str) -> str:
+    """Returns the class of a transform if the frame tells it; else its function, with the file and the line."""
+    if frame.startswith(MODULE):
+        return cut(_NUMBER.sub("", frame.removeprefix(MODULE)))
+    file, line, name = frame_parts(frame)
+    owner, _, function = name.rpartition(".")
+    generic = function in _CALLS or function in _OF_THE_DATASET
+    if owner and generic:
+        return cut(owner)
+    return cut(f"{file}({line}): {name}" if file and generic else name)
+
+
+def _function(frame: str) -> str:
+    return frame.rpartition(": ")[2].rpartition(".")[2]
+
+
+def _without_class(frame: str) -> str:
+    """Returns the frame as the profiler names it."""
+    place, colon, name = frame.rpartition(": ")
+    return f"{place}: {name.rpartition('.')[2]}" if colon and place.endswith(")") else frame
+
+
+def _amount(value: object) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+    return float(value) if known else None  # type: ignore[arg-type]

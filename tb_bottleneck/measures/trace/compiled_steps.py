@@ -1,0 +1,253 @@
+"""The owners of the time of a compiled step that is not in compiled graphs: compilations, graph breaks, operators.
+
+torch marks each call of compiled code with a region `Torch-Compiled Region: frame/number`, and each part of compiling
+with `NAME (dynamo_timed)`. The code after a graph break is a function of its own, which runs inside of the region
+before it; its name has the line of the break. Functions, guards and reasons come from the monitor, functions also from
+Python frames.
+"""
+
+import re
+from collections import defaultdict
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
+from tb_bottleneck.measures.trace.window import host_rows
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.frames.frame_owner import frame_parts
+from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Rows, by_thread
+from tb_bottleneck.units import NS_PER_US, duration_text
+
+_REGION = re.compile(r"^Torch-Compiled Region: (?:!\d+/)?(\d{1,9})/(\d{1,9})")
+_TIMED, _FUNCTION_TIMED = "(dynamo_timed)", "_compile.compile_inner (dynamo_timed)"
+# A graph that runs: of AOTAutograd, of Inductor, and of torch.fx as the profiler names its frame.
+_GRAPH = re.compile(r"^CompiledFunction$|^## Call CompiledFxGraph|^<eval_with_key>")
+_NOT_COMPILED = Missing("no compiled region was recorded")
+_MAX_LISTED, _MAX_OUTSIDE = 3, 5
+# Rows of compiled code, and of torch.compile's own checks before it.
+_COMPILED = (
+    "Torch-Compiled Region",
+    "TorchDynamo Cache Lookup",
+    "dynamo",
+    "Pregraph bytecode",
+    "## Call CompiledFxGraph",
+    "CompiledFunction",
+    "autograd::engine::evaluate_function: CompiledFunction",
+)
+
+
+class Compilations(Record, frozen=True):
+    """The compilations of one function in the recording; `line` is 0 if it is not known. Texts are untrusted."""
+
+    function: str
+    file: str
+    line: int
+    count: int
+    reasons: tuple[str, ...]
+    ns: float
+
+
+class BrokenGraph(Record, frozen=True):
+    """A place where a graph ends. `ns` is the time from that graph to the next one, in all steps, without compiling."""
+
+    function: str
+    file: str
+    line: int
+    reason: str
+    ns: float | None
+
+
+class OutsideOperator(Record, frozen=True):
+    """An operator that is called outside of compiled regions: calls and time of the host, in all steps."""
+
+    name: str
+    calls: int
+    ns: float
+
+
+class CompiledSteps(Record, frozen=True):
+    """All of it, the longest first."""
+
+    functions: tuple[Compilations, ...]
+    breaks: tuple[BrokenGraph, ...]
+    outside: tuple[OutsideOperator, ...]
+    regions: int
+    compile_ns: int
+    explained: bool  # by a log of the monitor
+
+
+@memoized
+def compiled_steps(recording: Recording) -> CompiledSteps | None:
+    """Returns what is known about the compiled code of the window, or None if nothing was compiled."""
+    regions = host_rows(recording, lambda name: bool(_REGION.match(name)), Kind.CPU_OP, Kind.ANNOTATION)
+    timed = host_rows(recording, lambda name: name.endswith(_TIMED), Kind.CPU_OP, Kind.ANNOTATION)
+    if not len(regions) and not len(timed):
+        return None
+    events, log = recording.trace.events, compile_log(recording.trace.header.context)
+    compiling = union(events.start[timed], events.end[timed])
+    functions = _functions_of(recording, regions, log)
+    return CompiledSteps(
+        _compilations(recording, compiling, regions, functions, log),
+        _breaks(recording, compiling, regions, functions, log),
+        _outside(recording, regions),
+        len(regions),
+        compiling.total(),
+        bool(log.compilations),
+    )
+
+
+def recompiled_functions(recording: Recording) -> Measure | Missing:
+    """The functions that were compiled in the recording, with the guards that failed (text)."""
+    steps = compiled_steps(recording)
+    if steps is None or not steps.functions:
+        return Missing("no compilation by torch.compile was recorded")
+    named = [entry for entry in steps.functions if entry.function]
+    if not named:
+        return Missing("which function was compiled is not known; the monitor or Python frames would show it")
+    texts = []
+    for entry in named[:_MAX_LISTED]:
+        reason = f": {entry.reasons[0]}" if entry.reasons else ""
+        texts.append(f"{_place(entry)}, {entry.count} times, {duration_text(entry.ns)}{reason}")
+    return text_measure("; ".join(texts), sum(entry.count for entry in steps.functions))
+
+
+def broken_graphs(recording: Recording) -> Measure | Missing:
+    """The places where graphs end, with the reasons (text)."""
+    steps = compiled_steps(recording)
+    if steps is None:
+        return _NOT_COMPILED
+    if not steps.breaks:
+        return Missing("no graph break was recorded")
+    texts = [f"{_place(entry)}{f': {entry.reason}' if entry.reason else ''}" for entry in steps.breaks[:_MAX_LISTED]]
+    return text_measure("; ".join(texts), len(steps.breaks))
+
+
+def _place(entry: Compilations | BrokenGraph) -> str:
+    return f"{entry.function} ({entry.file}:{entry.line})" if entry.file else entry.function
+
+
+def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[str, tuple[str, str, int]]:
+    """Returns the function, the file and the line by torch's number of the function: from the log or the frames.
+
+    The frame of a compiled function is the first that begins inside of its region.
+    """
+    trace, events = recording.trace, recording.trace.events
+    frames, found = trace.rows(Kind.PYTHON), {}
+    for name in np.unique(events.name[regions]).tolist():
+        match = _REGION.match(trace.names[name])
+        frame = match[1] if match else ""
+        entry = log.function_of(frame)
+        if entry is not None:
+            found[frame] = (entry.function, entry.file, entry.line)
+            continue
+        region = int(regions[np.flatnonzero(events.name[regions] == name)[0]])
+        at = int(np.searchsorted(events.start[frames], events.start[region]))
+        inside = frames[at : at + 50]
+        inside = inside[(events.thread[inside] == events.thread[region]) & (events.end[inside] <= events.end[region])]
+        texts = (trace.names[events.name[row]] for row in inside.tolist())
+        text = next((text for text in texts if ".py(" in text and not text.startswith(("torch/", "<"))), "")
+        if text:
+            file, line, function = frame_parts(text)
+            found.setdefault(frame, (cut(function), cut(file), line))
+    return found
+
+
+def _compilations(
+    recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
+) -> tuple[Compilations, ...]:
+    """Returns the compilations by function. Without a log, the region that follows shows what was compiled."""
+    trace, events = recording.trace, recording.trace.events
+    starts, base = events.start[regions], trace.header.base_time_ns
+    begun = np.sort(
+        events.start[host_rows(recording, lambda name: name == _FUNCTION_TIMED, Kind.CPU_OP, Kind.ANNOTATION)]
+    )
+    totals: dict[tuple[str, str, int], float] = defaultdict(float)
+    counts: dict[tuple[str, str, int], int] = defaultdict(int)
+    reasons: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
+    for begin, end in zip(compiling.starts.tolist(), compiling.ends.tolist(), strict=True):
+        entry = log.at((base + begin) / NS_PER_US, (base + end) / NS_PER_US) if base else None
+        following = int(np.searchsorted(starts, end))
+        match = _REGION.match(trace.names[events.name[regions[following]]]) if following < len(regions) else None
+        frame = entry.frame if entry is not None else match[1] if match else ""
+        function, file, line = functions.get(frame, ("", "", 0))
+        if entry is not None and entry.function:
+            function, file, line = entry.function, entry.file, entry.line
+        function, resumed = original_function(function)
+        key = (function, file, resumed or line)
+        totals[key] += end - begin
+        counts[key] += int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
+        if entry is not None and entry.reason:
+            reasons[key].setdefault(entry.reason)
+    ordered = sorted(totals, key=lambda key: -totals[key])
+    return tuple(Compilations(*key, counts[key], tuple(reasons[key])[:_MAX_LISTED], totals[key]) for key in ordered)
+
+
+def _breaks(
+    recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
+) -> tuple[BrokenGraph, ...]:
+    """Returns the breaks before the regions of resumed functions."""
+    trace, events = recording.trace, recording.trace.events
+    graphs = host_rows(recording, lambda name: bool(_GRAPH.search(name)), Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
+    graph_ends = np.sort(events.end[graphs])
+    around = _around(recording, regions)
+    spent: dict[tuple[str, str, int], float | None] = {}
+    for region, outer in zip(regions.tolist(), around.tolist(), strict=True):
+        match = _REGION.match(trace.names[events.name[region]])
+        function, file, _ = functions.get(match[1] if match else "", ("", "", 0))
+        original, line = original_function(function)
+        if not line:
+            continue
+        begin = int(events.start[region])
+        before = int(np.searchsorted(graph_ends, begin, side="right")) - 1
+        key, gap = (original, file, line), None
+        # The graph before it ran inside of the region around this one.
+        if before >= 0 and outer != region and graph_ends[before] > events.start[outer]:
+            ended = int(graph_ends[before])
+            gap = float(begin - ended - int(compiling.covered(ended, begin)))
+        previous = spent.get(key)
+        spent[key] = previous if gap is None else gap + (previous or 0.0)
+    found = [BrokenGraph(*key, _reason(log, key), ns) for key, ns in spent.items()]
+    return tuple(sorted(found, key=lambda entry: -(entry.ns or 0.0)))
+
+
+def _around(recording: Recording, regions: Rows) -> Rows:
+    """Returns the innermost region around each region, or the region itself."""
+    events, around = recording.trace.events, regions.copy()
+    for own in by_thread(np.arange(len(regions)), events.thread[regions]).values():
+        rows = regions[own]
+        around[own] = rows[nest(events.start[rows], events.end[rows]).parent]
+    return around
+
+
+def _outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
+    """Returns the outermost operators that are not in compiled code, the longest time first."""
+    trace, events = recording.trace, recording.trace.events
+    if not len(regions):
+        return ()
+    rows = host_rows(recording, lambda name: not name.endswith(_TIMED), Kind.CPU_OP)
+    rows = np.union1d(rows, regions)
+    calls: dict[int, int] = defaultdict(int)
+    spent: dict[int, float] = defaultdict(float)
+    for own in by_thread(rows, events.thread).values():
+        parent = nest(events.start[own], events.end[own]).parent
+        outermost = own[parent == np.arange(len(own))]
+        for name, ns in zip(events.name[outermost].tolist(), events.duration[outermost].tolist(), strict=True):
+            calls[name] += 1
+            spent[name] += ns
+    ordered = sorted(spent, key=lambda name: -spent[name])
+    ordered = [name for name in ordered if not trace.names[name].startswith(_COMPILED)][:_MAX_OUTSIDE]
+    return tuple(OutsideOperator(cut(trace.names[name]), calls[name], spent[name]) for name in ordered)
+
+
+def _reason(log: CompileLog, key: tuple[str, str, int]) -> str:
+    """Returns why a graph ends there, as torch says it; several reasons for a line with several calls."""
+    _, file, line = key
+    found = dict.fromkeys(entry.reason for entry in log.breaks if entry.line == line and entry.file == file)
+    return "; ".join(break_in_words(reason) for reason in found)

@@ -1,0 +1,123 @@
+"""The stages of making a batch, from the frames of the loader on the training thread, or sampled in its workers."""
+
+import math
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import union
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of
+from tb_bottleneck.measures.trace.loader import (
+    NO_LOADER,
+    SINGLE_PROCESS_ITERATOR,
+    fetches,
+    loader_idle,
+    loader_iterator,
+)
+from tb_bottleneck.measures.trace.window import device_work, in_host_steps
+from tb_bottleneck.measures.user_code.frames import ancestors, frames_by_thread
+from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.units import share_text
+
+MOMENTS = 1_000
+"""Moments of the fetches whose frames are looked up: a stage with a tenth of the time is known to two points."""
+_NO_FRAMES = Missing("Python frames were not recorded; with_stack=True shows what the loader does")
+_PIN = "torch/utils/data/_utils/pin_memory.py("
+_LOADER_FILES = ("torch/utils/data/_utils/", "torch/utils/data/dataloader.py(")
+
+
+@memoized
+def loader_work(recording: Recording) -> LoaderWork | Missing:
+    """Returns the work on batches: of the workers if the monitor sampled them, else of the training thread."""
+    iterator = loader_iterator(recording)
+    if isinstance(iterator, Missing):
+        return NO_LOADER
+    if iterator.text == SINGLE_PROCESS_ITERATOR:
+        work = _work_of_frames(recording)
+    else:
+        work = sampled_work(recording.trace.header.context)
+    if isinstance(work, Missing) or not work.batches:
+        return work
+    per_step = work.batches / len(recording.steps)
+    return work.with_stages(Stage(name, "", ns * per_step) for name, ns in _beside(recording) if ns)
+
+
+def costliest_stage(recording: Recording) -> Measure | Missing:
+    """The stage with the most time of making a batch, and its share (text)."""
+    work = loader_work(recording)
+    if isinstance(work, Missing):
+        return work
+    return text_measure(f"{stage_text(work.stages[0])}, {share_text(work.stages[0].ns / max(work.ns, 1.0))}")
+
+
+def batch_time(recording: Recording) -> Measure | Missing:
+    """Time in which one process makes a batch."""
+    work = loader_work(recording)
+    if isinstance(work, Missing):
+        return work
+    if work.batch_ns is None:
+        return Missing("the number of batches is not known")
+    return Measure(work.batch_ns, "ns", "batch", int(work.batches))
+
+
+def processes_needed(recording: Recording) -> Measure | Missing:
+    """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
+
+    Time in which one process makes a batch / time of the step without waiting for it, rounded up.
+    """
+    batch, idle = batch_time(recording), loader_idle(recording)
+    if isinstance(batch, Missing) or isinstance(idle, Missing):
+        return batch if isinstance(batch, Missing) else NO_LOADER
+    rest = recording.account.window / len(recording.steps) - idle.value
+    return Measure(float(max(math.ceil(batch.value / max(rest, 1.0)), 1)), "count", "process", batch.count)
+
+
+def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
+    events, rows = recording.trace.events, fetches(recording)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    if not len(rows):
+        return NO_LOADER
+    thread = int(np.bincount(events.thread[rows]).argmax())
+    rows = rows[events.thread[rows] == thread]
+    spans = union(events.start[rows], events.end[rows])
+    # The middle of each of MOMENTS equal parts of the time in fetches.
+    part = spans.total() / MOMENTS
+    offset = (np.arange(MOMENTS) + 0.5) * part
+    before = np.cumsum(spans.ends - spans.starts) - (spans.ends - spans.starts)
+    which = np.searchsorted(before, offset, side="right") - 1
+    times = np.asarray(spans.starts[which] + offset - before[which], np.int64)
+    frames = frames_by_thread(recording).of(thread, times)
+    if frames is None:
+        return _NO_FRAMES
+    innermost, *_ = frames.at(times)
+    found, counts = np.unique(innermost[innermost >= 0], return_counts=True)
+    name_of, names = events.name, recording.trace.names
+    stacks = []
+    for row, count in zip(found.tolist(), counts.tolist(), strict=True):
+        stack = [names[name_of[frame]] for frame in ancestors(frames, row)]
+        inside = [place for place, frame in enumerate(stack) if frame.startswith(_LOADER_FILES)]
+        if inside:
+            stacks.append((stack[inside[0] :], count * part))
+    if not stacks:
+        return _NO_FRAMES
+    return LoaderWork(stages_of(stacks), "frames", float(len(rows)))
+
+
+def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
+    """Returns the time per step in which other threads pin batches, and copies to the device run."""
+    trace, events = recording.trace, recording.trace.events
+    steps = len(recording.steps)
+    pinning = trace.rows(Kind.PYTHON)
+    pinning = pinning[in_host_steps(recording, events.start[pinning])]
+    pinning = pinning[name_matches(trace.names, events.name[pinning], lambda name: name.startswith(_PIN))]
+    loading = distinct_values(events.thread[fetches(recording)])
+    pinning = pinning[~np.isin(events.thread[pinning], loading)]
+    pinning = pinning[name_matches(trace.names, events.name[pinning], lambda name: name.endswith(": pin_memory"))]
+    copies = device_work(recording, Work.UPLOAD)
+    pinned = union(events.start[pinning], events.end[pinning]).total() / steps
+    return ("pin", pinned), ("copy", union(copies.start, copies.end).total() / steps)

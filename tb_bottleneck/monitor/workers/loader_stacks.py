@@ -1,0 +1,86 @@
+"""Collects what the stack samplers in the workers write, as one fact of the run with a bounded size."""
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from tb_bottleneck.monitor.workers.stack_sampler import SampledWorkerInit
+
+MAX_STACKS = 60
+"""Stacks in the fact, those with the most time; the time of the others is in `other_ns`."""
+KEPT_STACKS = 1_000
+MAX_READ = 200
+"""Files that one call reads, about 0.1 ms each: the training thread calls it before it records a trace."""
+_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes")
+
+
+class LoaderStacks:
+    """The totals of all workers of this process's loaders."""
+
+    def __init__(self) -> None:
+        self._folder: str | None = None
+        self._stacks: Counter[str] = Counter()
+        self._sums: Counter[str] = Counter()
+        self._processes: set[int] = set()
+        self._lock = threading.Lock()
+        self.batches = 0
+        """Batches that the training received from workers since the sampling began."""
+
+    def attach(self, loader: Any) -> Callable[[], None] | None:
+        """Lets the workers of the loader's next iterator sample. Returns what undoes it; None without workers.
+
+        The user's `worker_init_fn` runs as before.
+        """
+        if not loader.num_workers:
+            return None
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="tb_bottleneck_")
+        original = loader.worker_init_fn
+        loader.worker_init_fn = SampledWorkerInit(self._folder, original)
+
+        def restore() -> None:
+            loader.worker_init_fn = original
+
+        return restore
+
+    def facts(self) -> dict[str, object]:
+        """Returns `loader_stacks`, or nothing if no worker was sampled. For any thread."""
+        with self._lock:
+            self._read()
+            if not self._stacks:
+                return {}
+            most = self._stacks.most_common(KEPT_STACKS)
+            self._sums["other_ns"] += sum(self._stacks.values()) - sum(ns for _, ns in most)
+            self._stacks = Counter(dict(most))
+            fact: dict[str, object] = {name: self._sums[name] for name in _SUMS if name in self._sums}
+            fact["other_ns"] = self._sums["other_ns"] + sum(ns for _, ns in most[MAX_STACKS:])
+            fact |= {"processes": len(self._processes), "batches": self.batches}
+            return {"loader_stacks": fact | {"stacks": [[text, ns] for text, ns in most[:MAX_STACKS]]}}
+
+    def close(self) -> None:
+        """Reads the last files, and deletes the folder; workers then stop to sample."""
+        with self._lock:
+            self._read()
+            folder, self._folder = self._folder, None
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _read(self) -> None:
+        if self._folder is None:
+            return
+        for entry in islice((entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")), MAX_READ):
+            try:
+                with open(entry.path, encoding="utf-8") as file:
+                    totals = json.load(file)
+                os.unlink(entry.path)
+                self._stacks.update(totals["stacks"])
+                self._sums.update({name: totals[name] for name in _SUMS if name in totals})
+                self._processes.add(totals["process"])
+            except (OSError, ValueError, KeyError, TypeError):
+                continue

@@ -1,0 +1,190 @@
+"""Samples the main thread's stack in a worker process of a DataLoader. Imports the standard library only.
+
+A daemon thread looks at the stack 20 times per second, adds the time since its last look to this stack, and now and
+then writes the totals to a new file, which the monitor reads and deletes. Nothing runs in the worker's own code.
+
+A function of C has no frame here, so `file.read()` looks like its caller. But Linux tells whether a thread waits for
+storage (state D in /proc); then the stack gets the frame WAITS.
+
+Time counts, not looks: while native code holds the interpreter's lock the thread cannot look, and the next stack, that
+of the call which just returned, gets the whole time.
+
+Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A
+worker that computes in Python was no slower than without it.
+"""
+
+import contextlib
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+EVERY_S = 0.05
+FIRST_WRITE_S, WRITE_S = 0.5, 15.0
+MAX_STACKS, MAX_FRAMES, MAX_NAME = 100, 24, 120
+"""Distinct stacks between two writes, innermost frames of each, and characters of a frame."""
+MAX_FILES = 4_096
+"""More unread files mean that nobody reads them: the sampling ends."""
+LONGEST_NS = 1_000_000_000
+"""A longer pause between two looks is a stopped process, and counts as this."""
+
+WAITS = "<waits for storage>"
+FETCH = ("fetch.py", "fetch")
+WORKER_LOOP = ("worker.py", "_worker_loop")
+"""The functions of torch around the work on a batch, and around all of a worker's work: (file, function)."""
+
+_IS_FETCH, _IS_LOOP = 1, 2
+
+
+class SampledWorkerInit:
+    """A `worker_init_fn` that begins to sample, and then calls the one of the user. Can be pickled if that can be."""
+
+    def __init__(self, folder: str, original: Callable[[int], Any] | None) -> None:
+        self.folder, self.original = folder, original
+
+    def __call__(self, worker: int) -> Any:
+        """Runs in the worker process, before its first batch."""
+        with contextlib.suppress(Exception):  # the worker must start without it
+            StackSampler(self.folder).start()
+        return self.original(worker) if self.original is not None else None
+
+
+class StackSampler:
+    """Samples the thread that creates it."""
+
+    def __init__(self, folder: str, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self._folder, self._clock = folder, clock
+        self._thread = threading.get_ident()
+        self._state = _opened(f"/proc/self/task/{threading.get_native_id()}/stat")
+        self._random = random.Random(os.getpid())  # the user's generator stays as it is
+        self._stacks: Counter[str] = Counter()
+        self._waiting_ns = self._other_ns = self._written = 0
+        self._last = clock()
+        self._frames: dict[Any, tuple[str, int]] = {}
+        self._io = _io_counters()
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Starts the thread. It ends when the folder is gone, or at the first error."""
+        from multiprocessing import util
+
+        threading.Thread(target=self._run, name="tb_bottleneck worker", daemon=True).start()
+        # Runs when the worker ends by itself (CPython multiprocessing/process.py, _bootstrap).
+        util.Finalize(None, self.write, exitpriority=1)
+
+    def look(self, frame: FrameType | None, waits: bool = False) -> None:
+        """Adds the time since the last look to the stack that ends with `frame`; `waits`: for storage."""
+        now = self._clock()
+        spent, self._last = min(now - self._last, LONGEST_NS), now
+        stack = self._stack(frame)
+        if waits and stack is not None:
+            stack += f";{WAITS}"
+        if stack is None:
+            self._waiting_ns += spent
+        elif stack in self._stacks or len(self._stacks) < MAX_STACKS:
+            self._stacks[stack] += spent
+        else:
+            self._other_ns += spent
+
+    def write(self) -> None:
+        """Writes what was added since the last write. Never raises."""
+        try:
+            with self._lock:
+                self._write()
+        except Exception:  # the folder is gone, or the disk is full
+            self._folder = ""
+
+    def _run(self) -> None:
+        try:
+            write_at, every = self._clock() + FIRST_WRITE_S * 1e9, FIRST_WRITE_S
+            while self._folder:
+                # Not periodic, so that it does not keep step with the batches.
+                time.sleep(EVERY_S * (0.5 + self._random.random()))
+                waits = self._waits_for_storage()
+                self.look(sys._current_frames().get(self._thread), waits)
+                if self._clock() >= write_at:
+                    self.write()
+                    every = min(2 * every, WRITE_S)
+                    write_at = self._clock() + every * 1e9
+        except Exception:  # a worker must never see an error of the monitor
+            return
+
+    def _waits_for_storage(self) -> bool:
+        if self._state < 0:
+            return False
+        # The state follows the name, which is in parentheses and may contain anything (proc(5)).
+        return os.pread(self._state, 200, 0).rpartition(b")")[2][1:2] == b"D"
+
+    def _stack(self, frame: FrameType | None) -> str | None:
+        """Returns the frames inside of torch's `fetch`, outermost first; None if the worker makes no batch."""
+        names: list[str] = []
+        while frame is not None:
+            code = frame.f_code
+            name, role = self._frames.get(code) or self._add(code)
+            if role == _IS_LOOP:
+                return None  # it waits for the next task, or sends a batch
+            names.append(name)
+            if role == _IS_FETCH:
+                return ";".join(names[-MAX_FRAMES:][::-1])
+            frame = frame.f_back
+        return None
+
+    def _add(self, code: Any) -> tuple[str, int]:
+        """Returns the name of a function as the profiler writes it, with the class if Python knows it (3.11), and what
+        it is for the loader."""
+        key = (os.path.basename(code.co_filename), code.co_name)
+        role = (_IS_LOOP if key == WORKER_LOOP else _IS_FETCH if key == FETCH else 0) * ("torch" in code.co_filename)
+        function = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
+        name = f"{below_import_path(code.co_filename)}({code.co_firstlineno}): {function}".replace(";", ",")[-MAX_NAME:]
+        if len(self._frames) < 10 * MAX_STACKS:
+            self._frames[code] = (name, role)
+        return name, role
+
+    def _write(self) -> None:
+        if not self._folder or len(os.listdir(self._folder)) >= MAX_FILES:
+            self._folder = ""
+            return
+        io = _io_counters()
+        totals = {
+            "process": os.getpid(),
+            "stacks": dict(self._stacks),
+            "other_ns": self._other_ns,
+            "waiting_ns": self._waiting_ns,
+            **{name: value - self._io.get(name, 0) for name, value in io.items()},
+        }
+        self._stacks, self._waiting_ns, self._other_ns, self._io = Counter(), 0, 0, io
+        path = os.path.join(self._folder, f"{os.getpid()}-{self._written}")
+        self._written += 1
+        with open(path + ".part", "w", encoding="utf-8") as file:
+            json.dump(totals, file)
+        os.replace(path + ".part", path + ".json")
+
+
+def _opened(path: str) -> int:
+    """Returns a file descriptor, or -1 if there is no such file."""
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return -1
+
+
+def below_import_path(path: str) -> str:
+    """Returns the path below the longest entry of the import path, as the profiler does; else the file's name."""
+    folders = [folder for folder in sys.path if folder and path.startswith(folder.rstrip(os.sep) + os.sep)]
+    return path[len(max(folders, key=len).rstrip(os.sep)) + 1 :] if folders else os.path.basename(path)
+
+
+def _io_counters() -> dict[str, int]:
+    """Returns the bytes and calls with which this process has read, and the bytes from disks (Linux, proc(5))."""
+    try:
+        with open("/proc/self/io", encoding="ascii") as file:
+            lines = dict(line.split(": ") for line in file.read().splitlines())
+        return {"read_bytes": int(lines["rchar"]), "reads": int(lines["syscr"]), "disk_bytes": int(lines["read_bytes"])}
+    except (OSError, ValueError, KeyError):
+        return {}

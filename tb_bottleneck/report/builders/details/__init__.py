@@ -1,0 +1,1 @@
+"""Parts of the report beside the verdicts: the input pipeline, compilation, the steps of an inference server."""

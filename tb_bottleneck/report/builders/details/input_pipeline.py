@@ -1,0 +1,59 @@
+"""The stages of the input pipeline as the report shows them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.frames.frame_owner import frame_parts
+from tb_bottleneck.trace.kernel_names import cut
+
+_KINDS = ("rotational", "ssd", "network", "memory")
+
+
+def input_pipeline(
+    work: LoaderWork | Missing, workers: float | None, needed: Measure | Missing, facts: Mapping[str, Any]
+) -> pb.InputPipeline | None:
+    """Returns the stages, or None if they are not known.
+
+    `workers` make the batches now (0: the training process), `needed` would be fast enough. `facts` of the run have
+    the kind of storage; they are untrusted.
+    """
+    if isinstance(work, Missing) or not work.ns > 0:
+        return None
+    storage = pb.InputStorage(
+        read_bytes_per_batch=_per_batch(work, work.read_bytes),
+        disk_bytes_per_batch=_per_batch(work, work.disk_bytes),
+        reads_per_batch=_per_batch(work, work.reads),
+    )
+    kind, system = facts.get("dataset_storage"), facts.get("dataset_filesystem")
+    storage.kind = kind if kind in _KINDS else ""
+    storage.filesystem = system if isinstance(system, str) and system.isalnum() and len(system) < 20 else ""
+    return pb.InputPipeline(
+        stages=[_stage(stage, work) for stage in work.stages],
+        basis=work.basis,
+        batch_ns=work.batch_ns,
+        workers=workers,
+        workers_needed=needed.value if isinstance(needed, Measure) else None,
+        waiting_share=work.waiting_share,
+        storage=storage if storage.ListFields() else None,
+    )
+
+
+def _stage(stage: Stage, work: LoaderWork) -> pb.InputStage:
+    row = pb.InputStage(
+        stage=stage.stage,
+        name=stage.name,
+        share=stage.ns / work.ns,
+        ns_per_batch=_per_batch(work, stage.ns),
+        title=stage_text(stage),
+    )
+    if stage.place:
+        file, line, function = frame_parts(stage.place)
+        row.place.CopyFrom(pb.Place(file=cut(file), line=line, function=cut(function), share=1.0))
+    return row
+
+
+def _per_batch(work: LoaderWork, amount: float | None) -> float | None:
+    return amount / work.batches if amount is not None and work.batches > 0 else None

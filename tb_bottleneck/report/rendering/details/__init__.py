@@ -1,0 +1,1 @@
+"""Formats the parts of a report beside the verdicts as text."""

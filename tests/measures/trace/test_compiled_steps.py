@@ -1,0 +1,94 @@
+"""Owners of the time of a compiled step, with and without the log of the monitor."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.compile_log import compile_log
+from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
+from tb_bottleneck.report.rendering.details import compilation as text
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+BASE_US = 1_700_000_000_000_000
+RESUMED = "torch_dynamo_resume_in_forward_at_7"
+LOG = {
+    "compilations": [
+        ["0/0", "forward", "m.py", 5, BASE_US - 10_000_000, 900, ""],
+        ["1/0", RESUMED, "m.py", 7, BASE_US - 9_000_000, 800, ""],
+        ["0/1", "forward", "m.py", 5, BASE_US + 200_000, 40_000, "tensor 'x' size mismatch at index 0"],
+    ],
+    "breaks": [["m.py", 7, "forward", "generic_jump TensorVariable()", 2]],
+}
+
+
+def recorded(tmp_path, frames, log=None):
+    """Three steps of 100 ms. In each, a graph and a break of 2 ms inside of region 0; the last one compiles first."""
+    events, tid = [], {"ph": "X", "pid": 1, "tid": 1}
+
+    def add(cat, name, begin, length):
+        events.append(tid | {"cat": cat, "name": name, "ts": begin, "dur": length})
+
+    for step in range(3):
+        at = step * 100_000
+        add("user_annotation", f"ProfilerStep#{step}", at, 100_000)
+        add("cpu_op", "aten::randn", at + 90_000, 5_000)
+        compiled = 40_000 if step == 2 else 0
+        if compiled:
+            add("cpu_op", "_compile.compile_inner (dynamo_timed)", at, compiled)
+            add("cpu_op", "bytecode_tracing (dynamo_timed)", at + 10, 1_000)
+        begin = at + compiled + 1_000
+        add("cpu_op", f"Torch-Compiled Region: 0/{step // 2}", begin, 20_000)
+        add("cpu_op", "CompiledFunction", begin + 1_000, 4_000)
+        add("cpu_op", "Torch-Compiled Region: 1/0", begin + 7_000, 10_000)
+        if frames:
+            add("python_function", "m.py(5): forward", begin + 1, 19_000)
+            add("python_function", f"m.py(7): {RESUMED}", begin + 7_001, 9_000)
+    path = tmp_path / "c.pt.trace.json"
+    context = {"tb_bottleneck_late": {"context": {"compile_log": log}}} if log else {}
+    path.write_text(json.dumps({"traceEvents": events, "baseTimeNanoseconds": BASE_US * 1000, **context}))
+    trace = load(str(path))
+    return Recording(trace, find_steps(trace))
+
+
+def test_with_the_log_of_the_monitor(tmp_path):
+    recording = recorded(tmp_path, frames=False, log=LOG)
+    found = details_of(recording).compilation
+    (function,) = found.functions
+    assert (function.function, function.line, function.compilations, function.ns) == ("forward", 5, 1, 40e6)
+    assert list(function.reasons) == ["tensor 'x' size mismatch at index 0"]
+    (ended,) = found.breaks
+    assert (ended.file, ended.line, ended.ns_per_step) == ("m.py", 7, pytest.approx(2e6))
+    assert ended.reason == "a branch depends on the value of a tensor"
+    assert [(row.name, row.calls) for row in found.outside] == [("aten::randn", 1)]
+    assert (found.regions, found.compile_ns, found.missing) == (2, pytest.approx(40e6 / 3), "")
+    assert recompiled_functions(recording).text.startswith("forward (m.py:5), 1 times, 40.0 ms: tensor 'x'")
+    assert broken_graphs(recording).text == "forward (m.py:7): a branch depends on the value of a tensor"
+    lines = "\n".join(text.lines_of(found))
+    assert "guard: tensor 'x' size mismatch" in lines
+    assert "graph break in m.py:7 forward, 2.00 ms per step" in lines
+
+
+def test_with_frames_alone(tmp_path):
+    found = details_of(recorded(tmp_path, frames=True)).compilation
+    assert [(row.function, row.line, list(row.reasons)) for row in found.functions] == [("forward", 5, [])]
+    assert [(row.function, row.line, row.reason) for row in found.breaks] == [("forward", 7, "")]
+    assert "TORCH_LOGS" in found.missing
+
+
+def test_without_both_the_functions_are_not_known(tmp_path):
+    recording = recorded(tmp_path, frames=False)
+    steps = compiled_steps(recording)
+    assert [(entry.function, entry.count, entry.ns) for entry in steps.functions] == [("", 1, 40e6)]
+    assert steps.breaks == ()
+    assert isinstance(recompiled_functions(recording), Missing)
+
+
+@pytest.mark.parametrize(
+    "fact", [None, 3, {"compilations": 1}, {"compilations": [["0/x", "f", "", 0, 0, 0, ""], [], 3]}]
+)
+def test_damaged_logs(fact):
+    assert compile_log({"compile_log": fact}).compilations == ()

@@ -1,0 +1,68 @@
+"""Stages from the frames of a loader without workers, and from facts of a loader with workers."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
+from tb_bottleneck.measures.trace.loader_workers import workers_advised
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+ROOT = "torch/utils/data/_utils/"
+
+
+def recorded(tmp_path, iterator, frames=(), context=None):
+    """Four steps of 100 ms, each with a fetch of 80 ms that has these frames: name, start and length in ms."""
+    events, tid = [], {"ph": "X", "pid": 1, "tid": 1}
+    for step in range(4):
+        at = step * 100_000
+        events.append(tid | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 100_000})
+        name = f"enumerate(DataLoader)#{iterator}.__next__"
+        events.append(tid | {"cat": "user_annotation", "name": name, "ts": at, "dur": 80_000})
+        events.append(tid | {"cat": "cpu_op", "name": "aten::linear", "ts": at + 81_000, "dur": 18_000})
+        for frame, start, length in frames:
+            row = {"cat": "python_function", "name": frame, "ts": at + start * 1000, "dur": length * 1000}
+            events.append(tid | row)
+    path = tmp_path / "f.pt.trace.json"
+    metadata = {"tb_bottleneck": {"context": context}} if context else {}
+    path.write_text(json.dumps({"traceEvents": events, "with_stack": 1, **metadata}))
+    trace = load(str(path))
+    return Recording(trace, find_steps(trace))
+
+
+def test_frames_of_the_training_thread(tmp_path):
+    frames = [
+        ("torch/utils/data/dataloader.py(700): __next__", 0, 80),
+        (f"{ROOT}fetch.py(49): fetch", 0, 80),
+        ("data.py(3): __getitem__", 0, 60),
+        ("data.py(9): blur", 10, 45),
+        (f"{ROOT}collate.py(3): default_collate", 60, 20),
+    ]
+    recording = recorded(tmp_path, "_SingleProcessDataLoaderIter", frames)
+    assert costliest_stage(recording).text == "transform blur, 56 %"
+    assert batch_time(recording).value == pytest.approx(80e6)
+    assert processes_needed(recording).value == 4  # 80 ms / 20 ms
+    stages = {stage.stage: stage.share for stage in details_of(recording).input.stages}
+    assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
+
+
+def test_samples_of_the_workers(tmp_path):
+    stack = f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__;data.py(9): Blur.__call__"
+    fact = {"stacks": [[stack, 1_600_000_000]], "batches": 10, "waiting_ns": 0, "read_bytes": 1000, "reads": 20}
+    context = {"loader_stacks": fact, "workers": 2, "cores": 6, "dataset_storage": "ssd"}
+    recording = recorded(tmp_path, "_MultiProcessingDataLoaderIter", context=context)
+    found = details_of(recording).input
+    assert (found.batch_ns, found.workers, found.workers_needed) == (160e6, 2, 8)
+    assert (found.stages[0].title, found.stages[0].place.line) == ("transform Blur", 9)
+    assert (found.storage.kind, found.storage.reads_per_batch) == ("ssd", 2)
+    assert workers_advised(recording).text == "6", "not more than the cores"
+
+
+def test_without_frames_and_samples(tmp_path):
+    recording = recorded(tmp_path, "_SingleProcessDataLoaderIter")
+    assert isinstance(costliest_stage(recording), Missing)
+    assert details_of(recording).input is None

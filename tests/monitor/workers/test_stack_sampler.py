@@ -1,0 +1,113 @@
+"""What a worker runs, sampled there and collected in the training process."""
+
+import pickle
+import sys
+
+import pytest
+from torch.utils.data import DataLoader, Dataset
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
+
+from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
+from tb_bottleneck.monitor.workers.stack_sampler import MAX_STACKS, WAITS, SampledWorkerInit, StackSampler
+
+
+class Blur:
+    def __call__(self, look):
+        look()
+        return 0
+
+
+class Samples(Dataset):
+    def __init__(self, look=lambda: None):
+        self.look, self.transform = look, Blur()
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.transform(self.look)
+
+
+def user_init(worker):
+    user_init.seen = worker
+
+
+def sampler_in(folder):
+    """A sampler whose clock advances by a millisecond per look."""
+    times = iter(range(0, 10**12, 1_000_000))
+    return StackSampler(str(folder), lambda: next(times))
+
+
+def test_a_look_inside_of_fetch_adds_the_time_to_its_stack(tmp_path):
+    sampler = sampler_in(tmp_path)
+    looks = Samples(lambda: sampler.look(sys._getframe()))
+    _MapDatasetFetcher(looks, False, int, False).fetch(0)
+    sampler.look(sys._getframe())  # no batch is made here
+    sampler.write()
+    stacks = LoaderStacks()
+    stacks._folder = str(tmp_path)
+    fact = stacks.facts()["loader_stacks"]
+    ((stack, ns),) = fact["stacks"]
+    names = [frame.rpartition(": ")[2] for frame in stack.split(";")]
+    assert names[0].endswith("fetch")
+    assert "test_stack_sampler.py(" in stack
+    if sys.version_info >= (3, 11):
+        assert names[1:3] == ["Samples.__getitem__", "Blur.__call__"]
+    assert (ns, fact["waiting_ns"], fact["processes"]) == (1_000_000, 1_000_000, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wait_for_storage_and_many_stacks(tmp_path):
+    sampler = sampler_in(tmp_path)
+    _MapDatasetFetcher(Samples(lambda: sampler.look(sys._getframe(), waits=True)), False, int, False).fetch(0)
+    (stack,) = sampler._stacks
+    assert stack.endswith(WAITS)
+    sampler._stacks.update({str(number): 1 for number in range(MAX_STACKS)})
+    _MapDatasetFetcher(Samples(lambda: sampler.look(sys._getframe())), False, int, False).fetch(0)
+    assert sampler._other_ns == 1_000_000
+
+
+def test_nothing_is_raised_without_the_folder(tmp_path):
+    sampler = sampler_in(tmp_path / "gone")
+    sampler.write()
+    sampler._run()  # ends at once
+    assert not sampler._folder
+
+
+def test_the_users_function_is_called_and_stays():
+    loader = DataLoader(Samples(), num_workers=1, worker_init_fn=user_init)
+    stacks = LoaderStacks()
+    restore = stacks.attach(loader)
+    begins = pickle.loads(pickle.dumps(loader.worker_init_fn))  # as for a spawned worker
+    assert isinstance(begins, SampledWorkerInit)
+    begins.folder = "gone"
+    begins(3)
+    assert user_init.seen == 3
+    restore()
+    assert loader.worker_init_fn is user_init
+    stacks.close()
+    assert stacks.attach(DataLoader(Samples())) is None, "no workers"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fork")
+def test_a_forked_worker_is_sampled():
+    loader = DataLoader(Samples(_slow), num_workers=1, multiprocessing_context="fork", worker_init_fn=_failing_later)
+    stacks = LoaderStacks()
+    restore = stacks.attach(loader)
+    iterator = iter(loader)
+    restore()
+    assert len(list(iterator)) == 4
+    del iterator
+    fact = stacks.facts()["loader_stacks"]
+    stacks.close()
+    assert any("_slow" in stack for stack, _ in fact["stacks"])
+
+
+def _slow():
+    import time
+
+    time.sleep(0.08)
+
+
+def _failing_later(worker):
+    assert worker == 0
