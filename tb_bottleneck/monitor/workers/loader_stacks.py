@@ -5,9 +5,11 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.monitor.workers.stack_sampler import SampledWorkerInit
@@ -17,6 +19,8 @@ MAX_STACKS = 60
 KEPT_STACKS = 1_000
 MAX_READ = 200
 """Files that one call reads, about 0.1 ms each: the training thread calls it before it records a trace."""
+PREFIX = "tb_bottleneck_stacks_"
+OLD_SECONDS = 3600.0
 _SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes")
 
 
@@ -40,7 +44,8 @@ class LoaderStacks:
         if not loader.num_workers:
             return None
         if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="tb_bottleneck_")
+            remove_left_folders()
+            self._folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}_")
         original = loader.worker_init_fn
         loader.worker_init_fn = SampledWorkerInit(self._folder, original)
 
@@ -74,7 +79,11 @@ class LoaderStacks:
     def _read(self) -> None:
         if self._folder is None:
             return
-        for entry in islice((entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")), MAX_READ):
+        try:
+            entries = [entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")]
+        except OSError:  # somebody has cleaned the directory up
+            return
+        for entry in islice(entries, MAX_READ):
             try:
                 with open(entry.path, encoding="utf-8") as file:
                     totals = json.load(file)
@@ -84,3 +93,16 @@ class LoaderStacks:
                 self._processes.add(totals["process"])
             except (OSError, ValueError, KeyError, TypeError):
                 continue
+
+
+def remove_left_folders() -> None:
+    """Deletes the folders of trainings that were killed. Those of other users cannot be deleted, and remain."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        process = folder.name.removeprefix(PREFIX).partition("_")[0]
+        try:
+            # A process of another container is not in our /proc, but it writes to its folder every few seconds.
+            is_old = time.time() - folder.stat().st_mtime > OLD_SECONDS
+        except OSError:
+            continue
+        if is_old and not Path("/proc", process).exists():
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,13 +1,15 @@
 """What a worker runs, sampled there and collected in the training process."""
 
+import os
 import pickle
 import sys
+import tempfile
 
 import pytest
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
-from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
+from tb_bottleneck.monitor.workers.loader_stacks import PREFIX, LoaderStacks, remove_left_folders
 from tb_bottleneck.monitor.workers.stack_sampler import MAX_STACKS, WAITS, SampledWorkerInit, StackSampler
 
 
@@ -111,3 +113,14 @@ def _slow():
 
 def _failing_later(worker):
     assert worker == 0
+
+
+def test_folders_of_killed_trainings_are_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    dead, alive, recent = (tmp_path / f"{PREFIX}{process}_x" for process in (2**22 + 1, os.getpid(), 2**22 + 2))
+    for folder in (dead, alive, recent):
+        folder.mkdir()
+    for folder in (dead, alive):
+        os.utime(folder, (1e9, 1e9))
+    remove_left_folders()
+    assert sorted(tmp_path.iterdir()) == sorted([alive, recent])
