@@ -10,7 +10,7 @@ import { Icon } from "../shared/widgets/icon";
 import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
 import { useFocusRestore } from "./focus_restore";
 import { lazyView } from "./lazy_view";
-import { RecordingPage } from "./recording";
+import { RecordingPage } from "./recording_page";
 import { chosenEntry, hasVanished, WHOLE_OVERVIEW, type State } from "./state";
 import { Shortcuts } from "./shortcuts";
 import type { Store } from "./store";

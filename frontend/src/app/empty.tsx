@@ -5,7 +5,7 @@ import type { Report, ReportAnswer, RunEntry } from "../shared/report";
 import { bytes, timeOfDay } from "../shared/text/format";
 import { CodeBlock } from "../shared/widgets/code_block";
 import { RecordingName } from "../shared/widgets/recording_name";
-import { RecordingPage } from "./recording";
+import { RecordingPage } from "./recording_page";
 import type { Failure } from "./state";
 
 function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {

@@ -7,11 +7,12 @@ import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
+import { availableView, titleOf } from "./available_views";
 import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
-import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
+import { ViewPanel, type Shown } from "./view_registry";
 
 interface Props {
   readonly report: Report;
