@@ -94,7 +94,7 @@ Shown = tuple[Page, Frame]
 
 
 def opened(browser: Browser, address: str, answer: str, build: Path | None) -> Shown:
-    """Opens the overview with a fixed list of recordings, and with the files of another build of the tab if one is given."""
+    """Opens the overview with a fixed list of recordings; `build` is the folder of another build of the tab."""
     page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
 
     def fulfil(route: Route) -> None:
@@ -134,9 +134,7 @@ def _summary(times: list[float]) -> str:
     return f"{min(times):.1f}, {statistics.median(times):.1f}"
 
 
-def _frames(
-    browser: Browser, page: Page, act: Callable[[Frame, int], None], frame: Frame, repeat: int
-) -> list[float]:
+def _frames(browser: Browser, page: Page, act: Callable[[Frame, int], None], frame: Frame, repeat: int) -> list[float]:
     """Returns the CPU time in scripts, style and layout of each frame, in ms."""
     browser.start_tracing(page=page, categories=["devtools.timeline"])
     act(frame, repeat)

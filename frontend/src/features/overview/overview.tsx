@@ -60,7 +60,7 @@ export function Overview({ list, query: text, session }: Props) {
       {query.by !== "" && query.group === undefined ? (
         <Groups key={query.by} entries={shown} by={query.by} shared={shared} change={change} order={query.sort} setOrder={setOrder} />
       ) : (
-        <SortableTable key="" caption="Trainings" rows={shown} columns={shownColumns} control={{ order: query.sort, setOrder }} />
+        <SortableTable key="" caption="Trainings" rows={shown} columns={shownColumns} control={{ order: query.sort, setOrder, inOrder: true }} />
       )}
     </article>
   );

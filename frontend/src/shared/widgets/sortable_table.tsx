@@ -21,8 +21,8 @@ interface Props<T> {
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[]; // the first one names the row
   readonly initial?: Order; // by the first column without it
-  /** The order, if it is kept elsewhere, for example in the address. */
-  readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void };
+  /** The order, if it is kept elsewhere, for example in the address. `inOrder`: the rows come in it. */
+  readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void; readonly inOrder?: boolean };
   readonly searchText?: (row: T) => string; // without it there is no search
   readonly note?: ComponentChildren;
 }
@@ -37,7 +37,7 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
   const [shown, setShown] = useState(PAGE_SIZE);
   const matches = useMemo(() => (searchText ? searched(rows, searchText, search) : rows), [rows, search]);
   const column = columns.find(({ key }) => key === order.by);
-  const sortedRows = useMemo(() => (column ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
+  const sortedRows = useMemo(() => (column && !control?.inOrder ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
   const drawn = useFrames(useMemo(() => sortedRows.slice(0, shown), [sortedRows, shown]));
   const download = () => {
     const text = csvOf(columns.map(({ title }) => title), sortedRows.map((row) => columns.map(({ value }) => value(row))));

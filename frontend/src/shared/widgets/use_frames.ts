@@ -8,8 +8,7 @@ export function useFrames<T>(rows: readonly T[]): readonly T[] {
   const [, redraw] = useState({});
   const latest = useRef<{ readonly rows: readonly T[]; readonly drawn: readonly T[]; readonly ready: number }>({ rows: [], drawn: [], ready: 0 });
   const advance = (ready: number) => (latest.current = { rows, drawn: mixed(rows, ready, latest.current.drawn), ready });
-  // A new table begins with its header: that frame may also remove another table.
-  if (latest.current.rows !== rows) advance(latest.current.rows.length > 0 ? ROWS_PER_FRAME : 0);
+  if (latest.current.rows !== rows) advance(0); // in the frame in which the rest of the page changes too
   const { drawn, ready } = latest.current;
   useLayoutEffect(() => {
     if (ready >= rows.length) return undefined;
