@@ -46,12 +46,14 @@ export function App({ store, session }: { store: Store; session: Session }) {
       ),
     [list, chosen, filter, session, store],
   );
-  if (!list) return failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />;
+  if (!list) return <main>{failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />}</main>;
   return (
     <>
       {failure && <Stale since={failure.since} message={failure.message} retry={session.refresh} />}
       {list.runs.length === 0 ? (
-        <EmptyList state={state} />
+        <main>
+          <EmptyList state={state} />
+        </main>
       ) : (
         <div class="columns">
           {runList}
