@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import hypothesis
@@ -41,10 +42,18 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
+@pytest.fixture(scope="session")
+def cache_directories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yields paths that do not exist yet. `mktemp` would list the directories of all earlier tests each time."""
+    parent = tmp_path_factory.mktemp("caches")
+    return (parent / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def cache_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_directory(cache_directories: Iterator[Path]) -> Iterator[Path]:
     """Gives each test its own cache, outside of its tmp_path, which many tests use as a logdir."""
-    directory = tmp_path_factory.mktemp("cache")
+    directory = next(cache_directories)
+    directory.mkdir()
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which must end before its tmp_path does
         patch.setenv("TB_BOTTLENECK_CACHE", str(directory))
         yield directory

@@ -28,13 +28,16 @@ SIMULATED = {
 NAME = "host_1.17.pt.trace.json"
 RIGHT_TO_LEFT = "\u05d0\u05d9\u05de\u05d5\u05df"  # a training, in Hebrew
 UNTRUSTED_NAME = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+# Each step ends with a read of the loss. Without it, the device would wait for the host, whatever the collective does.
 _WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    sync    ....######....######....######
     gpu     abab......abab......abab......
     nccl    ....nnnnnn....nnnnnn....nnnnnn
 """
 _LATE = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    sync    .........#.........#.........#
     gpu     ababababa.ababababa.ababababa.
     nccl    .........n.........n.........n
 """

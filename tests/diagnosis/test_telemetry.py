@@ -26,7 +26,7 @@ from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.signals import ENDED
 
-RANDOM_RUNS = 240
+RANDOM_RUNS = 160
 IDLE_PROBLEMS = (
     "few_workers",
     "in_process",

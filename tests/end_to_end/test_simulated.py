@@ -40,7 +40,7 @@ QUICK = settings(
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
 )
-MANY = range(500_000, 500_250)
+MANY = range(500_000, 500_100)
 
 
 # --- The analyser against the truth ---

@@ -1,10 +1,12 @@
 """Jobs of the simulator as the analysis sees them."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from simulate.jobs.as_summaries import summaries_of
 from simulate.jobs.cases import Case
+from simulate.jobs.cases import planted as planted_case
 from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
@@ -27,6 +29,13 @@ def of_case(case: Case) -> list[RankSummary]:
     """Returns the summaries of a case."""
     program = TOPOLOGIES[case.topology](case.shape, case.faults)
     return summaries_of(program, execute(program))
+
+
+@cache
+def planted(cause: str, seed: int) -> tuple[Case, list[RankSummary]]:
+    """Returns a job with a planted cause and its summaries."""
+    case = planted_case(cause, seed)
+    return case, of_case(case)
 
 
 def context_of(summaries: list[RankSummary]) -> JobContext:

@@ -1,6 +1,8 @@
 """A monitored training has the losses of the same training without a monitor, bit for bit."""
 
+import gc
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +22,22 @@ def one_thread() -> Iterator[None]:
     """Small tensors gain nothing from more threads, and sums of several threads may differ."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    gc.freeze()  # the monitor searches the tracked objects for models: those of other tests take most of the time
     yield
+    gc.unfreeze()
     torch.set_num_threads(before)
 
 
-def losses(kind: Kind, steps: int = STEPS) -> list[float]:
+def losses(kind: Kind) -> list[float]:
     torch.manual_seed(7)
-    return list(kind(steps))
+    return list(kind(STEPS))
+
+
+losses_alone = cache(losses)
 
 
 def compare(kind: Kind, logdir: Path, **options: Any) -> None:
-    alone = losses(kind)
+    alone = losses_alone(kind)
     with Monitor(logdir, every_s=0.1, **options):
         monitored = losses(kind)
     assert len(alone) >= STEPS

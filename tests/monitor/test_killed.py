@@ -36,7 +36,8 @@ PACKING = """
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
 def test_a_signal_while_a_trace_is_packed_leaves_nothing_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-c", textwrap.dedent(PACKING), str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as training:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as training:
         assert training.stdout is not None
         assert training.stdout.readline() == b"packing\n"
         time.sleep(0.1)

@@ -31,7 +31,10 @@ def test_a_training_bound_by_its_device_gains_what_its_kernels_gain():
 
 @pytest.mark.slow
 def test_most_intervals_contain_the_result_if_kernels_miss_their_data_sheets():
-    pairs = [expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed) for seed in range(710_000, 710_100)]
+    pairs = [
+        expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed)
+        for seed in range(710_000, 710_000 + 3 * len(THERE))
+    ]
     assert sum(one.inside for one in pairs) >= 0.85 * len(pairs)
     assert fmean(abs(one.error) for one in pairs) < 0.2
 

@@ -5,7 +5,8 @@ independent of how the analyser predicts it. A variation (simulate/variation.py)
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from simulate.pieces import PINNED_BYTES_PER_NS
 from simulate.program import (

@@ -1,9 +1,10 @@
 """Writes a simulated run as Kineto JSON, in the dialects of several torch versions."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec.json
 
 from simulate.pieces import MULTIPROCESSORS
 from simulate.run import Op, Row, Run
@@ -86,7 +87,7 @@ def kineto_json(run: Run, recording: Recording) -> str:
         *writer.noise(run),
         *writer.thread_names(),
     ]
-    head = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in _header(run, recording).items())
+    head = ", ".join(f"{_text(key)}: {_text(value)}" for key, value in _header(run, recording).items())
     return "{" + head + ',\n"traceEvents": [\n' + ",\n".join(events) + "\n]}"
 
 
@@ -105,6 +106,13 @@ def _header(run: Run, recording: Recording) -> dict[str, Any]:
     if recording.dialect.based:
         head["baseTimeNanoseconds"] = EPOCH_NS
     return head
+
+
+_encoder = msgspec.json.Encoder()  # four times as fast as json.dumps, which took a quarter of a simulation
+
+
+def _text(value: Any) -> str:
+    return _encoder.encode(value).decode()
 
 
 class _Writer:
@@ -173,7 +181,7 @@ class _Writer:
             annotation = {"cat": "gpu_user_annotation", "name": "ProfilerStep#3", "pid": op.device, "tid": op.stream}
             yield self._complete({**annotation, "args": {"External id": 1}}, op.begin - 1, op.end + 50_000)
             flow = {"ph": "f", "cat": "ac2g", "name": "ac2g", "pid": op.device, "tid": op.stream}
-            yield json.dumps({**flow, "id": op.call, "bp": "e", "ts": op.begin // 1000})
+            yield _text({**flow, "id": op.call, "bp": "e", "ts": op.begin // 1000})
         for number, at in enumerate(range(begin, end, max((end - begin) // 200, 50_000))):
             yield self.host(Row("call", "EventQuery", "watchdog", at, at + 2_500, 10_000_000 + number, 0))
             if number % 10 == 0:
@@ -184,12 +192,12 @@ class _Writer:
         for name, tid in (("python", _TIDS["main"]), ("pt_autograd_0", _TIDS["autograd"])):
             tid_text = str(tid) if self._dialect.string_tids else tid
             row = {"ph": "M", "name": "thread_name", "pid": PROCESS, "tid": tid_text, "ts": 0, "args": {"name": name}}
-            yield json.dumps(row)
+            yield _text(row)
 
     def _complete(self, event: dict[str, Any], begin: int, end: int) -> str:
         start, stop = self._tick(begin), self._tick(end)
         times = f'"ph": "X", "ts": {self._us(start)}, "dur": {self._us(stop - start)}, '
-        return "{" + times + json.dumps(event)[1:]
+        return "{" + times + _text(event)[1:]
 
     def _tick(self, ns: int) -> int:
         shifted = ns if self._dialect.based else ns + EPOCH_NS

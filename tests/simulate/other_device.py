@@ -16,8 +16,10 @@ one host differ (simulate/variation.py).
 import json
 import math
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec.structs import replace
 
 from simulate.pieces import MULTIPROCESSORS
 from simulate.program import Copy, Fetch, Instruction, Kernel, Launch, Program, Spend

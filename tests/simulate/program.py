@@ -4,7 +4,7 @@ The same program can therefore run twice, with and without the host waiting for 
 All times are int nanoseconds.
 """
 
-from dataclasses import dataclass
+from tb_bottleneck.record import Record
 
 # Host activities. The names are the simulator's own; truth.py maps them to regimes.
 LOAD, INTERRUPT, ALLOCATE, WAIT = "load", "interrupt", "allocate", "wait"
@@ -13,8 +13,7 @@ COPY, DISPATCH, PYTHON = "copy", "dispatch", "python"
 COMPUTE_STREAM, COMM_STREAM = 7, 20
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Record, frozen=True):
     """A kernel. `work` is contraction, streaming, collective or unknown; `gap` is the device's pause before it.
 
     `stall` is a pause in which the device runs another process, which no recording shows;
@@ -30,8 +29,7 @@ class Kernel:
     bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Open:
+class Open(Record, frozen=True):
     """Begins a row on the current thread. `kind` is op, annotation or python; `phase` is the host activity inside."""
 
     kind: str
@@ -39,21 +37,18 @@ class Open:
     phase: str = ""
 
 
-@dataclass(frozen=True)
-class Close:
+class Close(Record, frozen=True):
     """Ends the row opened last."""
 
 
-@dataclass(frozen=True)
-class Spend:
+class Spend(Record, frozen=True):
     """Host work that leaves no row."""
 
     ns: int
     activity: str = DISPATCH
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Record, frozen=True):
     """One call that launches kernels on a stream: one kernel, or all kernels of a graph."""
 
     kernels: tuple[Kernel, ...]
@@ -64,8 +59,7 @@ class Launch:
     call: str = "LaunchKernel"
 
 
-@dataclass(frozen=True)
-class Copy:
+class Copy(Record, frozen=True):
     """A copy call.
 
     `in_call` is what the call waits for: "" (nothing), "staging" (pageable memory to the device), or "end" of the copy
@@ -82,8 +76,7 @@ class Copy:
     device: int = 0
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(Record, frozen=True):
     """A call that returns when the stream is done, or the whole device if `call` is DeviceSynchronize."""
 
     call: str
@@ -92,8 +85,7 @@ class Wait:
     device: int = 0
 
 
-@dataclass(frozen=True)
-class Follow:
+class Follow(Record, frozen=True):
     """cudaStreamWaitEvent: later work on `stream` begins after all work now queued on stream `after`."""
 
     stream: int
@@ -103,15 +95,13 @@ class Follow:
     device: int = 0
 
 
-@dataclass(frozen=True)
-class Fetch:
+class Fetch(Record, frozen=True):
     """A wait for the next batch of the worker processes."""
 
     cost: int
 
 
-@dataclass(frozen=True)
-class Allocate:
+class Allocate(Record, frozen=True):
     """A driver call for memory. With `drains`, it waits for the device first, as cudaFree does."""
 
     call: str
@@ -120,23 +110,20 @@ class Allocate:
     device: int = 0
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(Record, frozen=True):
     """Switches to the named thread, which drives the device from here on."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Record, frozen=True):
     """Start of the profiler: it waits for the device, and earlier events are not recorded."""
 
 
 Instruction = Open | Close | Spend | Launch | Copy | Wait | Follow | Fetch | Allocate | Thread | Record
 
 
-@dataclass(frozen=True)
-class Workers:
+class Workers(Record, frozen=True):
     """The loader's worker processes: number, time per batch of one worker, and batches that each prefetches."""
 
     number: int
@@ -144,8 +131,7 @@ class Workers:
     prefetch: int = 2
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Record, frozen=True):
     """The whole training."""
 
     instructions: tuple[Instruction, ...]

@@ -13,8 +13,10 @@ The spreads are measured on real recordings, the pairs of the folder TB_BOTTLENE
 
 import math
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from simulate.program import Program
 

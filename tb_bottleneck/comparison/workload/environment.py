@@ -19,7 +19,7 @@ from tb_bottleneck.trace.runtime_calls import Role
 MAX_FACTS = 64  # read from a context
 _LOADERS = {SINGLE_PROCESS_ITERATOR: "in the training process", WORKER_ITERATOR: "by workers"}
 PRECISION = "precision"
-# Facts that only the events show. A context may contain the same words with another meaning.
+# Facts that only the events show. A context may contain the same words with another meaning; tables have longer keys.
 MEASURED_FACTS = frozenset({PRECISION, "samples", "loader", "kernels", "uploads", "graphs", "compiled"})
 MAX_KERNEL_NAME = 90  # characters
 MIN_TYPE_PERCENT = 5.0  # of the products' time
@@ -65,7 +65,7 @@ def _context_facts(recording: Recording) -> dict[str, str]:
     """Returns the plain values and lists of the run's context, and of tables in it one level deep."""
     facts: dict[str, str] = {}
     for key, value in list(recording.trace.header.context.items())[:MAX_FACTS]:
-        if key in ignored_facts() or key in MEASURED_FACTS:
+        if key in ignored_facts() or (key in MEASURED_FACTS and not isinstance(value, dict)):
             continue
         inner = value.items() if isinstance(value, dict) else [("", value)]
         for name, item in list(inner)[:MAX_FACTS]:

@@ -113,8 +113,8 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
     issued = ops.issued(calls)[np.minimum(following, len(ops) - 1)]
     blocked = calls.of(Role.WAIT)
     queued = (following < len(ops)) & (issued <= times)
-    waiting = union(blocked.start, blocked.end).contains(times)
-    return queued | waiting, np.where(queued, issued, 0)
+    waiting = union(blocked.start, blocked.end).contains(times - 1)  # a call may end at the same nanosecond
+    return queued | waiting, np.where(waiting, 0, issued)
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.simulated_jobs import context_of, of_case, simulated, without_rows
-from simulate.jobs.cases import PLANTERS, planted
+from helpers.simulated_jobs import context_of, planted, simulated, without_rows
+from simulate.jobs.cases import PLANTERS
 from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.jobs.report.group_rows import bus_factor, group_rows
@@ -42,7 +42,7 @@ def job_of(summaries):
 
 @pytest.mark.parametrize("cause", PLANTERS)
 def test_every_cause_is_reported_with_evidence_fix_and_gain(cause):
-    job = job_of(of_case(planted(cause, 5)))
+    job = job_of(planted(cause, 5)[1])
     (culprit,) = job.culprits
     assert culprit.cause == cause
     assert culprit.evidence

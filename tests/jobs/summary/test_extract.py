@@ -53,6 +53,19 @@ def test_a_wait_begins_when_the_work_behind_it_was_launched():
     assert found.own[resumes][0, Own.HOST] == 3 * MS
 
 
+def test_a_blocked_host_waits_for_the_whole_collective_even_if_it_returns_with_it():
+    """Old traces have whole microseconds: the blocked call ends when the collective does."""
+    found = summary("""
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    sync    .......######..............######.......
+    gpu     .######......##......######......##.....
+    nccl    .......######..............######.......
+    """)
+    resumes = found.points.resumes == 1
+    waited = np.diff(found.points.time, prepend=0) - found.own.sum(axis=1)
+    assert (waited[resumes] / MS).tolist()[:1] == pytest.approx([6])
+
+
 def test_the_account_of_the_steps_sums_to_the_window():
     found = summary(WAITING)
     assert found.account.sum() == found.edges[-1]
