@@ -1,8 +1,8 @@
 """Walks through every view of the tab: `python tests/browser/walk.py FOLDER [VIEW ...]`.
 
 Each view is opened in a real TensorBoard, at 390, 768, 1400 and 2560 px, light and dark. The folder gets a picture of
-each, to be looked at. The script prints what axe-core finds (WCAG 2 A and AA, best practice), how many px the page is too
-wide, and errors of the page, and fails if there is any. It takes about five minutes.
+each, to be looked at. The script prints what axe-core finds (WCAG 2 A and AA, best practice), how many px the page is
+too wide, and errors of the page, and fails if there is any. It takes about five minutes.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def _nothing(frame: Frame) -> None:
 
 @dataclass(frozen=True)
 class Stop:
-    """A view of one of the logdirs: its address, what it shows when it is drawn, and what is done before the picture."""
+    """A view of one of the logdirs: its address, what it shows once drawn, and what is done before the picture."""
 
     board: str
     drawn: str
@@ -199,7 +199,7 @@ def _opened(page: Page, address: str, stop: Stop, name: str) -> Frame:
 
 
 def _recording(address: str, run: str) -> str:
-    """Returns the key of a recording; a run of the demo is its trace, whose file name contains the time of recording."""
+    """Returns the key of a recording; a run of the demo stands for its trace, whose file name contains a time."""
     folder = RECORDED / run
     return f"{run}/{next(folder.glob('*.trace.json*')).name}" if folder.is_dir() else run
 

@@ -1,5 +1,6 @@
 // The page of one recording: its headline, its tabs and the selected view.
 import { Component, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import { Headline } from "../features/diagnosis/headline";
 import { reportMarkdown } from "../features/diagnosis/markdown";
@@ -33,6 +34,10 @@ export function RecordingPage(props: Props) {
 function Content({ report, analysis, shown }: Props) {
   const training = shown?.state.list && trainingOf(shown.state.list, keyOf(shown.entry));
   const job = useJob(shown?.session.client, report, shown?.entry);
+  const notInList = training?.job !== undefined && training.verdict === undefined && job !== undefined && job !== "pending";
+  useEffect(() => {
+    if (notInList) shown?.session.refresh(); // it was judged just now, and the list beside it says that it was not
+  }, [notInList]);
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
     <article>
