@@ -1,5 +1,5 @@
-"""What tests/fuzz.py can damage besides a trace: comparisons, predictions, saved reports, event files, snapshots, and
-entries of the cache.
+"""What tests/fuzz.py can damage besides a trace: comparisons, predictions, trees, details and dependencies,
+jobs, saved reports, event files, snapshots, and entries of the cache.
 
 Each entry has sound inputs, and a function that uses a damaged one. It returns the behaviour, and raises for a defect.
 """
@@ -28,7 +28,12 @@ from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.drilldown.trace_cache import TraceCache
+from tb_bottleneck.drilldown.tree.paths import BY
 from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.plugin.workers import questions
+from tb_bottleneck.plugin.workers.dispatch import answer
+from tb_bottleneck.plugin.workers.job_answers import computed_job
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.report_store import Store
@@ -57,6 +62,18 @@ _CHANGES = (
     WhatIfOptions(workers=4, batch=64),
     WhatIfOptions(precision="bf16", link="gen4x16"),
 )
+_WAITING_RANK = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    sync    ....######....######....######
+    gpu     abab......abab......abab......
+    nccl    ....nnnnnn....nnnnnn....nnnnnn
+"""
+_LATE_RANK = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    sync    .........#.........#.........#
+    gpu     ababababa.ababababa.ababababa.
+    nccl    .........n.........n.........n
+"""
 _LENGTH_BYTES = 4
 
 
@@ -145,6 +162,61 @@ def _what_if(folder: Path, data: bytes) -> Behaviour:
     return tuple(prediction.HasField("after") for prediction in predictions)
 
 
+def _drill_down(folder: Path, data: bytes) -> Behaviour:
+    trace, sound = (_file(folder, f"{name}.json", text) for name, text in (("a", data), ("b", _sound_trace())))
+    asked: list[questions.RecordingQuestion] = [
+        *(questions.TreeQuestion(trace, by, merged) for by in BY for merged in (False, True)),
+        questions.TreeQuestion(trace, BY[0], first_step=2, last_step=2),
+        *(questions.TreeQuestion(*pair[:1], BY[2], other=pair[1]) for pair in ((trace, sound), (sound, trace))),
+        *(questions.DetailsQuestion(trace, operator=name) for name in ("aten::linear", "aten::mm")),
+        questions.FindQuestion(trace, "a"),
+        *(questions.DependenciesQuestion(trace, begin, "device 0") for begin in (0.0, 3e6, 1e7)),
+    ]
+    cache = TraceCache()
+    return tuple(_answered(question, cache) for question in asked)
+
+
+def _answered(question: questions.RecordingQuestion, cache: TraceCache) -> str:
+    try:
+        found = json.loads(answer(question, cache))
+    except BottleneckError as error:
+        return type(error).__name__
+    assert not (wrong := _impossible_values(found)), wrong[0]
+    return str(found["state"])
+
+
+def _impossible_values(value: object, name: str = "") -> list[str]:
+    """Returns the numbers of an answer that no recording can have."""
+    if isinstance(value, dict):
+        return [wrong for key, item in value.items() for wrong in _impossible_values(item, key)]
+    if isinstance(value, list):
+        return [wrong for item in value for wrong in _impossible_values(item, name)]
+    is_wrong = isinstance(value, float) and not _is_possible(name, value)
+    return [f"{name} is {value}"] if is_wrong else []
+
+
+def _file(folder: Path, name: str, data: bytes) -> questions.TraceFile:
+    return questions.TraceFile(name, _written(folder, name, data), int(1e18), len(data))
+
+
+def _ranks() -> list[bytes]:
+    return [_rank(drawing, 0) for drawing in (_WAITING_RANK, _LATE_RANK)]
+
+
+def _rank(drawing: str, rank: int) -> bytes:
+    about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 3}}
+    return json.dumps(drawn(drawing, 1000, **about)).encode()
+
+
+def _job(folder: Path, data: bytes) -> Behaviour:
+    ranks = (data, _rank(_LATE_RANK, 1), _rank(_WAITING_RANK, 2))
+    files = tuple(_file(folder, f"rank{number}.json", text) for number, text in enumerate(ranks))
+    job = computed_job(questions.JobQuestion(files[1], "job", files), None)
+    as_json(job)
+    assert not (wrong := impossible(job)), wrong[0]
+    return len(job.job.ranks), tuple(culprit.cause for culprit in job.job.culprits)
+
+
 def _reports() -> list[bytes]:
     drawings = (_DRAWING, _WAITS, _ON_CPU)
     return [json.dumps(report).encode() for report in map(_report, drawings)]
@@ -215,6 +287,8 @@ def _cache(folder: Path, data: bytes) -> Behaviour:
 ENTRIES: dict[str, Entry] = {
     "compare": Entry(_compare, _traces),
     "what_if": Entry(_what_if, _traces),
+    "drill_down": Entry(_drill_down, _traces),
+    "job": Entry(_job, _ranks),
     "sidecar": Entry(_sidecar, _reports),
     "events": Entry(_events, _event_files),
     "snapshot": Entry(_snapshot, _snapshots),

@@ -11,9 +11,11 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
+from tb_bottleneck.diagnosis.efficiency import add_headroom, guarded
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
+from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
@@ -23,6 +25,7 @@ from tb_bottleneck.report.builders.report_builder import Diagnosis, ReportIdenti
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
+from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -131,7 +134,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
-    return build_report(
+    report = build_report(
         identity,
         TelemetryTexts(work_known=not isinstance(own_work(recording), Missing)),
         origin,
@@ -142,8 +145,10 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=counted_memory(reader.telemetry, origin.device.kind),
-        samples=recording.per_step("samples", "count"),
+        efficiency=guarded(lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
+    add_headroom(report)
+    return report
 
 
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:

@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
 from tb_bottleneck.errors import BottleneckError, StillGrowing
-from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
@@ -123,20 +122,10 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         diagnosis=diagnosis,
         prediction=prediction,
         places=places,
-        samples=_samples(recording),
+        efficiency=trace_efficiency(recording),
     )
+    add_headroom(report, recording)
     return report, recording
-
-
-def _samples(recording: Recording) -> SamplesPerStep | Missing:
-    """Returns the samples of a step. An error here affects only them."""
-    try:
-        return batch_size_of(recording)
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("the samples per step of one recording could not be determined")
-        return Missing("an error occurred")
 
 
 def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:

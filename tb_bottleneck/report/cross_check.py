@@ -9,6 +9,7 @@ from string import Template
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -43,6 +44,7 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     trust = trust_of(trace, alone)
     verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
     _add_telemetry(trace, alone)
+    join_efficiency(trace, telemetry)
     for report in (trace, telemetry):
         del report.others[:], report.disagreements[:]
     trace.disagreements.extend(_disagreements(trace, alone))
@@ -50,6 +52,8 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     for report in (trace, telemetry):
         report.others.extend(_others(verdicts, trust))
         report.verdict.CopyFrom(verdicts[trust.source])
+        if report.verdict.severity != "none":
+            del report.headroom[:]
     trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
     _lead_with(trusted, other)
 

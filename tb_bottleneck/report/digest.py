@@ -61,7 +61,7 @@ class Digest:
             causes=tuple(finding.cause for finding in report.findings),
             membership=report.membership if report.HasField("membership") else None,
             lost_share=_lost_share(report),
-            efficiency=report.efficiency if report.HasField("efficiency") else None,
+            efficiency=_throughput(report) if report.HasField("efficiency") else None,
             peak_bytes=report.memory.peak_bytes or None,
             headroom_bytes=report.memory.headroom_bytes if report.memory.HasField("headroom_bytes") else None,
             revision=report.revision,
@@ -83,6 +83,16 @@ def _gain(report: Report) -> Speedup | None:
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
     predicted = [finding.speedup for finding in report.findings[:1] if finding.speedup.expected > 1]
     return predicted[0] if predicted else None
+
+
+def _throughput(report: Report) -> Efficiency:
+    """Returns the part of the efficiency that lists show: reports of many runs stay small."""
+    full, part = report.efficiency, Efficiency(samples_basis=report.efficiency.samples_basis)
+    if full.HasField("samples_per_step"):
+        part.samples_per_step = full.samples_per_step
+    if full.HasField("samples_per_second"):
+        part.samples_per_second = full.samples_per_second
+    return part
 
 
 def _lost_share(report: Report) -> float | None:

@@ -36,6 +36,15 @@ class Attention(Record, frozen=True):
         return whole // 2 if self.causal else whole
 
     @property
+    def flops_without_repetition(self) -> int:
+        """As `flops`, but the backward pass without the scores that it computes again: 2 x forward."""
+        return (
+            self.flops * 2 * (self.width + self.value_width) // (3 * self.width + 2 * self.value_width)
+            if self.backward
+            else self.flops
+        )
+
+    @property
     def elements(self) -> int:
         """Minimum of moved elements: q, k, v and out forward; backward also their four gradients."""
         q = self.batch * self.heads * self.queries * self.width
@@ -61,6 +70,7 @@ _OPERATORS = {
     _SDPA + "efficient_attention": _AttentionArgs(0, 6),
     _SDPA + "cudnn_attention": _AttentionArgs(0, 6),
     _SDPA + "flash_attention_backward": _AttentionArgs(1, 11),
+    _SDPA + "flash_attention_for_cpu_backward": _AttentionArgs(1, 7),
     _SDPA + "efficient_attention_backward": _AttentionArgs(1, 11),
     _SDPA + "cudnn_attention_backward": _AttentionArgs(1, 14),
     "aten::_flash_attention_forward": _AttentionArgs(0, 8, True, 3, 11),

@@ -93,6 +93,12 @@ def cpu_peaks_of(trace: Trace) -> Peaks | None:
     return None if trace.header.device(trace.device_index) is not None else _measured_only(calibration(trace))
 
 
+def data_sheet_of(trace: Trace) -> tuple[Gpu, str] | None:
+    """Returns the figures of the trace's device and their source; None if neither name nor properties give them."""
+    gpu, basis = _device(trace)
+    return None if gpu is None else (gpu, basis)
+
+
 def calibration(trace: Trace) -> dict[str, float]:
     """Returns the recorded measurements of the device by name; only positive numbers."""
     raw = trace.header.context.get("calibration")

@@ -150,7 +150,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "headroom")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -176,6 +176,7 @@ class Report(_message.Message):
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    HEADROOM_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -201,17 +202,92 @@ class Report(_message.Message):
     memory: Memory
     efficiency: Efficiency
     revision: str
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ...) -> None: ...
+    headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ...) -> None: ...
 
 class Efficiency(_message.Message):
-    __slots__ = ("samples_per_second", "samples_per_step", "samples_basis")
+    __slots__ = ("samples_per_second", "samples_per_step", "samples_basis", "tokens_per_second", "tokens_per_step", "mfu", "hfu", "peak_flops", "model_flops_per_step", "types", "mfu_bf16", "tensor_share", "sm_efficiency", "occupancy", "goodput", "joules_per_step", "joules_per_sample", "cost_per_million_samples", "notes")
     SAMPLES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_PER_STEP_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_BASIS_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    MFU_FIELD_NUMBER: _ClassVar[int]
+    HFU_FIELD_NUMBER: _ClassVar[int]
+    PEAK_FLOPS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FLOPS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    TYPES_FIELD_NUMBER: _ClassVar[int]
+    MFU_BF16_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_SHARE_FIELD_NUMBER: _ClassVar[int]
+    SM_EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
+    OCCUPANCY_FIELD_NUMBER: _ClassVar[int]
+    GOODPUT_FIELD_NUMBER: _ClassVar[int]
+    JOULES_PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    JOULES_PER_SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    COST_PER_MILLION_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     samples_per_second: float
     samples_per_step: float
     samples_basis: str
-    def __init__(self, samples_per_second: _Optional[float] = ..., samples_per_step: _Optional[float] = ..., samples_basis: _Optional[str] = ...) -> None: ...
+    tokens_per_second: float
+    tokens_per_step: float
+    mfu: float
+    hfu: float
+    peak_flops: float
+    model_flops_per_step: float
+    types: _containers.RepeatedCompositeFieldContainer[TypeShare]
+    mfu_bf16: float
+    tensor_share: float
+    sm_efficiency: float
+    occupancy: float
+    goodput: float
+    joules_per_step: float
+    joules_per_sample: float
+    cost_per_million_samples: float
+    notes: _containers.RepeatedCompositeFieldContainer[EfficiencyNote]
+    def __init__(self, samples_per_second: _Optional[float] = ..., samples_per_step: _Optional[float] = ..., samples_basis: _Optional[str] = ..., tokens_per_second: _Optional[float] = ..., tokens_per_step: _Optional[float] = ..., mfu: _Optional[float] = ..., hfu: _Optional[float] = ..., peak_flops: _Optional[float] = ..., model_flops_per_step: _Optional[float] = ..., types: _Optional[_Iterable[_Union[TypeShare, _Mapping]]] = ..., mfu_bf16: _Optional[float] = ..., tensor_share: _Optional[float] = ..., sm_efficiency: _Optional[float] = ..., occupancy: _Optional[float] = ..., goodput: _Optional[float] = ..., joules_per_step: _Optional[float] = ..., joules_per_sample: _Optional[float] = ..., cost_per_million_samples: _Optional[float] = ..., notes: _Optional[_Iterable[_Union[EfficiencyNote, _Mapping]]] = ...) -> None: ...
+
+class TypeShare(_message.Message):
+    __slots__ = ("dtype", "share", "peak_flops")
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    PEAK_FLOPS_FIELD_NUMBER: _ClassVar[int]
+    dtype: str
+    share: float
+    peak_flops: float
+    def __init__(self, dtype: _Optional[str] = ..., share: _Optional[float] = ..., peak_flops: _Optional[float] = ...) -> None: ...
+
+class EfficiencyNote(_message.Message):
+    __slots__ = ("field", "title", "unit", "definition", "basis", "because")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    DEFINITION_FIELD_NUMBER: _ClassVar[int]
+    BASIS_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    title: str
+    unit: str
+    definition: str
+    basis: str
+    because: str
+    def __init__(self, field: _Optional[str] = ..., title: _Optional[str] = ..., unit: _Optional[str] = ..., definition: _Optional[str] = ..., basis: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
+
+class Headroom(_message.Message):
+    __slots__ = ("kind", "title", "summary", "share", "speedup", "evidence")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    title: str
+    summary: str
+    share: float
+    speedup: float
+    evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
+    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., share: _Optional[float] = ..., speedup: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ...) -> None: ...
 
 class OtherVerdict(_message.Message):
     __slots__ = ("witness", "verdict", "trusted", "because")

@@ -114,6 +114,11 @@ class Windows:
         return np.nan_to_num(number).astype(np.int64), of.high[self._judged], of.mean[self._judged]
 
     @property
+    def counts_of_steps(self) -> Times:
+        """Number of steps in each row of judged steps."""
+        return self._steps.count[self._judged]
+
+    @property
     def window_of_steps(self) -> Times:
         """The window of each row of judged steps."""
         return self._window

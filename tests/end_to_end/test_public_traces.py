@@ -38,6 +38,20 @@ def test_a_public_recording_is_judged_right(label):
     assert answer not in label["never"], label["why"]
     if report.account:
         assert sum(row.share for row in report.account) == pytest.approx(1)
+    assert_possible(report)
     if label["confidence"] != "low":
         right = answer in (label["truth"], *label["also"])
         assert right or (label["truth"].startswith("incomplete") and answer.startswith("incomplete")), label["why"]
+
+
+def assert_possible(report):
+    """No device does more than it can, and what is not known is absent."""
+    found = report.efficiency
+    for field in ("mfu", "hfu", "tensor_share", "sm_efficiency", "occupancy", "goodput"):
+        assert 0 <= getattr(found, field) <= 1, field
+    if found.HasField("mfu") and found.HasField("hfu"):
+        assert 0 < found.mfu <= found.hfu * (1 + 1e-9)
+    for note in found.notes:
+        assert found.HasField(note.field) == bool(note.basis) != bool(note.because)
+    assert not report.headroom or report.verdict.severity == "none"
+    assert all(0 <= item.share <= 1 for item in report.headroom)

@@ -94,7 +94,7 @@ def test_unknown_devices_and_pieces_of_known_ones_have_no_peaks(name):
 def test_an_entry_is_consistent(gpu):
     assert gpu.source
     assert gpu.checked
-    assert set(gpu.tflops) <= {"fp32", "fp32_matrix", "tf32", "fp16", "bf16", "fp8"}
+    assert set(gpu.tflops) <= {"fp32", "fp32_matrix", "tf32", "fp16", "bf16", "fp8", "fp4"}
     assert 1 < gpu.tflops["fp32"] < 200
     assert 200 <= gpu.bandwidth <= 8000
     assert 40 < gpu.tdp < 1500
@@ -102,6 +102,8 @@ def test_an_entry_is_consistent(gpu):
     # Twice per step from tf32 over 16 bits to fp8, but for AMD's cards without one of them.
     if "fp8" in gpu.tflops:
         assert gpu.tflops["fp8"] == pytest.approx(2 * gpu.tflops["bf16"], rel=0.02)
+    if "fp4" in gpu.tflops:
+        assert gpu.tflops["fp4"] == pytest.approx(2 * gpu.tflops["fp8"], rel=0.02)
     if "tf32" in gpu.tflops:
         assert gpu.tflops["tf32"] == pytest.approx(gpu.tflops["bf16"] / 2, rel=0.02)
 

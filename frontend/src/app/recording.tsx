@@ -3,7 +3,6 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import { Headline } from "../features/diagnosis/headline";
-import { reportMarkdown } from "../features/diagnosis/markdown";
 import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
@@ -48,7 +47,7 @@ function Content({ report, analysis, shown }: Props) {
         </section>
       )}
       <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
-        <Share report={report} markdown={() => reportMarkdown(report)} />
+        <Share report={report} markdown={async () => (await import("../features/diagnosis/markdown")).reportMarkdown(report)} />
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
       {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}

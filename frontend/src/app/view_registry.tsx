@@ -20,6 +20,7 @@ const Memory = lazyView(async () => (await import("../features/memory/memory")).
 const Job = lazyView(async () => (await import("../features/job/job")).JobView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
+const Efficiency = lazyView(async () => (await import("../features/efficiency/efficiency")).Efficiency);
 const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
 
 /** A recording in the list with its report, and what of it is shown. */
@@ -38,6 +39,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
       predict={() => session.open("whatif")}
       showMemory={() => session.open("memory")}
       {...(isTrace(entry) ? { showPlace: (place: Place) => session.showTree(formatOptions(optionsOf(place))) } : {})}
+      efficiency={(report.efficiency || report.headroom.length > 0) && <Efficiency report={report} />}
       reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
     />
   ),

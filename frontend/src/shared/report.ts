@@ -171,9 +171,11 @@ export interface Report {
   readonly efficiency?: Efficiency;
   /** git revision of the program, as the training recorded it */
   readonly revision?: string;
+  /** only if the severity is none */
+  readonly headroom: readonly Headroom[];
 }
 
-/** What a step achieves. An absent number is not known. */
+/** What a step achieves of what the device can do. An absent number is not known; its note says why. The definitions are the same for traces and telemetry (knowledge/efficiency.toml). */
 export interface Efficiency {
   /** samples_per_step / window.step_ns.mean */
   readonly samples_per_second?: number;
@@ -181,6 +183,71 @@ export interface Efficiency {
   readonly samples_per_step?: number;
   /** where samples_per_step comes from, or why it is not known */
   readonly samples_basis: string;
+  readonly tokens_per_second?: number;
+  /** of this process */
+  readonly tokens_per_step?: number;
+  /** time that the model's products need at the dense peak of their types / step time */
+  readonly mfu?: number;
+  /** as mfu, with all products that ran */
+  readonly hfu?: number;
+  /** FLOP/s: dense, of the types that are multiplied */
+  readonly peak_flops?: number;
+  readonly model_flops_per_step?: number;
+  /** the types of the products, the largest share first */
+  readonly types: readonly TypeShare[];
+  /** of a run in FP8 or FP4: operations / (step time x dense bf16 peak); may exceed 1 */
+  readonly mfu_bf16?: number;
+  /** of the time of compute kernels */
+  readonly tensor_share?: number;
+  readonly sm_efficiency?: number;
+  readonly occupancy?: number;
+  /** steps x median step time / elapsed time */
+  readonly goodput?: number;
+  /** of the GPU board */
+  readonly joules_per_step?: number;
+  readonly joules_per_sample?: number;
+  /** only with a price; in the currency of the price */
+  readonly cost_per_million_samples?: number;
+  /** one per figure, in the order in which they are shown */
+  readonly notes: readonly EfficiencyNote[];
+}
+
+/** One type of the matrix products, convolutions and attention. */
+export interface TypeShare {
+  /** fp64 | fp32 | tf32 | fp16 | bf16 | fp8 | fp4 | int8 */
+  readonly dtype: string;
+  /** of the model's operations */
+  readonly share: number;
+  /** FLOP/s, dense */
+  readonly peak_flops: number;
+}
+
+/** A figure of Efficiency in words. */
+export interface EfficiencyNote {
+  /** the name of the figure in Efficiency */
+  readonly field: string;
+  readonly title: string;
+  /** share | flops | flops_per_s | per_second | joules | money */
+  readonly unit: string;
+  readonly definition: string;
+  /** where the value comes from; empty if there is none */
+  readonly basis: string;
+  /** why there is no value; empty if there is one */
+  readonly because: string;
+}
+
+/** Something that a run without a problem could still gain, or what limits it next. No fix is known to be worth a tenth of the time, so these are distances to a limit and no promises. */
+export interface Headroom {
+  /** situation | next_limit | larger_device | more_devices | operator | attention | pointwise | alignment | layout */
+  readonly kind: string;
+  readonly title: string;
+  /** what it means and how to find out more, as text */
+  readonly summary: string;
+  /** of the time, at most; absent if it is no saving */
+  readonly share?: number;
+  /** at most; absent if none is computed */
+  readonly speedup?: number;
+  readonly evidence: readonly Evidence[];
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
@@ -623,7 +690,7 @@ export interface RunEntry {
   readonly world_size?: number;
   /** of the time in which the device does not compute */
   readonly lost_share?: number;
-  /** as in Report */
+  /** samples per second and per step only */
   readonly efficiency?: Efficiency;
   /** of the device's memory */
   readonly peak_bytes?: number;

@@ -24,6 +24,10 @@ class _Costs:
     wire: Floats
     total: float
 
+    def share(self, times: Floats, rows: Ints) -> float:
+        """Returns the share of the step that these rows take. Those of concurrent streams overlap, up to the whole."""
+        return min(float(times[rows].sum()) / self.total, 1.0)
+
 
 def group_rows(context: JobContext) -> list[pb.Group]:
     """Returns one entry per kind and size of process groups, the costliest first."""
@@ -53,8 +57,8 @@ def _entry(context: JobContext, kind: str, size: int, members: list[int], rows: 
         kind=kind,
         ranks=first.ranks[:MAX_RANKS],
         count=len(members),
-        wait_share=float(costs.wait[rows].sum()) / costs.total,
-        wire_share=float(costs.wire[rows].sum()) / costs.total,
+        wait_share=costs.share(costs.wait, rows),
+        wire_share=costs.share(costs.wire, rows),
         bus_gbps=max((transfer.bus_gbps for transfer in transfers), default=0.0),
         transfers=transfers,
     )
@@ -70,8 +74,8 @@ def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Ite
             operation=Operation(number).name.lower(),
             calls=len(mine) / ranks / context.steps,
             bytes=float(np.median(table.bytes[sized])) if len(sized) else 0.0,
-            wait_share=float(costs.wait[mine].sum()) / costs.total,
-            wire_share=float(costs.wire[mine].sum()) / costs.total,
+            wait_share=costs.share(costs.wait, mine),
+            wire_share=costs.share(costs.wire, mine),
             bus_gbps=_bus_gbps(context, Operation(number), size, sized),
         )
 

@@ -31,9 +31,11 @@ def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> 
         table.host.extend((context.hosts + 1).tolist())
     if context.grid.stages > 1:
         table.stage.extend(context.grid.stage.tolist())
-    whole = steps * context.step_ns
+    recorded = np.array([float(summary.edges[-1]) for summary in context.job.summaries])
+    whole = np.maximum(steps * context.step_ns, recorded)  # a rank with longer steps than the job cannot lose more
     for column, rows in ((table.wait_share, context.waited[0]), (table.wire_share, context.waited[1])):
-        column.extend(_rounded(np.bincount(context.job.rows.rank, weights=rows, minlength=len(ranks)) / whole))
+        total = np.bincount(context.job.rows.rank, weights=rows, minlength=len(ranks))
+        column.extend(_rounded(np.minimum(total / whole, 1.0)))  # communications of several groups overlap
     excess = np.nansum(context.own.excess, axis=(1, 2))
     table.excess_share.extend(_rounded(np.maximum(excess, 0.0) / whole))
     return table

@@ -36,6 +36,7 @@ class Response:
     media_type: str
     code: int = 200
     encoding: str | None = None  # the compression of the content, if any
+    tag: str = ""  # identifies the content; empty: made from it
 
 
 Handler = Callable[[Request], Response]
@@ -117,7 +118,7 @@ def _as_wsgi(request: Request, response: Response) -> WsgiResponse:
     if code == 405:
         headers = [("Allow", ", ".join(METHODS))]
     elif code == 200:
-        tag = hashlib.sha256(content).hexdigest()[:32]
+        tag = response.tag or hashlib.sha256(content).hexdigest()[:32]
         headers = [("ETag", f'W/"{tag}"')]  # weak: the same content may be sent compressed or not
         if request.if_none_match.contains_weak(tag):
             code, content = 304, b""

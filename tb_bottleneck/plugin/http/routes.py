@@ -11,6 +11,7 @@ from tb_bottleneck.plugin.http.ledger_route import ledger_answer
 from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
 from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
+from tb_bottleneck.plugin.http.shared_response import SharedResponse
 from tb_bottleneck.plugin.http.telemetry_route import answer_text
 from tb_bottleneck.plugin.state.job_index import JobIndex
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
@@ -48,6 +49,7 @@ class Routes:
         self._job = JobRoute(self._lookup, runs, analyses, questions, jobs)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
+        self._runs_response = SharedResponse(self._make_runs)
 
     def apps(self) -> dict[str, App]:
         """Returns the routes as WSGI applications, by path."""
@@ -78,6 +80,9 @@ class Routes:
 
     def runs(self, request: Request) -> Response:
         """Returns the list of all recordings under the logdir."""
+        return self._runs_response.get()
+
+    def _make_runs(self) -> Response:
         scan = self._runs.latest()
         if scan is not None:
             self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)

@@ -19,7 +19,8 @@ from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
-from tb_bottleneck.report.builders.window import Samples, Window, efficiency_of
+from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.units import bytes_text, duration_text, share_text
@@ -80,7 +81,7 @@ def build_report(
     latest_phase_only: bool = False,
     membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
-    samples: Samples | None = None,
+    efficiency: EfficiencyInputs | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -103,8 +104,8 @@ def build_report(
     if window is None:
         return report
     report.window.CopyFrom(_window(window, account))
-    if samples is not None:
-        report.efficiency.CopyFrom(efficiency_of(samples, report.window))
+    if efficiency is not None:
+        report.efficiency.CopyFrom(efficiency_of(efficiency, report.window))
     report.account.extend(_account(account, window.steps) if account is not None else ())
     if diagnosis is None:
         return report

@@ -1,22 +1,16 @@
-"""The judged part of a recording as the report shows it: its steps, their times, and their samples per second."""
+"""The judged part of a recording as the report shows it: its steps and their times."""
 
 import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.batch_size import SamplesPerStep
 from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.record import Record
-from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import NS_PER_S
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
 
 Floats = npt.NDArray[np.float64]
-Samples = SamplesPerStep | Measure | Missing
-"""The samples of a step of one process: from a trace, or from the monitor, which counts them."""
 
 
 class Window(Record, frozen=True):
@@ -58,18 +52,3 @@ def longest_of_neighbours(times: Floats) -> tuple[float, ...]:
     """Returns at most MAX_STEP_TIMES of the times, each the longest of a group of neighbours."""
     group = -(-len(times) // MAX_STEP_TIMES)
     return tuple(np.maximum.reduceat(times, np.arange(0, len(times), group)).tolist())
-
-
-def efficiency_of(samples: Samples, window: pb.Window) -> pb.Efficiency:
-    """Returns the samples per second: samples per step / mean step time. Both are absent if one of them is unknown."""
-    if window.basis == "whole" or not window.step_ns.mean > 0:
-        return pb.Efficiency(samples_basis="no steps are known: call prof.step() after each")
-    match samples:
-        case Missing():
-            return pb.Efficiency(samples_basis=samples.because)
-        case SamplesPerStep():
-            count, basis = float(samples.samples), samples.basis
-        case Measure():
-            count, basis = samples.value, "batches counted by the monitor"
-    per_second = count / (window.step_ns.mean / NS_PER_S)
-    return pb.Efficiency(samples_per_second=per_second, samples_per_step=count, samples_basis=basis)

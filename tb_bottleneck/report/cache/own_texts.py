@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
+from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -73,6 +74,9 @@ def remove_foreign_texts(report: pb.Report) -> None:
         judged.because = judged.because or _NO_REASON
     if report.HasField("efficiency"):
         report.efficiency.samples_basis = report.efficiency.samples_basis or _NO_REASON
+        for note in report.efficiency.notes:
+            if not (note.basis or note.because):
+                note.because = _NO_REASON
     if report.HasField("verdict"):
         verdict = report.verdict
         verdict.title = verdict.title or Regime(verdict.regime).label
@@ -101,7 +105,13 @@ def _clean(message: Message) -> None:
 def _cleaned(text: str, is_name: bool) -> str:
     if is_name:
         return one_line(text, MAX_NAME)
-    return text if _IDENTIFIER.fullmatch(text) or _is_own(text) else ""
+    return text if _IDENTIFIER.fullmatch(text) or _is_own(text) or _is_own(_without_device(text)) else ""
+
+
+def _without_device(text: str) -> str:
+    """Returns the text with the placeholder in the place of the name of a known device."""
+    name = max((name for name in known_names() if name in text), key=len, default="")
+    return text.replace(name, "$device") if name else text
 
 
 def _is_own(text: str) -> bool:

@@ -7,7 +7,8 @@ A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted,
 import errno
 import json
 import re
-from math import inf
+from collections.abc import Sequence
+from math import fsum, inf
 from pathlib import Path
 
 from google.protobuf import json_format
@@ -30,6 +31,7 @@ from tb_bottleneck.sources.paths import filesystem_of, is_url
 MODE = 0o644  # other users read it too
 
 _KEYS = {"made_by", "size", "mtime_ns", "report"}
+SUM_TOLERANCE = 1e-6  # of the shares of an account
 # Complete or, if there is no verdict, absent.
 _ACCOUNTS: tuple[list[str], ...] = ([], list(REGIMES))
 _JUDGED = (*REGIMES, Regime.GPU_UNUSED)
@@ -106,12 +108,17 @@ def _is_valid(report: pb.Report) -> bool:
         report.schema == SCHEMA
         and report.health.status in ("ok", "degraded", "incomplete")
         and [row.regime for row in report.account] in _ACCOUNTS[report.HasField("verdict") :]
+        and _sums_to_one(report.account)
         and _has_possible_numbers(report)
         and all(regime in _JUDGED for regime in regimes)
         and all(reason.fix in health_advice(reason.code).fixes for reason in report.health.reasons)
         and all(_has_own_advice(finding) for finding in report.findings)
         and not _CONTROL.search(as_json(report).replace("\\\\", ""))
     )
+
+
+def _sums_to_one(account: Sequence[pb.AccountRow]) -> bool:
+    return not account or abs(fsum(row.share for row in account) - 1) < SUM_TOLERANCE
 
 
 def _has_possible_numbers(message: Message) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import checks, memory, phases
+from tb_bottleneck.report.rendering import checks, efficiency, headroom, memory, phases
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -68,6 +68,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)
+    yield from efficiency.lines_of(report.efficiency)
+    yield from headroom.lines_of(report.headroom)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
     if report.regimes:

@@ -1,4 +1,5 @@
 // The diagnosis of one recording: where the time goes, what to change, what was checked.
+import type { ComponentChildren } from "preact";
 import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { share } from "../../shared/text/format";
@@ -23,11 +24,13 @@ interface Props {
   /** Opens the memory view. */
   readonly showMemory?: () => void;
   readonly reviewed: Reviewed | undefined;
+  /** The efficiency, and what remains to gain. */
+  readonly efficiency?: ComponentChildren;
   /** Shows a place of the program in the breakdown. */
   readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, showPlace }: Props) {
+export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
@@ -47,6 +50,7 @@ export function Diagnosis({ report, showFocus, predict, showMemory, reviewed, sh
           <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {efficiency}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>

@@ -66,7 +66,7 @@ test("trainings are grouped by the first folder that they do not share, or by a 
 });
 
 test("a figure that is not known says why", () => {
-  const [timed, job] = trainingsOf({ ...list(entry("a", "1", { step_ns: 1e8, efficiency: { samples_per_step: 64, samples_basis: "" } }), entry("b", "2", { rank: 0 }), entry("b", "3", { rank: 1 })), trainings: [{ members: [1, 2], because: "", job: { world_size: 2, ranks: 2, action: "" } }] });
+  const [timed, job] = trainingsOf({ ...list(entry("a", "1", { step_ns: 1e8, efficiency: { samples_per_step: 64, samples_basis: "", types: [], notes: [] } }), entry("b", "2", { rank: 0 }), entry("b", "3", { rank: 1 })), trainings: [{ members: [1, 2], because: "", job: { world_size: 2, ranks: 2, action: "" } }] });
   assert.deepEqual(samplesPerSecond(timed!), { value: 640 });
   assert.match(JSON.stringify(samplesPerSecond(job!)), /may share samples/);
   assert.match(JSON.stringify(samplesPerSecond(trainingsOf(list(entry("a", "1")))[0]!)), /No step was timed/);

@@ -1,0 +1,56 @@
+// The figures of efficiency as text.
+import type { Efficiency, EfficiencyNote, Headroom, TypeShare } from "../../shared/report";
+import { count, factor, flops, operations, shortShare } from "../../shared/text/format";
+
+export interface Figure {
+  readonly note: EfficiencyNote;
+  /** Undefined if the figure is not known. */
+  readonly value: string | undefined;
+}
+
+/** All figures, in the order of the report. */
+export function figuresOf(efficiency: Efficiency): readonly Figure[] {
+  const values: Readonly<Record<string, unknown>> = { ...efficiency };
+  return efficiency.notes.map((note) => {
+    const value = values[note.field];
+    const types = note.field === "peak_flops" ? typesText(efficiency.types) : "";
+    return { note, value: typeof value === "number" ? valueText(value, note.unit) + types : undefined };
+  });
+}
+
+/** A value by the unit of its note. */
+export function valueText(value: number, unit: string): string {
+  switch (unit) {
+    case "share":
+      return shortShare(value);
+    case "flops":
+      return operations(value);
+    case "flops_per_s":
+      return flops(value);
+    case "per_second":
+      return `${short(value)}/s`;
+    case "joules":
+      return `${short(value)}\u00a0J`;
+    default:
+      return short(value);
+  }
+}
+
+const short = (value: number): string => (value < 100 ? String(Number(value.toPrecision(3))) : count(value));
+
+function typesText(types: readonly TypeShare[]): string {
+  if (types.length === 1) return ` ${types[0]!.dtype}`;
+  return types.map(({ dtype, share }) => ` ${dtype} ${shortShare(share)}`).join(",");
+}
+
+/** The cost of a million samples, as `--price-per-hour` of the command line computes it. */
+export function costPerMillion(pricePerHour: number, samplesPerSecond: number): number {
+  return (pricePerHour * 1_000_000) / samplesPerSecond / 3600;
+}
+
+/** The bound of an item, or "". */
+export function boundText({ kind, speedup, share }: Headroom): string {
+  if (speedup !== undefined) return `at most ${factor(speedup)} as fast`;
+  if (share === undefined) return "";
+  return kind === "operator" ? `${shortShare(share)} of the time lies beyond it` : `at most ${shortShare(share)} of the time`;
+}

@@ -1,0 +1,36 @@
+"""Texts of the figures of efficiency, from efficiency.toml."""
+
+from collections.abc import Mapping
+from functools import cache
+from string import Template
+
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.record import Record
+
+
+class FigureText(Record, frozen=True):
+    """The texts of a figure; `field` is its name in the message Efficiency."""
+
+    field: str
+    title: str
+    unit: str
+    definition: str
+
+
+@cache
+def figure_texts() -> tuple[FigureText, ...]:
+    """Returns the figures in the order in which they are shown."""
+    return tuple(
+        FigureText(raw["field"], raw["title"], raw["unit"], raw["definition"])
+        for raw in load("efficiency.toml")["figure"]
+    )
+
+
+def basis_text(key: str, values: Mapping[str, str]) -> str:
+    """Returns the sentence about where a value comes from."""
+    return Template(load("efficiency.toml")["basis"][key]).safe_substitute(values)
+
+
+def because_text(key: str, values: Mapping[str, str]) -> str:
+    """Returns the sentence about why a value is not known."""
+    return Template(load("efficiency.toml")["because"][key]).safe_substitute(values)

@@ -1,0 +1,1 @@
+"""How much of the device a run uses: utilisation, throughput, energy."""

@@ -1,0 +1,202 @@
+"""Measures of what a run without a problem could still gain: distances to roofs, other layouts, other devices."""
+
+import re
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.gpus import Gpu, entries
+from tb_bottleneck.knowledge.headroom_texts import larger_device_names
+from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
+from tb_bottleneck.knowledge.precisions import Precision, precision_of
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
+from tb_bottleneck.order_statistics import heaviest_value
+from tb_bottleneck.record import Record
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.roofline.dense_peaks import DensePeaks
+from tb_bottleneck.roofline.device_peaks import data_sheet_of
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.roofline.operator_args import itemsize
+from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.operands import operands_of
+
+# cuDNN and MIOpen convert between the layouts of images with kernels of these names.
+_LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
+# A device that brings less than this, by the bound, is offered only if there is no faster one.
+WORTH_FROM = 1.3
+MAX_OPERATORS = 3
+MAX_NAME = 60  # characters of a kernel's name
+ALL_REDUCE_DEVICES = 8  # of one machine
+
+
+class Distance(Record, frozen=True):
+    """The kernels of one operator: the longest one, their share of the window and of the roof, and the share beyond."""
+
+    operator: str
+    kernel: str
+    share: float
+    reached: float
+    roof: Regime
+    beyond: float
+
+
+def distances(recording: Recording) -> list[Distance]:
+    """Returns the operators by the time that their kernels take beyond their roofs, the most first."""
+    trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
+    if not len(ops) or not len(trace.calls):
+        return []
+    steps = recording.steps
+    rows = np.flatnonzero((bounds.bound_by != BoundBy.UNKNOWN) & (ops.end > steps.begin) & (ops.start < steps.end))
+    if not len(rows):
+        return []
+    operator = trace.events.name[trace.calling_operators[1][ops.call[rows]]]
+    names, group = np.unique(operator, return_inverse=True)
+    length = (ops.end - ops.start)[rows].astype(np.float64)
+    reached = np.minimum(bounds.reached[rows], 1.0)
+    total = np.bincount(group, length)
+    at_roof = np.bincount(group, length * reached)
+    compute = np.bincount(group, length * (bounds.bound_by[rows] == BoundBy.COMPUTE))
+    window = recording.account.window
+    return [
+        Distance(
+            operator=trace.names[int(names[one])],
+            kernel=_cut(short(trace.names[heaviest_value(ops.name[rows[group == one]], length[group == one])])),
+            share=min(float(total[one] / window), 1.0),
+            reached=float(at_roof[one] / total[one]),
+            roof=Regime.COMPUTE if 2 * compute[one] >= total[one] else Regime.MEMORY,
+            beyond=min(float((total[one] - at_roof[one]) / window), 1.0),
+        )
+        for one in np.argsort(at_roof - total, kind="stable").tolist()[:MAX_OPERATORS]
+        if total[one] > 0
+    ]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+
+
+def layout_share(recording: Recording) -> Measure | Missing:
+    """Share of the window in kernels that convert the layout of images."""
+    if not recording.on_device:
+        return Missing("the work ran on the CPU: there are no kernels")
+    ops = device_work(recording, Work.STREAMING, Work.CONTRACTION, Work.UNKNOWN)
+    ops = ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(_LAYOUT.search(name))))
+    return window_share(recording, ops.start, ops.end)
+
+
+class LargerDevice(Record, frozen=True):
+    """A faster device: its rates / those of the run's device, and the bound of the step's speed-up."""
+
+    name: str
+    arithmetic: float
+    bandwidth: float
+    unchanged: float  # share of the window that neither changes
+    speedup: float
+
+
+def larger_device(recording: Recording) -> LargerDevice | Missing:
+    """Returns the next faster device of the same vendor, and a bound of what it brings.
+
+    Only kernels that fill the device are faster: those limited by arithmetic by the ratio of the dense peaks of their
+    type, the others by the ratio of the bandwidths. All other time is as it was.
+    """
+    known = data_sheet_of(recording.trace) if recording.on_device else None
+    if known is None:
+        return Missing("the device is not known")
+    gpu, precision = known[0], _main_precision(recording)
+    peak = _peak(gpu, precision)
+    if peak is None:
+        return Missing("the type of the products is not known")
+    found = [_bound(recording, gpu, other, peak, precision) for other in _faster(gpu, peak, precision)]
+    worth = [device for device in found if device.speedup >= WORTH_FROM]
+    best = max(found, key=lambda device: device.speedup, default=None)
+    return Missing("no faster device is listed") if best is None else (worth or [best])[0]
+
+
+def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
+    """Returns the listed devices of the same vendor that are slower in nothing."""
+    by_name = {entry.gpu.name: entry.gpu for entry in entries()}
+    listed = [by_name[name] for name in larger_device_names()]
+    return [
+        other
+        for other in listed
+        if _is_amd(gpu) == _is_amd(other)
+        and (rate := _peak(other, precision)) is not None
+        and rate >= peak
+        and other.bandwidth >= gpu.bandwidth
+        and (rate, other.bandwidth) != (peak, gpu.bandwidth)
+    ]
+
+
+def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: Precision) -> LargerDevice:
+    account = recording.account
+    compute, memory = account.share(Regime.COMPUTE), account.share(Regime.MEMORY)
+    unchanged = max(1.0 - compute - memory, 0.0)
+    arithmetic, bandwidth = (_peak(other, precision) or peak) / peak, other.bandwidth / gpu.bandwidth
+    step = unchanged + compute / arithmetic + memory / bandwidth
+    return LargerDevice(other.name, arithmetic, bandwidth, unchanged, 1 / step)
+
+
+def gradient_bytes(recording: Recording) -> Measure | Missing:
+    """Bytes of the gradients of a step, from the shapes that autograd accumulates."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    rows = rows[name_matches(trace.names, events.name[rows], ACCUMULATION.__eq__)]
+    signatures, counts = np.unique(events.signature[rows], return_counts=True)
+    total = 0
+    for signature, count in zip(signatures.tolist(), counts.tolist(), strict=True):
+        operands = operands_of(trace.signatures[signature]) if signature else None
+        size = itemsize(operands.types[0]) if operands is not None and operands.types and operands.dims else None
+        if operands is None or size is None:
+            return Missing("the shapes of the gradients were not recorded")
+        total += count * size * int(np.prod(operands.dims[0]))
+    if not total:
+        return Missing("no gradient was recorded")
+    return Measure(total / len(recording.steps), "bytes", "step", len(rows))
+
+
+def all_reduce_ns(recording: Recording, size: float) -> Measure | Missing:
+    """The least time of an all-reduce of this many bytes among ALL_REDUCE_DEVICES of this device in one machine.
+
+    A ring sends 2 (n - 1) / n times the bytes over each link (nccl-tests, doc/PERFORMANCE.md).
+    """
+    known = data_sheet_of(recording.trace)
+    rate = _link_rate(known[0]) if known is not None else None
+    if rate is None:
+        return Missing("the link between the devices is not known")
+    sent = 2 * (ALL_REDUCE_DEVICES - 1) / ALL_REDUCE_DEVICES * size
+    return Measure(sent / rate, "ns", "step")  # GB/s are bytes per ns
+
+
+def _link_rate(gpu: Gpu) -> float | None:
+    if gpu.nvlink is not None:
+        return gpu.nvlink
+    lane = lane_rates().get(gpu.pcie_generation or 0)
+    return lane * (gpu.pcie_lanes or 0) * USABLE_LINK_SHARE if lane and gpu.pcie_lanes else None
+
+
+def _main_precision(recording: Recording) -> Precision:
+    ops = device_work(recording, *COMPUTE_KERNELS)
+    typed = name_matches(recording.trace.names, ops.name, lambda name: _typed(precision_of(name)))
+    if not typed.any():
+        return Precision("unknown", None)
+    ops = ops.take(typed)
+    return precision_of(recording.trace.names[heaviest_value(ops.name, ops.end - ops.start)]) or Precision("", None)
+
+
+def _typed(precision: Precision | None) -> bool:
+    return precision is not None and precision.dtype is not None
+
+
+def _peak(gpu: Gpu, precision: Precision) -> float | None:
+    return DensePeaks(gpu.tflops, gpu.name, "").of(precision)
+
+
+def _is_amd(gpu: Gpu) -> bool:
+    return gpu.name.startswith(("MI", "Radeon", "Instinct"))

@@ -1,0 +1,179 @@
+"""MFU and HFU of a trace: the time that the window's contractions need at the device's peak / the time of the window.
+
+    MFU   forward products + the gradients of what is trained: 3 x forward, 2 x where the weights or the input need none
+    HFU   all contractions that ran: also those that run again for checkpointing, in the backward pass of attention, and
+          in an optimizer
+
+    time at the peak = sum over the operators of operations / dense peak of the operator's type
+
+With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198.
+With several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention counts
+half of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not counted.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.precisions import DTYPES, Precision
+from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
+from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
+from tb_bottleneck.record import Record
+from tb_bottleneck.roofline.dense_peaks import DensePeaks, dense_peaks_of
+from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM
+from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.trace.table import Bools
+from tb_bottleneck.units import NS_PER_S, share_text
+
+# Contractions without recorded shapes may take this share of the time of all contractions: as much as steps differ.
+MAX_UNKNOWN_SHARE = 0.05
+MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
+# The time of the window at the peaks may not exceed the window.
+MAX_UTILISATION = 1.0
+
+
+class TypeShare(Record, frozen=True):
+    """One type of the products: its share of the model's operations, and its dense peak in FLOP/s."""
+
+    dtype: str
+    share: float
+    peak: float
+
+
+class Utilisation(Record, frozen=True):
+    """The figures of the model's operations, and the types that it multiplies, the largest share first.
+
+    `bf16_peak` is the dense peak of bf16 in FLOP/s.
+    """
+
+    figures: Figures
+    types: tuple[TypeShare, ...] = ()
+    bf16_peak: float | None = None
+
+
+class _Needed(Record, frozen=True):
+    """Operations of the window and the ns that they take at the peak, by kind of count."""
+
+    model: float
+    hardware: float | None
+    model_ns: float
+    hardware_ns: float | None
+    basis: str
+
+
+_FIELDS = ("mfu", "hfu", "model_flops_per_step", "peak_flops")
+
+
+@memoized
+def utilisation(recording: Recording) -> Utilisation:
+    """Returns MFU and HFU, or why they are not known."""
+    table, peaks = contractions(recording), dense_peaks_of(recording.trace)
+    missing = _missing(recording, table, peaks)
+    if missing is not None or peaks is None:
+        reason = missing or unknown("no_peak")
+        return Utilisation(dict.fromkeys(_FIELDS, reason))
+    needed = _needed(recording, table)
+    window = float(recording.steps.end - recording.steps.begin)
+    if not needed.model_ns > 0:
+        return Utilisation(dict.fromkeys(_FIELDS, unknown("no_products")))
+    if needed.model_ns > MAX_UTILISATION * window or not _fits_kernels(recording, table):
+        return Utilisation(dict.fromkeys(_FIELDS, unknown("impossible")))
+    source = f"uncertain_{peaks.basis}" if peaks.uncertain else peaks.basis
+    device = {"device": peaks.device}
+    figures = {
+        "mfu": known(needed.model_ns / window, needed.basis),
+        "hfu": _hardware(needed, window),
+        "model_flops_per_step": known(needed.model / len(recording.steps), needed.basis),
+        "peak_flops": known(needed.model / needed.model_ns * NS_PER_S, source.replace(" ", "_"), **device),
+    }
+    return Utilisation(figures, tuple(_types(table)), peaks.of(Precision("tensor", "bf16")))
+
+
+def flops_of_parts(recording: Recording) -> dict[Part, float]:
+    """Returns the operations that ran per step, by part; without those whose shapes were not recorded."""
+    table, steps = contractions(recording), len(recording.steps)
+    return {part: float(table.flops[table.part == part].sum()) / steps for part in Part}
+
+
+def _missing(recording: Recording, table: Contractions, peaks: DensePeaks | None) -> Figure | None:
+    """Returns why MFU is not known; None if it is."""
+    forward = table.part == Part.FORWARD
+    if len(recording.trace.signatures) < MIN_SIGNATURES:
+        return unknown("no_shapes")
+    if not table.time[forward].sum() and not unattributed_ns(recording):
+        return unknown("no_products")
+    if peaks is None:
+        return unknown("no_peak" if recording.on_device else "no_cpu_peak")
+    is_known = table.flops > 0
+    lost = _unknown_share(recording, table, forward, is_known)
+    if lost > MAX_UNKNOWN_SHARE:
+        return unknown("unknown_work", share=share_text(lost))
+    without_peak = is_known & (table.peak == 0)
+    if table.flops[without_peak].sum() > MAX_UNKNOWN_SHARE * table.flops.sum():
+        names = sorted(
+            {DTYPES[dtype] if dtype >= 0 else "another type" for dtype in table.dtype[without_peak].tolist()}
+        )
+        return unknown("no_peak_of_type", types=", ".join(names), device=peaks.device)
+    return None
+
+
+def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_known: Bools) -> float:
+    lost = int(table.time[rows & ~is_known].sum()) + unattributed_ns(recording)
+    return lost / max(lost + int(table.time[rows & is_known].sum()), 1)
+
+
+def _needed(recording: Recording, table: Contractions) -> _Needed:
+    """Returns the operations. The gradients are those that ran, at most 2 x forward, or that if they are not known."""
+    forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_peak = np.where(table.peak > 0, NS_PER_S / table.peak, 0.0)
+    counts = [table.needed[forward].sum(), (table.needed * at_peak)[forward].sum()]
+    backward = [table.needed[gradient].sum(), (table.needed * at_peak)[gradient].sum()]
+    is_known = table.flops > 0
+    trained = _has_backward(recording)
+    others = ~forward if trained else np.ones(len(table), np.bool_)
+    complete = _unknown_share(recording, table, others, is_known) <= MAX_UNKNOWN_SHARE
+    limits = [2.0 * count for count in counts]
+    part = min(1.0, limits[0] / backward[0]) if backward[0] else 1.0
+    gradients = [part * count for count in backward] if complete else limits if trained else [0.0, 0.0]
+    model, model_ns = (float(one + other) for one, other in zip(counts, gradients, strict=True))
+    hardware, hardware_ns = float(table.flops.sum()), float((table.flops * at_peak).sum())
+    basis = "forward_only" if not trained else "gradients_seen" if complete else "gradients_assumed"
+    return _Needed(model, hardware if complete else None, model_ns, hardware_ns if complete else None, basis)
+
+
+def _hardware(needed: _Needed, window: float) -> Figure:
+    if needed.hardware_ns is None:
+        return unknown("backward_unknown")
+    return known(needed.hardware_ns / window, "all_seen") if needed.hardware_ns <= window else unknown("impossible")
+
+
+def _has_backward(recording: Recording) -> bool:
+    nodes = np.flatnonzero(is_autograd_node(recording.trace))
+    start, host = recording.trace.events.start[nodes], recording.steps.host
+    return bool(((start >= host[0]) & (start < host[-1])).any())
+
+
+def _fits_kernels(recording: Recording, table: Contractions) -> bool:
+    """Returns False if the operations cannot have run in the time of their kernels.
+
+    Some recordings tie kernels to the wrong operators.
+    """
+    is_known = (table.flops > 0) & (table.peak > 0)
+    at_peak = (table.flops[is_known] / table.peak[is_known]).sum() * NS_PER_S
+    taken = table.time[is_known].sum()
+    return bool(at_peak < IMPLAUSIBLE_FROM * taken) or not recording.on_device
+
+
+def _types(table: Contractions) -> Iterable[TypeShare]:
+    counted = (table.part != Part.RECOMPUTED) & (table.part != Part.OPTIMIZER) & (table.peak > 0)
+    total = table.needed[counted].sum()
+    found = []
+    for dtype in np.unique(table.dtype[counted], return_counts=True)[0].tolist():
+        rows = counted & (table.dtype == dtype)
+        operations = table.needed[rows].sum()
+        rate = operations / (table.needed[rows] / table.peak[rows]).sum()
+        found.append(TypeShare(DTYPES[dtype], float(operations / total), float(rate)))
+    return sorted(found, key=lambda one: -one.share)

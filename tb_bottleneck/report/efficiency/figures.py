@@ -1,0 +1,103 @@
+"""The figures of efficiency of a report. Trace and telemetry give different ones; the definitions are the same."""
+
+from collections.abc import Mapping, Sequence
+
+from tb_bottleneck.knowledge.efficiency_texts import basis_text, because_text, figure_texts
+from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
+from tb_bottleneck.measures.efficiency.utilisation import TypeShare
+from tb_bottleneck.record import Record
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import NS_PER_S
+
+LOW_PRECISION = ("fp8", "fp4")
+SAMPLES, TOKENS = "samples_per_step", "tokens_per_step"
+
+
+class EfficiencyInputs(Record, frozen=True):
+    """Figures by field, with those of a step (samples_per_step, tokens_per_step), and the types of the products.
+
+    `bf16_peak` is in FLOP/s, None if it is not known.
+    """
+
+    figures: Figures
+    types: Sequence[TypeShare] = ()
+    bf16_peak: float | None = None
+
+
+def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
+    """Returns the message: the known figures, and for each figure its definition and its basis, or why it is absent."""
+    is_step = window.basis != "whole" and window.step_ns.mean > 0
+    per_step = {field: inputs.figures.get(field, unknown("needs_trace")) for field in (SAMPLES, TOKENS)}
+    figures = dict(inputs.figures)
+    if not is_step:
+        per_step = dict.fromkeys(per_step, unknown("no_steps"))
+        figures["model_flops_per_step"] = unknown("no_steps")
+    seconds = window.step_ns.mean / NS_PER_S
+    samples = per_step[SAMPLES].value
+    figures["samples_per_second"] = known(samples / seconds, "samples") if samples else unknown("no_samples")
+    tokens = per_step[TOKENS]
+    figures["tokens_per_second"] = tokens if tokens.value is None else known(tokens.value / seconds, tokens.text)
+    figures["joules_per_sample"] = _energy_per_sample(figures["joules_per_step"], per_step[SAMPLES])
+    figures["mfu_bf16"] = _at_bf16_peak(inputs)
+    message = pb.Efficiency(samples_basis=_text(per_step[SAMPLES]))
+    for field in per_step:
+        if (value := per_step[field].value) is not None:
+            setattr(message, field, value)
+    for name, share, peak in ((one.dtype, one.share, one.peak) for one in inputs.types):
+        message.types.add(dtype=name, share=share, peak_flops=peak)
+    add_figures(message, figures)
+    return message
+
+
+def add_figures(message: pb.Efficiency, figures: Figures) -> None:
+    """Sets these figures, with a note about each; others stay as they are."""
+    notes = {note.field: note for note in message.notes}
+    for text in figure_texts():
+        figure = figures.get(text.field)
+        if figure is None:
+            continue
+        note = pb.EfficiencyNote(field=text.field, title=text.title, unit=text.unit, definition=text.definition)
+        if figure.value is None:
+            message.ClearField(text.field)
+            note.because = _text(figure)
+        else:
+            setattr(message, text.field, figure.value)
+            note.basis = _text(figure)
+        notes[text.field] = note
+    set_notes(message, notes)
+
+
+def set_notes(message: pb.Efficiency, notes: Mapping[str, pb.EfficiencyNote]) -> None:
+    """Sets the notes, given by field, in the order in which they are shown."""
+    ordered = [notes[text.field] for text in figure_texts() if text.field in notes]
+    del message.notes[:]
+    message.notes.extend(ordered)
+
+
+def add_price(efficiency: pb.Efficiency, per_hour: float) -> None:
+    """Adds the cost of a million samples at a price per hour of the device, in the price's currency."""
+    cost = unknown("no_samples")
+    if efficiency.samples_per_second > 0:
+        hours = 1e6 / efficiency.samples_per_second / 3600
+        cost = known(per_hour * hours, "price", price=f"{per_hour:,.2f}")
+    add_figures(efficiency, {"cost_per_million_samples": cost})
+
+
+def _text(figure: Figure) -> str:
+    return (because_text if figure.value is None else basis_text)(figure.text, figure.values)
+
+
+def _energy_per_sample(of_step: Figure, samples: Figure) -> Figure:
+    if of_step.value is None:
+        return of_step
+    return known(of_step.value / samples.value, "derived") if samples.value else unknown("no_samples")
+
+
+def _at_bf16_peak(inputs: EfficiencyInputs) -> Figure:
+    """Returns the utilisation at the bf16 peak, if the run multiplies in a smaller type."""
+    mfu, peak = inputs.figures["mfu"], inputs.figures["peak_flops"]
+    if mfu.value is None or peak.value is None:
+        return mfu
+    if inputs.bf16_peak is None or not any(one.dtype in LOW_PRECISION for one in inputs.types):
+        return unknown("one_type")
+    return known(mfu.value * peak.value / inputs.bf16_peak, "bf16_peak")

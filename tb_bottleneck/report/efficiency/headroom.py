@@ -1,0 +1,142 @@
+"""What a run without a problem could still gain: its situation, the next limit, other devices, distances to roofs.
+
+Nothing here is a finding. A kind whose cause is a finding is left out, and so is what is too small to matter.
+"""
+
+from collections.abc import Iterator
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.headroom_texts import headroom_label, headroom_text
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.efficiency.headroom import (
+    all_reduce_ns,
+    distances,
+    gradient_bytes,
+    larger_device,
+    layout_share,
+)
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.attention import unfused_attention_share
+from tb_bottleneck.measures.trace.fusion import pointwise_share
+from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
+from tb_bottleneck.measures.trace.loader import loader_fetch
+from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+# Less of the time is less than steps differ.
+MIN_SHARE = 0.02
+# With less of the kernels' time in known roofs, the distances say little about the run.
+MIN_ROOFS_KNOWN = 0.5
+# Fused pointwise operators read and write half as much (regimes/memory.py).
+OF_POINTWISE = 0.5
+
+Fact = tuple[str, float | str, str]
+"""The name of its label, value and unit."""
+
+
+def headroom_of(report: pb.Report, recording: Recording | None) -> list[pb.Headroom]:
+    """Returns what remains; nothing if a problem was found, or if it is not known what limits the run.
+
+    Without the recording of a trace, this is the next limit alone.
+    """
+    if report.verdict.severity != "none" or report.verdict.regime == Regime.UNEXPLAINED:
+        return []
+    if recording is None:
+        return list(_next_limit(report))
+    measures = Measures(recording)
+    found = [_situation(measures), *_next_limit(report)]
+    if recording.on_device:
+        found += [*_larger_device(recording), *_more_devices(recording), *_operators(recording, measures)]
+    shares = {
+        "attention": ("unfused_attention", unfused_attention_share, 1.0),
+        "pointwise": ("unfused_pointwise", pointwise_share, OF_POINTWISE),
+        "alignment": ("misaligned_shapes", misaligned_products, 1.0),
+        "layout": ("", layout_share, 1.0),
+    }
+    causes = {finding.cause for finding in report.findings}
+    for kind, (cause, measure, part) in shares.items():
+        share = measures.value(measure, otherwise=0.0)
+        if cause not in causes and part * share >= MIN_SHARE:
+            found.append(_headroom(kind, [(f"{kind}_share", share, "share")], share=part * share))
+    return found
+
+
+def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
+    """Yields the regime with the most time besides the one that limits the run, if it matters."""
+    now = report.verdict.regime
+    others = [row for row in report.account if row.regime not in (now, Regime.UNEXPLAINED)]
+    following = max(others, key=lambda row: row.share, default=None)
+    if following is not None and following.share >= MIN_SHARE:
+        values = {"next": following.title.lower(), "now": report.verdict.title.lower()}
+        yield _headroom("next_limit", [("next_share", following.share, "share")], values=values)
+
+
+def _situation(measures: Measures[Recording]) -> pb.Headroom:
+    account = measures.account
+    facts: list[Fact] = [("full_size", account.share(Regime.COMPUTE) + account.share(Regime.MEMORY), "share")]
+    if measures.on_device:
+        facts.append(("underfilled", account.share(Regime.UNDERFILLED), "share"))
+    facts.append(("outside", max(1.0 - sum(account.share(regime) for regime in DEVICE_REGIMES), 0.0), "share"))
+    fetch = measures(loader_fetch)
+    if isinstance(fetch, Measure):
+        facts.append(("loading", fetch.value * measures.steps / account.window, "share"))
+    return _headroom("situation", facts)
+
+
+def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
+    larger = larger_device(recording)
+    if isinstance(larger, Missing):
+        return
+    facts: list[Fact] = [
+        ("arithmetic", larger.arithmetic, "count"),
+        ("bandwidth", larger.bandwidth, "count"),
+        ("unchanged", larger.unchanged, "share"),
+    ]
+    yield _headroom("larger_device", facts, speedup=larger.speedup, values={"device": larger.name})
+
+
+def _more_devices(recording: Recording) -> Iterator[pb.Headroom]:
+    size = gradient_bytes(recording)
+    alone = (recording.trace.header.world_size or 1) == 1
+    if isinstance(size, Missing) or not alone:
+        return
+    facts: list[Fact] = [("gradients", size.value, "bytes")]
+    exchange = all_reduce_ns(recording, size.value)
+    if isinstance(exchange, Measure):
+        facts.append(("all_reduce", exchange.value, "ns"))
+    yield _headroom("more_devices", facts)
+
+
+def _operators(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
+    if measures.value(roofs_known, otherwise=0.0) < MIN_ROOFS_KNOWN:
+        yield _headroom("no_roofline", [])
+        return
+    for distance in distances(recording):
+        if distance.beyond < MIN_SHARE:
+            return
+        facts: list[Fact] = [
+            ("operator", distance.operator, "text"),
+            ("kernel", distance.kernel, "text"),
+            ("share", distance.share, "share"),
+            (f"roof_{distance.roof}", distance.reached, "share"),
+        ]
+        yield _headroom("operator", facts, share=distance.beyond)
+
+
+def _headroom(
+    kind: str,
+    facts: list[Fact],
+    *,
+    share: float | None = None,
+    speedup: float | None = None,
+    values: dict[str, str] | None = None,
+) -> pb.Headroom:
+    title, summary = headroom_text(kind, values or {})
+    message = pb.Headroom(kind=kind, title=title, summary=summary, share=share, speedup=speedup)
+    for name, value, unit in facts:
+        row = message.evidence.add(label=headroom_label(name), unit=unit)
+        if isinstance(value, str):
+            row.text = value
+        else:
+            row.value = value
+    return message
