@@ -10,6 +10,8 @@ from demo.pairs import PAIRS, Pair
 
 TAB = "#tb_bottleneck"
 OVERVIEW = f"{TAB}&p.tb_bottleneck.all=all"
+BY_PROBLEM = f"{TAB}&p.tb_bottleneck.all={quote('by=folder&sort=-gain')}"
+"""One row for each problem, with the step times of its recordings: before the fix, then with it."""
 _HEALTHY = "no problem"
 
 

@@ -116,7 +116,7 @@ def _progress(entry: Entry, count: int, repeats: int) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    pairs = "\n".join(f"  {pair.name:<24}{pair.shows} ({pair.needs})" for pair in PAIRS.values())
+    pairs = "\n".join(f"  {pair.name:<26}{pair.shows} ({pair.needs})" for pair in PAIRS.values())
     parser = argparse.ArgumentParser(
         prog="python -m demo record",
         description="Run each pair on this machine, slow and fixed: first without a profiler, for the true times,\n"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from demo.guide import OVERVIEW, index_lines
+from demo.guide import BY_PROBLEM, OVERVIEW, index_lines
 from demo.pairs import PAIRS, RECORDED
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.logdir == RECORDED:
         print("Problems, each before its fix; the same training with the fix is next to it. Start with the first:")
         print(*index_lines(options.logdir, url), sep="\n", end="\n\n")
+        print(f"One row for each problem: {url}{BY_PROBLEM}")
     print(f"All recordings: {url}{OVERVIEW} (press Ctrl-C to quit)", flush=True)
     wait_for_the_end()
     return 0
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m demo",
         description="Shows recorded trainings in TensorBoard's Bottlenecks tab. Each problem is recorded twice:\n"
         "<problem>/slow without the fix, and <problem>/fixed with it.\n\n"
-        + "\n".join(f"  {pair.name:<24}{pair.shows}" for pair in PAIRS.values()),
+        + "\n".join(f"  {pair.name:<26}{pair.shows}" for pair in PAIRS.values()),
         epilog="Open slow, read the cause and the expected gain, then compare with fixed.\n"
         "demo/recorded/recorded.json contains the true step times, measured without a profiler.\n"
         "Record the pairs on your own machine (needs torch): python -m demo record --help",

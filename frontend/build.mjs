@@ -37,16 +37,28 @@ async function licenceOf(name) {
   return `${name} ${version} (${license})\n\n${text.trim()}\n`;
 }
 
-/** The files of the first screen: the entry and everything that it imports statically. */
-function firstScreen(outputs, entry) {
+/** What is fetched first: of a single training its report, of several the overview. */
+const FIRST_SCREENS = {
+  "first screen of one training": ["src/app/recording.tsx", "src/features/efficiency/efficiency.tsx"],
+  "first screen of several": ["src/features/overview/overview.tsx"],
+};
+
+/** The files of a first screen: the entry, its views, and everything that they import statically. */
+function filesOf(outputs, views) {
   const needed = new Set();
   const visit = (file) => {
     if (needed.has(file)) return;
     needed.add(file);
     for (const { path: imported, kind } of outputs[file].imports) if (kind === "import-statement") visit(imported);
   };
-  visit(entry);
+  visit("out/index.js");
+  for (const view of views) visit(Object.keys(outputs).find((file) => outputs[file].entryPoint === view));
   return [...needed];
+}
+
+/** The sizes of the first screens in bytes. */
+function firstScreens(outputs) {
+  return Object.entries(FIRST_SCREENS).map(([name, views]) => [name, filesOf(outputs, views).reduce((sum, file) => sum + outputs[file].bytes, 0)]);
 }
 
 async function build(outdir) {
@@ -68,18 +80,15 @@ async function build(outdir) {
     metafile: true,
     write: false,
   });
-  const first = firstScreen(metafile.outputs, "out/index.js");
-  const size = first.reduce((sum, file) => sum + metafile.outputs[file].bytes, 0);
-  if (size > BUDGET_BYTES) {
-    throw new Error(`The first screen has ${size} bytes and the limit is ${BUDGET_BYTES}.`);
-  }
+  const sizes = firstScreens(metafile.outputs);
+  for (const [name, size] of sizes) if (size > BUDGET_BYTES) throw new Error(`The ${name} has ${size} bytes and the limit is ${BUDGET_BYTES}.`);
   const licences = await Promise.all(packagesIn(metafile.inputs).map(licenceOf));
   await mkdir(outdir, { recursive: true });
   for (const name of await readdir(outdir)) if (/^[\w.]+-[A-Z0-9]{8}\.js$/.test(name)) await rm(path.join(outdir, name)); // files of the previous build
   for (const { path: file, contents } of outputFiles) await writeFile(path.join(outdir, path.basename(file)), contents);
   await writeFile(path.join(outdir, "LICENSES.txt"), `The tab contains:\n\n${licences.join("\n---\n\n")}`);
   for (const [file, { bytes }] of Object.entries(metafile.outputs)) console.log(`${path.basename(file)}  ${bytes} bytes`);
-  console.log(`first screen: ${size} of ${BUDGET_BYTES} bytes`);
+  for (const [name, size] of sizes) console.log(`${name}: ${size} of ${BUDGET_BYTES} bytes`);
 }
 
 const { values } = parseArgs({

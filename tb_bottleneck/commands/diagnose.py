@@ -28,10 +28,17 @@ examples:
 
 exit status: 0; 1 if a gate fails or a recording is unreadable; 2 for wrong usage or if no recording is found
 
-record a trace with:
+record a training with:
+  with tb_bottleneck.Monitor("runs/mine"):
+      for batch in loader:
+          train_step(batch)
+
+or, with torch alone (at least 19 steps):
   with torch.profiler.profile(
       schedule=torch.profiler.schedule(skip_first=10, wait=1, warmup=2, active=6, repeat=1),
       on_trace_ready=torch.profiler.tensorboard_trace_handler("runs/mine"),
+      record_shapes=True,
+      with_stack=True,
   ) as prof:
       for batch in loader:
           train_step(batch)

@@ -105,14 +105,16 @@ def main() -> None:
 
 def _bundle() -> None:
     sizes = {path.name: path.stat().st_size for path in DIRECTORY.glob("*.js")}
-    first, waiting = set(), [ENTRY]
-    while waiting:
-        name = waiting.pop()
-        first.add(name)
-        imported = re.findall(r'from"\./([\w.-]+\.js)"|import"\./([\w.-]+\.js)"', (DIRECTORY / name).read_text())
-        waiting += [one or other for one, other in imported if (one or other) not in first]
-    print(f"bundle: first screen {sum(sizes[name] for name in first):,} bytes in {len(first)} files", end="")
-    print(f", all of it {sum(sizes.values()):,} bytes in {len(sizes)}")
+    for views in (("recording", "efficiency"), ("overview",)):
+        first: set[str] = set()
+        waiting = [ENTRY, *(next(name for name in sizes if name.startswith(f"{view}-")) for view in views)]
+        while waiting:
+            name = waiting.pop()
+            first.add(name)
+            imported = re.findall(r'from"\./([\w.-]+\.js)"|import"\./([\w.-]+\.js)"', (DIRECTORY / name).read_text())
+            waiting += [one or other for one, other in imported if (one or other) not in first]
+        print(f"bundle: first screen ({views[0]}) {sum(sizes[name] for name in first):,} bytes in {len(first)} files")
+    print(f"bundle: all of it {sum(sizes.values()):,} bytes in {len(sizes)}")
 
 
 def _large(path: Path, wanted: int, source: Path | None) -> int:

@@ -22,6 +22,9 @@ import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 from PIL import Image  # noqa: E402  # TensorBoard brings it along
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
+from simulate.jobs.as_traces import write_traces  # noqa: E402
+from simulate.jobs.execution import execute  # noqa: E402
+from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape  # noqa: E402
 
 from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
 from tests.browser.stage import EVENTS, NAME, WORKERS, in_rows, on_two_devices, stage, telemetry  # noqa: E402
@@ -103,6 +106,17 @@ def _compared(browser: Browser, _: str) -> bytes:
         return _taken(page)
 
 
+def _job(browser: Browser, _: str) -> bytes:
+    """Shows a job of eight ranks, one of which waits for its data, in a separate TensorBoard."""
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        program = TOPOLOGIES["data"](Shape(ranks=8, steps=8, seed=1), Faults(input={5: 0.5}))
+        write_traces(program, execute(program), Path(scratch) / "resnet50_8gpus")
+        address = start_tensorboard(stack, "--logdir", scratch)
+        page, frame = _open(browser, address, "job", "resnet50_8gpus", size=(1280, 1240), source="rank0.pt.trace.json")
+        frame.wait_for_selector("section.heat-map canvas", timeout=PATIENCE)
+        return _taken(page)
+
+
 def _in_rows(about: str, run: str, size: tuple[int, int], drawn: str) -> Callable[[Browser, str], bytes]:
     """Shows a series of recordings, in a separate TensorBoard; `about` is the view's part of the address."""
 
@@ -116,6 +130,15 @@ def _in_rows(about: str, run: str, size: tuple[int, int], drawn: str) -> Callabl
     return take
 
 
+def _overview(browser: Browser, _: str) -> bytes:
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        address = start_tensorboard(stack, "--logdir", str(in_rows(Path(scratch), untrusted_names=False)))
+        page, frame = _open(browser, address, "diagnosis", "sweep/w1")
+        frame.get_by_role("button", name="Overview of all trainings").click()
+        frame.wait_for_selector("article.overview tbody tr", timeout=PATIENCE)
+        return _taken(page)
+
+
 def _row(*runs: str) -> str:
     """Returns a series of recordings in the form of the address."""
     return "&p.tb_bottleneck.row=" + quote(",".join(quote(f"{run}/{NAME}", safe="") for run in runs), safe="")
@@ -125,13 +148,14 @@ _SWEEP = [f"sweep/w{number}" for number in WORKERS]
 _SUPPOSED = "&p.tb_bottleneck.if=" + quote("device=H200+SXM&workers=4", safe="")
 
 PICTURES = {
+    "overview": _overview,
     "diagnosis": _plain("diagnosis", "starved"),
     "fix": _plan,
     "timeline": _evidence(dark=False),
     "timeline_dark": _evidence(dark=True),
     "what_ran": _plain("tables", "checkpoints"),
     "roofline": _plain("roofline", "shapes"),
-    "job": _plain("job", "job", source="rank0.17.pt.trace.json"),
+    "job": _job,
     "telemetry": _plain("live", "watched", source=EVENTS),
     "over_time": _plain("diagnosis", "watched", source=EVENTS),
     "compare": _compared,

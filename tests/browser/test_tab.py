@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -11,6 +12,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PATIENCE, RECORDED, violations
 from tests.browser.stage import NAME
 
+# Of one rank, or of the job once it was judged: then the list opens with the rank that explains the verdict.
+JOB_VERDICT = re.compile("Collectives|Make rank 1 as fast")
 STAGED = quote(f"starved/{NAME}", safe="")
 WAITING = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -73,8 +76,8 @@ def test_the_choice_is_kept_in_the_address_and_by_a_reload(staged_board, visit):
     job = seen.frame.locator("nav.runs [role=option]", has_text="job")
     expect(job).to_have_count(1, timeout=PATIENCE)  # one for each rank until they are analysed
     job.click()
-    expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
-    seen.page.wait_for_function("location.hash.includes('rank0')")
+    expect(headline(seen)).to_contain_text(JOB_VERDICT, timeout=PATIENCE)
+    seen.page.wait_for_function("/rank[01]/.test(location.hash)")
     address = seen.page.url
     seen.page.reload()
     assert seen.page.url == address
@@ -110,9 +113,9 @@ def test_a_phone_shows_the_answer_first_and_opens_the_list_by_a_button(staged_bo
     assert headline(seen).bounding_box() == box, "the list opens over the page and moves nothing"
     seen.frame.get_by_role("searchbox", name="Filter trainings").fill("rank1")
     seen.frame.locator("nav.runs [role=option]", has_text="job").click()
-    expect(headline(seen)).to_contain_text("Collectives", timeout=PATIENCE)
+    expect(headline(seen)).to_contain_text(JOB_VERDICT, timeout=PATIENCE)
     expect(button).to_have_attribute("aria-expanded", "false")
-    expect(button).to_contain_text("rank0")
+    expect(button).to_contain_text("rank")
     assert violations(seen, False) == []
 
 

@@ -41,7 +41,7 @@ def test_the_timeline_is_walked_by_keyboard_alone(look):
     seen.frame.locator("details.visible-blocks summary").focus()
     seen.page.keyboard.press("Enter")
     words = seen.frame.locator("details.visible-blocks table").inner_text()
-    assert "Owner of the time" in words
+    assert "Time spent in" in words
     assert "Waiting for data" in words
 
 

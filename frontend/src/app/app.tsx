@@ -1,5 +1,5 @@
 // The page: the trainings on the left (on top of a narrow page), the chosen one on the right.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
 import { isTrace } from "../shared/run/groups";
 import { keyOf } from "../shared/run/keys";
@@ -10,7 +10,7 @@ import { Icon } from "../shared/widgets/icon";
 import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
 import { useFocusRestore } from "./focus_restore";
 import { lazyView } from "./lazy_view";
-import { RecordingPage } from "./recording";
+import { RecordingPage } from "./recording_page";
 import { chosenEntry, hasVanished, WHOLE_OVERVIEW, type State } from "./state";
 import { Shortcuts } from "./shortcuts";
 import type { Store } from "./store";
@@ -28,24 +28,35 @@ export function App({ store, session }: { store: Store; session: Session }) {
   useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series, state.overview === undefined]);
   useFocusRestore();
 
-  const { list, failure } = state;
-  if (!list) return failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />;
+  const { list, failure, filter } = state;
+  const chosen = state.overview === undefined ? state.chosen : undefined;
+  // The list is not drawn again for what only the page beside it shows: it has many rows.
+  const runList = useMemo(
+    () =>
+      list && (
+        <RunList
+          list={list}
+          chosen={chosen}
+          overview={trainingsOf(list).length > 1 ? () => session.showOverview(WHOLE_OVERVIEW) : undefined}
+          filter={filter}
+          choose={session.openTraining}
+          compare={(entry) => session.compare(keyOf(entry.members.find(isTrace) ?? entry))}
+          setFilter={(text) => store.dispatch({ type: "filter", text })}
+        />
+      ),
+    [list, chosen, filter, session, store],
+  );
+  if (!list) return <main>{failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />}</main>;
   return (
     <>
       {failure && <Stale since={failure.since} message={failure.message} retry={session.refresh} />}
       {list.runs.length === 0 ? (
-        <EmptyList state={state} />
+        <main>
+          <EmptyList state={state} />
+        </main>
       ) : (
         <div class="columns">
-          <RunList
-            list={list}
-            chosen={state.overview === undefined ? state.chosen : undefined}
-            overview={trainingsOf(list).length > 1 ? () => session.showOverview(WHOLE_OVERVIEW) : undefined}
-            filter={state.filter}
-            choose={session.openTraining}
-            compare={(entry) => session.compare(keyOf(entry.members.find(isTrace) ?? entry))}
-            setFilter={(text) => store.dispatch({ type: "filter", text })}
-          />
+          {runList}
           <main>
             {state.overview === undefined ? (
               <ChosenRecording state={state} session={session} />

@@ -5,7 +5,7 @@ import type { Report, ReportAnswer, RunEntry } from "../shared/report";
 import { bytes, timeOfDay } from "../shared/text/format";
 import { CodeBlock } from "../shared/widgets/code_block";
 import { RecordingName } from "../shared/widgets/recording_name";
-import { RecordingPage } from "./recording";
+import { RecordingPage } from "./recording_page";
 import type { Failure } from "./state";
 
 function Empty({ heading, children }: { heading: string; children?: ComponentChildren }) {
@@ -37,13 +37,25 @@ export function Scanning({ logdir }: { logdir: string }) {
   );
 }
 
-/** The shortest change to a training loop that records a usable trace. */
-function recipe(logdir: string): string {
+/** The change to a training loop that the monitor needs. */
+function monitored(folder: string): string {
+  return `from tb_bottleneck import Monitor
+
+with Monitor(${JSON.stringify(folder)}):
+    for batch in loader:
+        train_step(batch)`;
+}
+
+/** The change to a training loop that records a usable trace with torch alone. */
+function profiled(folder: string): string {
   return `from torch.profiler import profile, schedule, tensorboard_trace_handler
 
-steps = schedule(wait=2, warmup=2, active=6, repeat=1)
-handler = tensorboard_trace_handler(${JSON.stringify(logdir)})
-with profile(schedule=steps, on_trace_ready=handler, record_shapes=True) as prof:
+with profile(
+    schedule=schedule(skip_first=10, wait=1, warmup=2, active=6, repeat=1),
+    on_trace_ready=tensorboard_trace_handler(${JSON.stringify(folder)}),
+    record_shapes=True,
+    with_stack=True,
+) as prof:
     for batch in loader:
         train_step(batch)
         prof.step()`;
@@ -53,19 +65,23 @@ with profile(schedule=steps, on_trace_ready=handler, record_shapes=True) as prof
 const quoted = (path: string): string => (/^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
 export function NoRecordings({ logdir, problems }: { logdir: string; problems: readonly string[] }) {
+  const folder = `${logdir.replace(/\/+$/, "")}/mine`;
   return (
     <Empty heading="No recordings yet">
       <p>
-        There is no trace under <code>{logdir}</code>. This tab reads the files that torch.profiler writes,{" "}
-        <code>*.pt.trace.json</code> and <code>*.pt.trace.json.gz</code>, in the logdir and in every directory below it.
+        There is no recording under <code>{logdir}</code>. This tab reads the event files of the monitor, and the traces that
+        torch.profiler writes, <code>*.pt.trace.json</code> and <code>*.pt.trace.json.gz</code>, in the logdir and in every directory
+        below it.
       </p>
-      <p>A few lines around the training loop record a trace:</p>
-      <CodeBlock text={recipe(logdir)} label="code that records a trace" />
+      <p>The monitor logs every step and records some traces:</p>
+      <CodeBlock text={monitored(folder)} label="code that monitors a training run" />
+      <p>The same without a change of the script:</p>
+      <CodeBlock text={`tb-bottleneck run --logdir ${quoted(folder)} train.py`} label="the command that monitors a training run" />
+      <p>If the training machine has only torch, record a trace of at least 19 steps:</p>
+      <CodeBlock text={profiled(folder)} label="code that records a trace" />
       <p class="muted">
         <code>batch</code>, <code>loader</code> and <code>train_step</code> stand for your own code.
       </p>
-      <p>Or monitor the whole training without changing it. The monitor also records some traces:</p>
-      <CodeBlock text={`tb-bottleneck run --logdir ${quoted(logdir)} train.py`} label="the command that monitors a training run" />
       <p class="muted">New recordings appear here automatically.</p>
       <Problems problems={problems} />
     </Empty>

@@ -21,7 +21,7 @@ export function Evidence({ training, shown, choose }: Props) {
   const names = ordered.map((member) => partName(member, training));
   const labels = ordered.map((member, index) => (names.filter((name) => name === names[index]).length > 1 ? withTime(names[index]!, member) : names[index]!));
   return (
-    <nav class="evidence" aria-label="Recordings of this training">
+    <nav class="members" aria-label="Recordings of this training">
       {ordered.length > MOST_BUTTONS ? (
         <label>
           Recording{" "}

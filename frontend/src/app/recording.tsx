@@ -1,17 +1,18 @@
 // The page of one recording: its headline, its tabs and the selected view.
 import { Component, type ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import { Headline } from "../features/diagnosis/headline";
-import { reportMarkdown } from "../features/diagnosis/markdown";
 import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
+import { availableView, titleOf } from "./available_views";
 import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
-import { availableView, titleOf, ViewPanel, type Shown } from "./view_registry";
+import { ViewPanel, type Shown } from "./view_registry";
 
 interface Props {
   readonly report: Report;
@@ -32,6 +33,10 @@ export function RecordingPage(props: Props) {
 function Content({ report, analysis, shown }: Props) {
   const training = shown?.state.list && trainingOf(shown.state.list, keyOf(shown.entry));
   const job = useJob(shown?.session.client, report, shown?.entry);
+  const notInList = training?.job !== undefined && training.verdict === undefined && job !== undefined && job !== "pending";
+  useEffect(() => {
+    if (notInList) shown?.session.refresh(); // it was judged just now, and the list beside it says that it was not
+  }, [notInList]);
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
   return (
     <article>
@@ -42,7 +47,7 @@ function Content({ report, analysis, shown }: Props) {
         </section>
       )}
       <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
-        <Share report={report} markdown={() => reportMarkdown(report)} />
+        <Share report={report} markdown={async () => (await import("../features/diagnosis/markdown")).reportMarkdown(report)} />
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
       {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}

@@ -2,7 +2,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { VIEWS } from "../shared/run/views";
-import { missingBecause, titleOf, type Shown } from "./view_registry";
+import { missingBecause, titleOf } from "./available_views";
+import type { Shown } from "./view_registry";
 
 /** What the shortcuts act on. `shown` is undefined as long as no recording is shown. */
 interface Page {

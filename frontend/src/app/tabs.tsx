@@ -5,7 +5,7 @@ import type { Report, RunEntry } from "../shared/report";
 import type { Session } from "../shared/run/session";
 import { VIEWS, type View } from "../shared/run/views";
 import { nextInTabs } from "../shared/widgets/list_navigation";
-import { missingBecause, titleOf } from "./view_registry";
+import { missingBecause, titleOf } from "./available_views";
 
 interface Props {
   readonly report: Report;

@@ -29,8 +29,8 @@ def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
     """Returns where in the window a typical occurrence lies, as the end of a line; empty if that is not known."""
     if not (row.HasField("begin_ns") and row.HasField("end_ns")):
         return ""
-    begin, length = duration_text(row.begin_ns - window_begin), duration_text(row.end_ns - row.begin_ns)
-    return f", for example {begin} into the window, for {length}"
+    after, length = row.begin_ns - window_begin, duration_text(row.end_ns - row.begin_ns)
+    return f", for example {duration_text(abs(after))} {'into' if after >= 0 else 'before'} the window, for {length}"
 
 
 def place_text(place: pb.Place) -> str:

@@ -17,7 +17,7 @@ _MONITOR_DIRECTORY = re.compile(r"(^|/)tb_bottleneck(/\d{8}-\d{6}[^/]*)?$")
 def short_names(reports: Sequence[pb.Report]) -> list[str]:
     """Returns a name for each report: its run without shared folders, and its file; all different if the files are."""
     runs = ["" if report.run == "." else report.run for report in reports]
-    shared = _shared_folders(runs)
+    shared = _shared_folders([_MONITOR_DIRECTORY.sub("", run) for run in runs])
     names = [_joined(run[shared:], _stem(report.source)) for run, report in zip(runs, reports, strict=True)]
     return [
         name if names.count(name) == 1 else _joined(runs[place][shared:], reports[place].source, whole=True)

@@ -24,7 +24,7 @@ def _verdict_text(row: Row) -> str:
     return (
         "memory only"
         if row.report.evidence_source == "snapshot"
-        else f"no verdict: {row.digest.reason or row.digest.health}"
+        else f"no verdict: {(row.digest.reason or row.digest.health).replace('_', ' ')}"
     )
 
 

@@ -97,6 +97,9 @@ def test_shared_folders_are_dropped_and_names_stay_different():
     names = short_names([pb.Report(run=run, source=source) for run, source in paths])
     assert names == ["a/telemetry", f"a/{paths[1][1]}", f"a/{paths[2][1]}", "b/host_1", "b/plain"]
     assert short_names([pb.Report(run=".", source="x.json")]) == ["x"]
+    run = "runs/mine/tb_bottleneck/20261121-185735_rank0_1"
+    alone = pb.Report(run=run, source="rank0_1.1795283861864.pt.trace.json.gz")
+    assert short_names([alone]) == ["mine/rank0_1"], "its folder is the user's own name for it"
 
 
 def test_the_time_of_a_recording_is_in_its_name():

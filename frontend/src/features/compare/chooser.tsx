@@ -5,7 +5,7 @@ import type { RunEntry } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { runName, sourceName } from "../../shared/text/names";
+import { runName, sourceName, withoutMonitor } from "../../shared/text/names";
 import { withoutVerdict } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
 import { inNaturalOrder } from "../series/members";
@@ -79,7 +79,7 @@ export function Chooser({ runs, chosen, missing, initialSelection, session }: Pr
                     </label>
                     <button type="button" class="candidate" tabIndex={keyOf(entry) === focused ? 0 : -1} onClick={() => session.compare(keyOf(entry))}>
                       <span class="name">
-                        <b><bdi>{runName(entry.run)}</bdi></b> <bdi class="muted">{sourceName(entry.source)}</bdi>
+                        <b><bdi>{withoutMonitor(runName(entry.run))}</bdi></b> <bdi class="muted">{sourceName(entry.source)}</bdi>
                       </span>
                       <EntryState entry={entry} />
                       <span class="figure">{duration(entry.step_ns)}</span>

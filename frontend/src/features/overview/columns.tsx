@@ -26,9 +26,15 @@ export function TrainingLink({ entry, open }: { entry: TrainingEntry; open: Open
   const { run, source } = entry.named;
   return (
     <button type="button" class="link" title={[`${run}/${source}`, entry.verdict && leadOf(entry.verdict)].filter(Boolean).join("\n")} onClick={() => open(entry)}>
-      <bdi>{shortened([entry.folder, entry.label].filter(Boolean).join("/"), MAX_NAME)}</bdi>
+      <bdi>{breakable(shortened([entry.folder, entry.label].filter(Boolean).join("/"), MAX_NAME))}</bdi>
     </button>
   );
+}
+
+/** A path that a narrow column breaks behind its folders, not within a word. */
+function breakable(path: string): ComponentChildren {
+  const parts = path.split("/");
+  return parts.map((part, index) => (index < parts.length - 1 ? [`${part}/`, <wbr key={index} />] : part));
 }
 
 /** A figure, or an empty cell that says why it is not known. */

@@ -1,4 +1,5 @@
 // What the overview's table shows: filters, groups and columns.
+import { useMemo } from "preact/hooks";
 import { REVIEW_WORDS } from "../../shared/run/review";
 import type { TrainingEntry } from "../../shared/run/trainings";
 import type { Column } from "../../shared/widgets/sortable_table";
@@ -19,8 +20,10 @@ const TIMES: readonly Option[] = [["day", "last day"], ["week", "last week"], ["
 const GROUPS: readonly Option[] = Object.entries(GROUPINGS).map(([key, { title }]) => [key, title]);
 
 export function Filters({ entries, query, columns, chosen, change }: Props) {
-  const regimes = new Map(entries.flatMap(({ verdict }) => (verdict ? [[verdict.regime, verdict.title] as const] : [])));
-  const byTitle = [...regimes].sort(([, a], [, b]) => a.localeCompare(b, "en"));
+  const byTitle = useMemo(() => {
+    const regimes = new Map(entries.flatMap(({ verdict }) => (verdict ? [[verdict.regime, verdict.title] as const] : [])));
+    return [...regimes].sort(([, a], [, b]) => a.localeCompare(b, "en"));
+  }, [entries]);
   return (
     <div class="filters" role="search" aria-label="Filter the trainings">
       <input

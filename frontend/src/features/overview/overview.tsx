@@ -1,5 +1,5 @@
 // All trainings at a glance: how many are worth fixing, where the most time can be recovered, and what is new.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { RunList } from "../../shared/report";
 import { keyOf } from "../../shared/run/keys";
@@ -9,14 +9,15 @@ import viewStyle from "../../shared/style/view.css";
 import { count, factor, moment, shortShare } from "../../shared/text/format";
 import { severity, type Label } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
-import { SortableTable } from "../../shared/widgets/sortable_table";
+import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
+import { sorted } from "../../shared/widgets/sorting";
 import { DEFAULT_COLUMNS, groupColumns, trainingColumns, TrainingLink, type Open } from "./columns";
-import { GROUPINGS } from "./facts";
+import { GROUPINGS, type Grouping } from "./facts";
 import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -35,11 +36,16 @@ export function Overview({ list, query: text, session }: Props) {
   const visit = useVisit(list);
   const all = trainingsOf(list);
   const shared = sharedFolders(list);
-  const shown = useMemo(() => matching(all, query, { visit, shared, now: Date.now() }), [all, query, visit, shared]);
-  const change = (part: Partial<Query>) => setQuery(queryText({ ...query, ...part }));
+  const latest = useRef(query);
+  latest.current = query;
+  const change = useCallback((part: Partial<Query>) => setQuery(queryText({ ...latest.current, ...part })), [setQuery]);
   const setOrder = (sort: Query["sort"]) => change({ sort });
-  const columns = useMemo(() => trainingColumns(open, visit), [visit]);
+  const columns = useMemo(() => trainingColumns(open, visit), [open, visit]);
+  const { by, descending } = query.sort;
+  const ordered = useMemo(() => inOrder(all, columns, by, descending), [all, columns, by, descending]); // a filter keeps the order
+  const shown = useMemo(() => matching(ordered, query, { visit, shared, now: Date.now() }), [ordered, query, visit, shared]);
   const chosen = query.columns.length > 0 ? query.columns : DEFAULT_COLUMNS;
+  const shownColumns = useMemo(() => columns.filter(({ key }) => key === "name" || chosen.includes(key)), [columns, chosen.join(",")]);
   return (
     <article class="overview">
       <header>
@@ -52,17 +58,33 @@ export function Overview({ list, query: text, session }: Props) {
       <Ledger runs={list.runs} session={session} />
       <Filters entries={all} query={query} columns={columns} chosen={chosen} change={change} />
       {query.by !== "" && query.group === undefined ? (
-        <SortableTable
-          caption={`Trainings by ${GROUPINGS[query.by].title}`}
-          rows={groupsOf(shown, query.by, shared)}
-          columns={groupColumns(query.by, (group) => change({ group }))}
-          control={{ order: query.sort, setOrder }}
-        />
+        <Groups key={query.by} entries={shown} by={query.by} shared={shared} change={change} order={query.sort} setOrder={setOrder} />
       ) : (
-        <SortableTable caption="Trainings" rows={shown} columns={columns.filter(({ key }) => key === "name" || chosen.includes(key))} control={{ order: query.sort, setOrder }} />
+        <SortableTable key="" caption="Trainings" rows={shown} columns={shownColumns} control={{ order: query.sort, setOrder, inOrder: true }} />
       )}
     </article>
   );
+}
+
+function inOrder(entries: readonly TrainingEntry[], columns: readonly Column<TrainingEntry>[], by: string, descending: boolean): readonly TrainingEntry[] {
+  const column = columns.find(({ key }) => key === by);
+  return column ? sorted(entries, column.value, descending) : entries;
+}
+
+interface GroupsProps {
+  readonly entries: readonly TrainingEntry[];
+  readonly by: Grouping;
+  readonly shared: string;
+  readonly change: (part: Partial<Query>) => void;
+  readonly order: Query["sort"];
+  readonly setOrder: (order: Query["sort"]) => void;
+}
+
+/** One row for each group. */
+function Groups({ entries, by, shared, change, order, setOrder }: GroupsProps) {
+  const groups = useMemo(() => groupsOf(entries, by, shared), [entries, by, shared]);
+  const columns = useMemo(() => groupColumns(by, (group) => change({ group })), [by, change]);
+  return <SortableTable caption={`Trainings by ${GROUPINGS[by].title}`} rows={groups} columns={columns} control={{ order, setOrder }} />;
 }
 
 const visitsAtLoad = new Map<string, Visit | undefined>(); // by logdir, since the page was loaded
@@ -87,10 +109,11 @@ interface PartProps {
 
 /** The number of trainings of each severity. A click filters the table. */
 function Severities({ entries, query, change }: PartProps) {
-  const waiting = entries.filter(({ state }) => state !== "done").length;
+  const waiting = useMemo(() => entries.filter(({ state }) => state !== "done").length, [entries]);
+  const counts = useMemo(() => severityCounts(entries), [entries]);
   return (
     <ul class="severities">
-      {severityCounts(entries).map(([word, number]) => {
+      {counts.map(([word, number]) => {
         const label = labelOf(word);
         const pressed = query.severity === word;
         return (
@@ -119,8 +142,8 @@ function labelOf(word: string): Label {
 }
 
 function SinceLastVisit({ entries, visit, query, change }: PartProps & { readonly visit: Visit | undefined }) {
+  const changes = useMemo(() => (["new", "slower"] as const).map((word) => [word, visit ? entries.filter((entry) => changeOf(entry, visit) === word).length : 0] as const), [entries, visit]);
   if (!visit) return null;
-  const changes = (["new", "slower"] as const).map((word) => [word, entries.filter((entry) => changeOf(entry, visit) === word).length] as const);
   const some = changes.filter(([, number]) => number > 0);
   return (
     <p class="since">
@@ -138,7 +161,7 @@ function SinceLastVisit({ entries, visit, query, change }: PartProps & { readonl
 
 /** The trainings with the most recoverable time, each with what to do. */
 function MostToGain({ entries, open }: { entries: readonly TrainingEntry[]; open: Open }) {
-  const top = entries.filter((entry) => recoverable(entry) !== undefined).sort((a, b) => recoverable(b)! - recoverable(a)!).slice(0, TOP);
+  const top = useMemo(() => mostToGain(entries, TOP), [entries]);
   if (top.length === 0) return null;
   return (
     <section>

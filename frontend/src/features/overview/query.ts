@@ -97,6 +97,19 @@ export function recoverable({ gain }: RunEntry): number | undefined {
   return gain && gain.expected > 1 ? 1 - 1 / gain.expected : undefined;
 }
 
+/** The trainings with the largest recoverable shares, the largest first; without those that have none. */
+export function mostToGain<T extends RunEntry>(entries: readonly T[], most: number): readonly T[] {
+  const top: { readonly entry: T; readonly share: number }[] = []; // sorting all of thousands would take longer
+  for (const entry of entries) {
+    const share = recoverable(entry);
+    if (share === undefined || (top.length === most && share <= top[most - 1]!.share)) continue;
+    const at = top.findIndex((each) => each.share < share);
+    top.splice(at < 0 ? top.length : at, 0, { entry, share });
+    if (top.length > most) top.pop();
+  }
+  return top.map(({ entry }) => entry);
+}
+
 export interface Group {
   readonly name: string; // "" if the fact is not known
   readonly entries: readonly TrainingEntry[];

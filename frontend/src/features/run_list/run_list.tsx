@@ -127,19 +127,21 @@ function Listbox({ shown, chosen, choose, compare }: ListboxProps) {
     event.preventDefault();
   };
 
+  const drawn = visibleRows(all, viewport.from, viewport.height);
+  const isDrawn = drawn.some((row) => row.is === "entry" && row.key === active); // else there is no element to refer to
   return (
     <div
       class="listbox"
       role="listbox"
       aria-label="Trainings"
       tabIndex={0}
-      {...(active === undefined ? {} : { "aria-activedescendant": domId(all.keys.indexOf(active)) })}
+      {...(active !== undefined && isDrawn ? { "aria-activedescendant": domId(all.keys.indexOf(active)) } : {})}
       ref={root}
       onKeyDown={onKeyDown}
       onScroll={measure}
     >
       <div class="rows" role="presentation" style={{ height: `${all.height}px` }}>
-        {visibleRows(all, viewport.from, viewport.height).map((row) =>
+        {drawn.map((row) =>
           row.is === "header" ? (
             <div key={`folder ${row.folder}`} class="group-name" role="presentation" title={row.folder} style={{ top: `${row.top}px` }}>
               <MiddleCut text={row.folder} />

@@ -48,11 +48,16 @@ export function Curve({ series }: { series: RunSeries }) {
   return (
     <>
       <svg viewBox={`0 0 ${width} ${HEIGHT}`} ref={drawing} role="img" aria-label={`${description(series)}; the table below has the same content`}>
+        <defs>
+          <pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+            <path class="lost" d="M1 0V6" />
+          </pattern>
+        </defs>
         <Grid frame={frame} />
         {stack.map((area) => (
           <g key={area.regime}>
             <path class="area" d={outline(area, frame)} fill={colourOf(area.regime)} />
-            {isLost(area.regime) && <path class="lost" d={hatching(area, frame)} />}
+            {isLost(area.regime) && <path d={outline(area, frame)} fill="url(#hatching)" />}
           </g>
         ))}
         {stack.map((area) => (
@@ -153,15 +158,6 @@ function outline({ low, high }: Area, { x, y }: Frame): string {
   const upper = high.map((ns, index) => `${x[index]} ${y(ns)}`);
   const lower = low.map((ns, index) => `${x[index]} ${y(ns)}`).reverse();
   return `M${[...upper, ...lower].join("L")}z`;
-}
-
-const HATCH = 7; // px between strokes
-
-/** Vertical strokes from the lower end of an area to its upper end. */
-function hatching({ low, high }: Area, { x, y }: Frame): string {
-  const [from, to] = [x[0]!, x[x.length - 1]!];
-  const positions = Array.from({ length: Math.max(0, Math.floor((to - from) / HATCH)) }, (_, index) => from + (index + 0.5) * HATCH);
-  return positions.map((at) => `M${at} ${interpolate(at, x, low.map(y))}V${interpolate(at, x, high.map(y))}`).join("");
 }
 
 const whisker = (x: number, low: number, high: number): string => `M${x - CAP} ${high}h${2 * CAP}M${x} ${high}V${low}M${x - CAP} ${low}h${2 * CAP}`;

@@ -8,11 +8,10 @@ import type { Report } from "../../shared/report";
 import { fileStem, leadOf, runName } from "../../shared/text/names";
 import { Icon } from "../../shared/widgets/icon";
 import { useTemporaryMessage } from "../../shared/widgets/temporary_message";
-import { htmlPage } from "./html_page";
 
 interface Props {
   readonly report: Report;
-  readonly markdown: () => string;
+  readonly markdown: () => Promise<string>;
 }
 
 export function Share({ report, markdown }: Props) {
@@ -34,14 +33,15 @@ export function Share({ report, markdown }: Props) {
 
   const name = `${runName(report.run)}_${fileStem(report.source)}`;
   const copy = async (text: string, what: string) => setMessage((await copyText(text)) ? `${what} copied` : "The browser does not allow copying");
-  const closeAfter = (action: () => void) => () => {
+  const closeAfter = (action: () => unknown) => () => {
     action();
     if (!root.current) return;
     root.current.open = false;
     root.current.querySelector("summary")?.focus(); // the button that had the focus is hidden now
   };
-  const savePage = () => {
+  const savePage = async () => {
     const article = root.current?.closest("article");
+    const { htmlPage } = await import("./html_page"); // the first screen does not need it
     if (!article) return;
     const theme = document.documentElement.dataset["theme"] ?? "light";
     const title = report.verdict ? leadOf(report.verdict) : name;
@@ -52,13 +52,14 @@ export function Share({ report, markdown }: Props) {
       <span class="muted" role="status">
         {message}
       </span>
-      <details ref={root}>
+      {/* A browser allows copying only shortly after a click, so the text is prepared when the menu opens. */}
+      <details ref={root} onToggle={() => void markdown()}>
         <summary>
           <Icon name="share" /> Share
         </summary>
         <div class="menu">
           <button type="button" onClick={closeAfter(() => void copy(address(), "Address"))}>Copy the address of this view</button>
-          <button type="button" onClick={closeAfter(() => void copy(markdown(), "Markdown"))}>Copy as Markdown</button>
+          <button type="button" onClick={closeAfter(async () => copy(await markdown(), "Markdown"))}>Copy as Markdown</button>
           <button type="button" onClick={closeAfter(() => save(`${name}.json`, new Blob([JSON.stringify({ reports: [report] }, null, 1)], { type: "application/json" })))}>
             Download the report as JSON
           </button>

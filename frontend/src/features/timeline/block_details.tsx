@@ -56,7 +56,7 @@ interface SelectedProps extends Names {
 /** Always one line, so that a selection does not shift the page. */
 export function SelectedBlock({ block, origin, show, ...names }: SelectedProps) {
   return (
-    <div class="selected-block" role="status">
+    <div class="selected-block" role="status" tabIndex={0}>
       {block ? (
         <>
           <p class="full-name">

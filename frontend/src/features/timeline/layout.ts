@@ -29,7 +29,7 @@ const HEIGHTS: ReadonlyMap<string, number> = new Map([
 ]);
 const ORDER = ["steps", "account", "critical", "device", "host", "python"];
 const TITLES: ReadonlyMap<string, string> = new Map([
-  ["account", "Owner of the time"],
+  ["account", "Time spent in"],
   ["steps", "Steps"],
   ["critical", "Critical path"],
 ]);

@@ -1,4 +1,4 @@
-// The views of a recording, in the order of their tabs. app/view_registry.tsx says what each of them shows.
+// The views of a recording, in the order of their tabs. app/available_views.ts says when a recording has them.
 
 /** The names are part of the address. "live" is the telemetry. */
 export const VIEWS = ["diagnosis", "tree", "timeline", "tables", "roofline", "memory", "job", "live", "compare", "whatif"] as const;

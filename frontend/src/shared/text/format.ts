@@ -205,7 +205,8 @@ export function evidence({ value, unit, text }: Evidence): string {
 /** "41.2 ms into the window, for 3.1 ms": where the evidence occurred, or "". */
 export function occurrence({ begin_ns, end_ns }: Evidence, windowBegin: number | undefined): string {
   if (begin_ns === undefined || end_ns === undefined) return "";
-  const from = windowBegin === undefined ? `at ${clock(begin_ns)}` : `${duration(begin_ns - windowBegin)} into the window`;
+  const after = windowBegin === undefined ? 0 : begin_ns - windowBegin;
+  const from = windowBegin === undefined ? `at ${clock(begin_ns)}` : `${duration(Math.abs(after))} ${after < 0 ? "before" : "into"} the window`;
   return `${from}, for ${duration(end_ns - begin_ns)}`;
 }
 

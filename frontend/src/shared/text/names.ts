@@ -46,13 +46,15 @@ export function fileStem(source: string): string {
 const TRACE_TIME = /^(.+)\.([12]\d{12}(?:\d{6})?)$/;
 const EVENT_FILE_TIME = /^events\.out\.tfevents\.([12]\d{9})\./;
 const MS_DIGITS = 13;
+const HIDDEN_HOST = /^host-[0-9a-f]{6}_(\d+)$/; // sources/host_names.py; the hash is in the file name, which tooltips show
 
 /** The display name of a recording within its run, and when its file was written (ms since 1970), if its name contains it. */
 export function sourceParts(source: string): { readonly name: string; readonly at?: number } {
   const [, second] = EVENT_FILE_TIME.exec(source) ?? [];
   const [, worker, time] = TRACE_TIME.exec(fileStem(source)) ?? [];
   if (second !== undefined) return { name: fileStem(source), at: Number(second) * 1000 };
-  return worker !== undefined && time !== undefined ? { name: worker, at: Number(time.slice(0, MS_DIGITS)) } : { name: fileStem(source) };
+  if (worker === undefined || time === undefined) return { name: fileStem(source) };
+  return { name: worker.replace(HIDDEN_HOST, "process $1"), at: Number(time.slice(0, MS_DIGITS)) };
 }
 
 /** The same as text: "host_42, 12 Nov 2026, 14:03:12". */

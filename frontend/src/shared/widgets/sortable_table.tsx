@@ -5,6 +5,7 @@ import { save } from "../page/download";
 import { csvOf } from "../text/csv";
 import { count } from "../text/format";
 import { reordered, searched, sorted, type Order } from "./sorting";
+import { useFrames } from "./use_frames";
 
 export interface Column<T> {
   readonly key: string;
@@ -20,8 +21,8 @@ interface Props<T> {
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[]; // the first one names the row
   readonly initial?: Order; // by the first column without it
-  /** The order, if it is kept elsewhere, for example in the address. */
-  readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void };
+  /** The order, if it is kept elsewhere, for example in the address. `inOrder`: the rows come in it. */
+  readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void; readonly inOrder?: boolean };
   readonly searchText?: (row: T) => string; // without it there is no search
   readonly note?: ComponentChildren;
 }
@@ -36,7 +37,8 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
   const [shown, setShown] = useState(PAGE_SIZE);
   const matches = useMemo(() => (searchText ? searched(rows, searchText, search) : rows), [rows, search]);
   const column = columns.find(({ key }) => key === order.by);
-  const sortedRows = useMemo(() => (column ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
+  const sortedRows = useMemo(() => (column && !control?.inOrder ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
+  const drawn = useFrames(useMemo(() => sortedRows.slice(0, shown), [sortedRows, shown]));
   const download = () => {
     const text = csvOf(columns.map(({ title }) => title), sortedRows.map((row) => columns.map(({ value }) => value(row))));
     save(`${caption}.csv`, new Blob([text], { type: "text/csv" }));
@@ -85,20 +87,8 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
             </tr>
           </thead>
           <tbody>
-            {sortedRows.slice(0, shown).map((row, index) => (
-              <tr key={index}>
-                {columns.map(({ key, figure, cell }, column) =>
-                  column === 0 ? (
-                    <th key={key} scope="row">
-                      {cell(row)}
-                    </th>
-                  ) : (
-                    <td key={key} class={figure ? "figure" : undefined}>
-                      {cell(row)}
-                    </td>
-                  ),
-                )}
-              </tr>
+            {drawn.map((row, index) => (
+              <Row key={index} row={row} columns={columns} />
             ))}
           </tbody>
         </table>
@@ -113,5 +103,27 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
         {note}
       </footer>
     </section>
+  );
+}
+
+/** A row. One that stays at its place is not drawn again: of thousands of rows, most actions change only some. */
+function Row<T>({ row, columns }: Pick<Props<T>, "columns"> & { readonly row: T }) {
+  return useMemo(
+    () => (
+      <tr>
+        {columns.map(({ key, figure, cell }, column) =>
+          column === 0 ? (
+            <th key={key} scope="row">
+              {cell(row)}
+            </th>
+          ) : (
+            <td key={key} class={figure ? "figure" : undefined}>
+              {cell(row)}
+            </td>
+          ),
+        )}
+      </tr>
+    ),
+    [row, columns],
   );
 }

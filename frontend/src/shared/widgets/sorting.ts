@@ -17,13 +17,19 @@ const ALPHABET = new Intl.Collator("en");
 /** Sorts the rows (stable). Rows without a value come last in both directions. */
 export function sorted<T>(rows: readonly T[], value: (row: T) => Value, descending: boolean): readonly T[] {
   const sign = descending ? -1 : 1;
-  const keyed = rows.map((row) => ({ row, key: value(row) })); // a value may be costly
-  keyed.sort(({ key: x }, { key: y }) => {
-    if (x === undefined || y === undefined) return Number(x === undefined) - Number(y === undefined);
-    if (typeof x === "string" || typeof y === "string") return sign * ALPHABET.compare(String(x), String(y));
-    return sign * (x - y);
-  });
+  const values = rows.map(value); // may be costly
+  const keys = values.some((each) => typeof each === "string") ? inAlphabet(values) : (values as readonly (number | undefined)[]);
+  const keyed = rows.map((row, index) => ({ row, key: keys[index] }));
+  keyed.sort(({ key: x }, { key: y }) => (x === undefined || y === undefined ? Number(x === undefined) - Number(y === undefined) : sign * (x - y)));
   return keyed.map(({ row }) => row);
+}
+
+/** The place of each value in the alphabet. Each text is compared once, although many rows may have it. */
+function inAlphabet(values: readonly Value[]): readonly (number | undefined)[] {
+  const texts = [...new Set(values.filter((value) => value !== undefined).map(String))].sort(ALPHABET.compare);
+  const places = new Map<string, number>();
+  texts.forEach((text, index) => places.set(text, index > 0 && ALPHABET.compare(texts[index - 1]!, text) === 0 ? places.get(texts[index - 1]!)! : index));
+  return values.map((value) => (value === undefined ? undefined : places.get(String(value))));
 }
 
 /** The rows whose text contains every word of the search. */

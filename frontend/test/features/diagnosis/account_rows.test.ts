@@ -13,7 +13,8 @@ test("the largest share comes first and no row is lost", () => {
 });
 
 test("a share that rounds to zero is still shown", () => {
-  assert.deepEqual(names(accountRows([row("sync", 1e-9)]).timed), ["sync"]);
+  assert.deepEqual(names(accountRows([{ ...row("sync", 1e-9), ns_per_step: 1 }]).timed), ["sync"]);
+  assert.deepEqual(names(accountRows([{ ...row("sync", 1e-9), ns_per_step: 0.01 }]).empty), ["sync"], "the remainder of a division");
 });
 
 test("equal shares keep the server's order, and the report is not reordered", () => {

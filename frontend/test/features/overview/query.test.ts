@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeOf, lastVisit, storeVisit, type Visit } from "../../../src/features/overview/last_visit";
-import { ALL, groupsOf, matching, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
+import { ALL, groupsOf, matching, mostToGain, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
 import { samplesPerSecond, type Grouping } from "../../../src/features/overview/facts";
 import type { RunEntry, Verdict } from "../../../src/shared/report";
 import { trainingsOf } from "../../../src/shared/run/trainings";
@@ -85,4 +85,11 @@ test("the next visit finds what is new and what is slower", () => {
   assert.deepEqual(found({ since: "new" }, visit), ["three"]);
   stored.set("tb_bottleneck.visit./runs", "{broken");
   assert.equal(lastVisit("/runs", storage), undefined);
+});
+
+test("the trainings with the most to gain are the first of all in that order, and earlier ones come first among equals", () => {
+  const trainings = [1.2, 3, 0.9, 2, 3, 1.1].map((expected, index) => entry(`run${index}`, "one", { gain: gain(expected) })).concat(healthy);
+  const found = (most: number) => mostToGain(trainings, most).map(({ run }) => run);
+  assert.deepEqual(found(3), ["run1", "run4", "run3"]);
+  assert.deepEqual(found(10), ["run1", "run4", "run3", "run0", "run5"]);
 });

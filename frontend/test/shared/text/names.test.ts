@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonFolders, commonStart, distinctNames, placeName, shortened } from "../../../src/shared/text/names";
+import { commonFolders, commonStart, distinctNames, placeName, shortened, sourceName, sourceParts } from "../../../src/shared/text/names";
 
 test("the folders that all names share are found, but never a whole name", () => {
   assert.equal(commonFolders(["a/b/one", "a/b/two", "a/b/c/three"]), "a/b/");
@@ -12,6 +12,12 @@ test("the folders that all names share are found, but never a whole name", () =>
 test("names lose what all of them begin with, up to the end of a word", () => {
   assert.equal(commonStart(["user1_resnet50_lr3e-4", "user1_resnet50_lr1e-4"]), "user1_resnet50_".length);
   assert.deepEqual([commonStart(["resnet50_a", "resnet50_b"]), commonStart(["user1_resnet50_lr3e-4"]), commonStart([])], [0, 0, 0]);
+});
+
+test("a recording is named by its process if the host is hidden", () => {
+  assert.deepEqual(sourceParts("host-1a2b3c_4242.1795283861864.pt.trace.json.gz"), { name: "process 4242", at: 1_795_283_861_864 });
+  assert.equal(sourceParts("node7_4242.1795283861864.pt.trace.json.gz").name, "node7_4242");
+  assert.equal(sourceName("rank3.pt.trace.json"), "rank3");
 });
 
 test("a long name loses its middle", () => {

@@ -8,6 +8,9 @@ test("rows without a value come last in both directions, and the sort is stable"
   const names = (descending: boolean) => sorted(rows, ({ time }) => time, descending).map(({ name }) => name).join("");
   assert.deepEqual([names(true), names(false)], ["abdc", "bdac"]);
   assert.equal(sorted(rows, ({ name }) => name, false).map(({ name }) => name).join(""), "abcd");
+  const devices = [{ of: "undefined" }, { of: undefined }, { of: "H200" }, { of: "a100" }, { of: "H200", last: true }];
+  assert.deepEqual(sorted(devices, ({ of }) => of, false), [devices[3], devices[2], devices[4], devices[0], devices[1]]);
+  assert.deepEqual(sorted(devices, ({ of }) => of, true), [devices[0], devices[2], devices[4], devices[3], devices[1]]);
 });
 
 test("a second click reverses the order; numbers start descending", () => {

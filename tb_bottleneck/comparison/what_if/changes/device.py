@@ -71,7 +71,7 @@ def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ..
         return ()
     return (
         f"it is in the best slot for this device, with {devices.b.link:.0f} GB/s usable instead of "
-        f"{devices.a.link:.0f}; for another slot, use --link too",
+        f"{devices.a.link:.0f}; for another slot, state the link too",
     )
 
 

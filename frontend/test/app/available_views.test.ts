@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { availableView, missingBecause } from "../../src/app/view_registry";
+import { availableView, missingBecause } from "../../src/app/available_views";
 import type { Report, RunEntry } from "../../src/shared/report";
 import { VIEWS } from "../../src/shared/run/views";
 import { entry, report } from "../recordings";
