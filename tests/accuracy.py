@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -146,7 +146,7 @@ def labelled(folder: Path) -> Iterator[str]:
 # --- Compared pairs ---
 
 
-def compared(pairs: list[RealPair]) -> Iterator[str]:
+def compared(pairs: Sequence[RealPair]) -> Iterator[str]:
     """Yields the table of the comparisons of public pairs."""
     rows, wrong, counted = [], 0, 0
     for number, pair in enumerate(pairs, 1):
@@ -217,7 +217,7 @@ def page(runs: int, second_runs: int = SCORED) -> Iterator[str]:
     yield ""
     yield "## Compared public pairs"
     yield ""
-    pairs = list(real_pairs())
+    pairs = real_pairs()
     if pairs:
         yield from compared(pairs)
     else:

@@ -101,7 +101,7 @@ def page(runs: int) -> Iterator[str]:
     yield from real_table(own)
     yield ""
     shares = [share_of(pair.true, pair.expected) for pair in own if pair.predicted]
-    yield from public_gains(list(real_pairs()), shares)
+    yield from public_gains(real_pairs(), shares)
 
 
 def calibration(pairs: list[Pair], several: list[Pair]) -> Iterator[str]:

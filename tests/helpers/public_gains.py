@@ -1,7 +1,7 @@
 """The part of the page of predicted gains that is about pairs of public recordings."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import median, pstdev
 
 from helpers.real_pairs import NO_FOLDER, RealPair
@@ -12,7 +12,7 @@ from tb_bottleneck.replay.gain import Gain
 LEAST_SAVING = 0.05  # the share of a smaller predicted saving is mostly noise
 
 
-def public_gains(pairs: list[RealPair], shares: list[float | None]) -> Iterator[str]:
+def public_gains(pairs: Sequence[RealPair], shares: list[float | None]) -> Iterator[str]:
     """Yields the sections on the public pairs. `shares` are those of the demo's pairs."""
     yield "## Public pairs"
     yield ""

@@ -6,14 +6,13 @@ not part of this project.
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from tb_bottleneck.comparison.compare import compare
-from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
+from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.replay.plan import predict
@@ -47,7 +46,7 @@ class RealPair:
     @cached_property
     def before(self) -> ComparedRun | None:
         """The recording before the change; None if it gets no verdict."""
-        run = judge_run(self.name, [self._path("before")])
+        run = self._judged("before")
         return run if isinstance(run, ComparedRun) else None
 
     def prediction(self) -> Gain | None:
@@ -67,7 +66,8 @@ class RealPair:
 
     def comparison_problem(self) -> str:
         """Returns what is wrong with the comparison of both recordings; empty if nothing is."""
-        found, facts = compare(self._path("before"), self._path("after")), self.facts
+        runs = self._judged("before") if self.before is None else self.before, self._judged("after")
+        found, facts = compare_runs(*runs), self.facts
         if not found.comparable:
             return found.headline
         for side, ns in (("before", found.a_ns), ("after", found.b_ns)):
@@ -82,16 +82,20 @@ class RealPair:
         differs = facts.get("compare_before_ms") and abs(ratio - 1) > DIFFERENT_FROM
         return f"misses a difference of {ratio:.2f}" if differs and found.difference == "none" else ""
 
-    def _path(self, side: str) -> str:
-        return str(self.folder / f"{self.name}__{side}.json.gz")
+    def _judged(self, side: str) -> JudgedRun | UnjudgedRun:
+        return judge_run(self.name, [str(self.folder / f"{self.name}__{side}.json.gz")])
 
 
-def real_pairs() -> Iterator[RealPair]:
-    """Yields the pairs of the folder; nothing if there is none."""
-    folder = Path(os.environ.get("TB_BOTTLENECK_PAIRS") or "/nonexistent")
-    if (folder / "pairs.json").is_file():
-        for facts in json.loads((folder / "pairs.json").read_text(encoding="utf-8")):
-            yield RealPair(folder, facts)
+def real_pairs() -> tuple[RealPair, ...]:
+    """Returns the pairs of the folder, the same ones each time; none if there is no folder."""
+    return _pairs_of(Path(os.environ.get("TB_BOTTLENECK_PAIRS") or "/nonexistent"))
+
+
+@cache
+def _pairs_of(folder: Path) -> tuple[RealPair, ...]:
+    if not (folder / "pairs.json").is_file():
+        return ()
+    return tuple(RealPair(folder, facts) for facts in json.loads((folder / "pairs.json").read_text(encoding="utf-8")))
 
 
 def _changed(run: ComparedRun, options: list[str]) -> Gain | None:

@@ -70,9 +70,13 @@ def refits(pairs: Sequence[RealPair], note: Callable[[str], None]) -> Iterator[R
         ends = constant.values[0], constant.values[-2]
         gains: dict[str, dict[float, float]] = {}
         for pair in predicting:
-            low, high = (constant.predicted(pair, value) for value in ends)
+            known = {value: constant.predicted(pair, value) for value in ends}
+            low, high = known.values()
             if abs(low / high - 1) > SAME:
-                gains[pair.name] = {value: constant.predicted(pair, value) for value in constant.values}
+                gains[pair.name] = {
+                    value: known[value] if value in known else constant.predicted(pair, value)
+                    for value in (*constant.values, constant.value, constant.unfitted)
+                }
         measured = {pair.name: pair.measured for pair in predicting}
         for pair in predicting:
             if pair.name in gains:
@@ -88,5 +92,5 @@ def _without(
         value = min(
             constant.values, key=lambda value: sum(abs(log(measured[name] / gains[name][value])) for name in others)
         )
-    errors = [pair.measured / constant.predicted(pair, each) - 1 for each in (constant.value, value)]
+    errors = [pair.measured / gains[pair.name][each] - 1 for each in (constant.value, value)]
     return Refit(pair.name, constant.name, others, value, *errors)

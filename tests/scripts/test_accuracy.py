@@ -39,7 +39,7 @@ def test_a_wrong_verdict_is_a_miss_and_costs_precision_and_recall():
     assert "| input | 0 | 1 | 0 | 0.000 | - |" in rows
 
 
-PUBLIC = list(real_pairs())
+PUBLIC = real_pairs()
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_a_share_is_of_the_saving_of_time():
     assert share_of(2.0, 1.01) is None
 
 
-PUBLIC = list(real_pairs())
+PUBLIC = real_pairs()
 
 
 @pytest.mark.slow
