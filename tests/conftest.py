@@ -1,5 +1,6 @@
 """Fixtures of every test: no thread or process remains after a test, and the user's own cache is not used."""
 
+import gc
 import os
 import threading
 import time
@@ -16,6 +17,12 @@ SECONDS_TO_END = 20.0  # longest wait, for a busy machine; the wait ends as soon
 # No deadline: on a busy machine an example takes longer, and such a failure shows no defect.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
+
+
+def pytest_collection_finish() -> None:
+    """Takes the modules and the tests out of garbage collection: with torch imported, each search takes seconds."""
+    gc.collect()
+    gc.freeze()
 
 
 def child_processes() -> set[str]:

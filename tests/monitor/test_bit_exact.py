@@ -24,7 +24,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     gc.freeze()  # the monitor searches the tracked objects for models: those of other tests take most of the time
     yield
-    gc.unfreeze()
     torch.set_num_threads(before)
 
 

@@ -88,9 +88,9 @@ class Sweep:
                 warnings.filterwarnings("ignore", message=".*multi-threaded", category=DeprecationWarning)
                 return self._measure(setting)
         except Exception as error:  # the user's code may raise anything
-            return SweepFailure(setting, _reason(error))
-        finally:
-            gc.collect()  # workers end with their loader's iterator, which the exception may have referenced
+            reason = _reason(error)
+        gc.collect()  # workers end with their loader's iterator, which the exception may have referenced
+        return SweepFailure(setting, reason)
 
     def _measure(self, setting: LoaderSetting) -> SweepResult | SweepFailure:
         began = self._clock()
