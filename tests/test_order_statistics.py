@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from tb_bottleneck.order_statistics import distinct_values, percentile
+from tb_bottleneck.order_statistics import distinct_rows, distinct_values, percentile
 
 _WITHOUT_MASKED_ARRAYS = """
 import sys
@@ -28,8 +28,18 @@ def test_statistics_equal_those_of_numpy(seed: int) -> None:
     assert distinct_values(integers % 5).tolist() == np.unique(integers % 5).tolist()
 
 
+@pytest.mark.parametrize("largest", [3, 40, 10**6])
+def test_distinct_rows_equal_those_of_numpy(largest: int) -> None:
+    columns = np.random.default_rng(largest).integers(0, largest, (3, 500))
+    first, which = distinct_rows(*columns)
+    expected = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    assert first.tolist() == expected[1].tolist()
+    assert which.tolist() == expected[2].reshape(-1).tolist()
+
+
 def test_no_value_has_no_distinct_values() -> None:
     assert distinct_values(np.empty(0, np.int64)).tolist() == []
+    assert [part.tolist() for part in distinct_rows(np.empty(0, np.int64))] == [[], []]
 
 
 def test_masked_arrays_are_not_imported() -> None:

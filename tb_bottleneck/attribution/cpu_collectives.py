@@ -7,6 +7,7 @@ thread while such a collective runs belongs to the collective, not to Python.
 import numpy as np
 
 from tb_bottleneck.intervals import EMPTY, Spans, intersect, union
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.roofline.operator_args import OperatorArguments
 from tb_bottleneck.trace.columns.number_columns import MAX_ID
 from tb_bottleneck.trace.kinds import Kind
@@ -27,9 +28,10 @@ def host_collectives(trace: Trace) -> Rows:
 
 def message_bytes(trace: Trace, rows: Rows) -> Ints:
     """Returns the bytes of the messages of such collectives, from their recorded inputs; 0 if they are not known."""
-    signatures, which = np.unique(trace.events.signature[rows], return_inverse=True)
-    sizes = [_input_bytes(trace.signatures[number]) if number else 0 for number in signatures.tolist()]
-    return np.asarray(np.array(sizes, np.int64)[which.reshape(-1)], np.int64)
+    signatures = trace.events.signature[rows]
+    first, which = distinct_rows(signatures)
+    sizes = [_input_bytes(trace.signatures[number]) if number else 0 for number in signatures[first].tolist()]
+    return np.asarray(np.array(sizes, np.int64)[which], np.int64)
 
 
 def _input_bytes(signature: tuple[bytes, bytes, bytes]) -> int:

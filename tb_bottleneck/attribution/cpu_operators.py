@@ -6,6 +6,7 @@ The type of an operator decides its regime, unless its shapes show too little ar
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
@@ -63,10 +64,11 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
     if not len(rows):
         return {}
     events = trace.events
-    keys = np.stack([events.name[rows], events.signature[rows]], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    regimes = np.array([_regime(trace, name, signature) for name, signature in distinct.tolist()], dtype=object)
-    return {regime: (regimes == regime)[which.reshape(-1)] for regime in sorted(set(regimes.tolist()))}
+    first, kind = distinct_rows(events.name[rows], events.signature[rows])
+    regimes = np.array(
+        [_regime(trace, int(events.name[row]), int(events.signature[row])) for row in rows[first]], dtype=object
+    )
+    return {regime: (regimes == regime)[kind] for regime in sorted(set(regimes.tolist()))}
 
 
 def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
@@ -82,11 +84,10 @@ def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
     has_shapes = events.signature[rows] > 0
     if not has_shapes.any():
         return 1.0
-    keys = np.stack([events.name[rows[has_shapes]], events.signature[rows[has_shapes]]], axis=1)
-    distinct, which = np.unique(keys, axis=0, return_inverse=True)
-    fastest = np.full(len(distinct), np.iinfo(np.int64).max)
-    np.minimum.at(fastest, which.reshape(-1), own[has_shapes])
-    return float(fastest[which.reshape(-1)].sum() + own[~has_shapes].sum()) / max(float(own.sum()), 1.0)
+    first, kind = distinct_rows(events.name[rows[has_shapes]], events.signature[rows[has_shapes]])
+    fastest = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(fastest, kind, own[has_shapes])
+    return float(fastest[kind].sum() + own[~has_shapes].sum()) / max(float(own.sum()), 1.0)
 
 
 def _regime(trace: Trace, name: int, signature: int) -> Regime:

@@ -107,8 +107,7 @@ class EventsBuilder:
         order = _order(**whole)
         columns = self._labels.columns(self._joined("label")[order])
         for name in (item.name for item in fields(Events) if item.name not in columns):
-            values = whole.pop(name) if name in whole else self._joined(name)
-            columns[name] = values[order].astype(np.int64, copy=False)
+            columns[name] = _sorted(whole.pop(name) if name in whole else self._joined(name), order)
         return Events(**columns)
 
     def names(self) -> tuple[str, ...]:
@@ -205,6 +204,13 @@ class EventsBuilder:
             "negative duration": usable & (duration < 0),
         }
         self.lost += Counter({reason: int(np.count_nonzero(rows)) for reason, rows in counts.items()})
+
+
+def _sorted(values: Ints, order: Rows) -> Ints:
+    """Returns a column's values in this order; one value for all rows if they are equal, as half of the columns are."""
+    if len(values) and (values == values[0]).all():
+        return np.broadcast_to(np.int64(values[0]), len(values))
+    return values[order].astype(np.int64, copy=False)
 
 
 def _order(start: Ints, duration: Ints) -> Rows:

@@ -10,6 +10,7 @@ from collections import Counter
 
 import numpy as np
 
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace
@@ -30,8 +31,9 @@ def find_period(trace: Trace) -> Ints:
     Leading iterations longer than OUTLIER times the median are warm-up and left out.
     """
     rows = trace.rows(Kind.CPU_OP)
-    names, inverse, counts = np.unique(trace.events.name[rows], return_inverse=True, return_counts=True)
-    by_name, ends = rows[np.argsort(inverse, kind="stable")], np.cumsum(counts)
+    first, which = distinct_rows(trace.events.name[rows])
+    names, counts = trace.events.name[rows[first]], np.bincount(which, minlength=len(first))
+    by_name, ends = rows[np.argsort(which, kind="stable")], np.cumsum(counts)
     tally = Counter(int(n) for n in counts if n > MIN_ITERATIONS)
     for iterations, agreeing in tally.most_common(3):
         if agreeing < MIN_NAMES:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -25,8 +26,8 @@ def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tupl
     `launched` is True for operations with a recorded launching operator, `operator` is its row in `names`.
     """
     unknown = np.flatnonzero(launched & (work == Work.UNKNOWN))
-    distinct, inverse = np.unique(operator[unknown], return_inverse=True)
-    classified = np.array([work_of_operator(names[name]) for name in distinct.tolist()], np.int64)
+    first, which = distinct_rows(operator[unknown])
+    classified = np.array([work_of_operator(names[name]) for name in operator[unknown[first]].tolist()], np.int64)
     work = work.copy()
-    work[unknown] = classified[inverse]
+    work[unknown] = classified[which]
     return work

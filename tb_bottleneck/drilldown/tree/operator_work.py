@@ -3,6 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.drilldown.tree.host_rows import HostRows
+from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
 from tb_bottleneck.roofline.flops import flops
 from tb_bottleneck.trace.kinds import Kind
@@ -21,9 +22,9 @@ def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
     work = np.zeros((2, len(events)))
     if not len(rows):
         return work[0], work[1]
-    keys, which = np.unique(events.name[rows] << 32 | events.signature[rows], return_inverse=True)
-    distinct = np.array([_work(trace, key >> 32, key & 0xFFFFFFFF) for key in keys.tolist()]).T
-    work[:, rows] = distinct[:, which.reshape(-1)]
+    first, kind = distinct_rows(events.name[rows], events.signature[rows])
+    of_kind = np.array([_work(trace, int(events.name[row]), int(events.signature[row])) for row in rows[first]]).T
+    work[:, rows] = of_kind[:, kind]
     for values in work:
         values[_with_inner(host, values > 0)] = 0
     return work[0], work[1]

@@ -8,7 +8,7 @@ from tb_bottleneck.intervals import Spans, intersect, merge, union
 from tb_bottleneck.knowledge.precisions import precision_of
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.window import window_share
-from tb_bottleneck.order_statistics import heaviest_value
+from tb_bottleneck.order_statistics import distinct_rows, heaviest_value
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.operand_precision import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
@@ -81,7 +81,8 @@ def _is_double(name: str) -> bool:
 
 def _with_double_operand(trace: Trace, rows: Ints) -> Bools:
     """Returns the mask of the events with a float64 tensor. Each recorded signature is decoded once."""
-    signatures, which = np.unique(trace.events.signature[rows], return_inverse=True)
-    operands = [operands_of(trace.signatures[number]) if number else None for number in signatures.tolist()]
+    signatures = trace.events.signature[rows]
+    first, which = distinct_rows(signatures)
+    operands = [operands_of(trace.signatures[number]) if number else None for number in signatures[first].tolist()]
     found = np.array([each is not None and has_double_operand(each) for each in operands], np.bool_)
-    return np.asarray(found[which.reshape(-1)], np.bool_)
+    return np.asarray(found[which], np.bool_)
