@@ -67,12 +67,13 @@ print(len(jobs[0].ranks), jobs[0].replay.error, used, resource.getrusage(resourc
 
 @dataclass(frozen=True)
 class Usage:
-    """One run: wall and CPU seconds of all processes, peak memory in MB of the first process and of the others."""
+    """One run: wall and CPU seconds of all processes, peak MB of the first process, of the largest other and of all."""
 
     seconds: float
     cpu_seconds: float
     first_mb: float
     others_mb: float
+    total_mb: float
     ok: bool
 
 
@@ -120,9 +121,13 @@ def used_by(command: list[str], log: Path, limit: float = 7_200.0, **environment
             one.kill()
     process.wait()
     others = [peak for pid, peak in peaks.items() if pid != process.pid]
-    took = time.perf_counter() - began
     return Usage(
-        took, sum(cpu.values()), peaks.get(process.pid, 0.0), max(others, default=0.0), process.returncode == 0
+        seconds=time.perf_counter() - began,
+        cpu_seconds=sum(cpu.values()),
+        first_mb=peaks.get(process.pid, 0.0),
+        others_mb=max(others, default=0.0),
+        total_mb=sum(peaks.values()),
+        ok=process.returncode == 0,
     )
 
 
@@ -200,7 +205,11 @@ def hta_rows(folder: Path, python: str, ranks: int, scratch: Path) -> Iterator[s
         yield f"| {count} | {cells if usage.ok else f'failed after {usage.seconds:.0f} s | |'} |"
         if not usage.ok:
             return
+        needed, free = 4 * usage.total_mb, psutil.virtual_memory().available / MB
         count *= 4
+        if needed > free:
+            yield f"| {count} | not tried: about {needed / 1000:.0f} GB, {free / 1000:.0f} GB are free | | |"
+            return
 
 
 def main() -> None:
