@@ -26,6 +26,7 @@ from tb_bottleneck.measures.trace.fusion import (
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
+from tb_bottleneck.measures.trace.uncompiled_functions import uncompiled_functions
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -59,8 +60,10 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
-    if not measures.on_device and isinstance(measures(compiled_regions), Measure):
-        unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, broken_graphs, *evidence), bounded=False)
+    in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(uncompiled_functions), Measure)
+    if not measures.on_device and in_use:
+        outside = (compiled_regions, uncompiled_functions, broken_graphs, *evidence)
+        unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
     return (
         unfused,
         Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),

@@ -85,10 +85,11 @@ function Compiled({ compilation }: { compilation: Compilation }) {
             {functions.map((entry, index) => (
               <tr key={index}>
                 <th scope="row">
-                  Compiled{entry.compilations > 0 && <> {count(entry.compilations)} {entry.compilations === 1 ? "time" : "times"}</>}: <code>{where(entry)}</code>
+                  {entry.failure ? "Runs without compiled code" : <>Compiled{entry.compilations > 0 && <> {count(entry.compilations)} {entry.compilations === 1 ? "time" : "times"}</>}</>}: <code>{where(entry)}</code>
+                  {entry.failure && <Below>{capital(entry.failure)}</Below>}
                   {entry.reasons.map((reason) => <Below key={reason}>Guard: {reason}</Below>)}
                 </th>
-                <td class="figure">{duration(entry.ns)}</td>
+                <td class="figure">{entry.ns !== undefined && duration(entry.ns)}</td>
               </tr>
             ))}
             {breaks.map((entry, index) => (
