@@ -160,6 +160,7 @@ def _compilations(
     totals: dict[tuple[str, str, int], float] = defaultdict(float)
     counts: dict[tuple[str, str, int], int] = defaultdict(int)
     reasons: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
+    key: tuple[str, str, int] | None = None
     for begin, end in zip(compiling.starts.tolist(), compiling.ends.tolist(), strict=True):
         entry = log.at((base + begin) / NS_PER_US, (base + end) / NS_PER_US) if base else None
         following = int(np.searchsorted(starts, end))
@@ -169,9 +170,11 @@ def _compilations(
         if entry is not None and entry.function:
             function, file, line = entry.function, entry.file, entry.line
         function, resumed = original_function(function)
-        key = (function, file, resumed or line)
+        count = int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
+        if count or entry is not None or key is None:  # else the backward graph of the function before
+            key = (function, file, resumed or line)
         totals[key] += end - begin
-        counts[key] += int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
+        counts[key] += count
         if entry is not None and entry.reason:
             reasons[key].setdefault(entry.reason)
     ordered = sorted(totals, key=lambda key: -totals[key])

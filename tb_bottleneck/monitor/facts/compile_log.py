@@ -74,11 +74,11 @@ def _compilation(record: Any) -> list[object] | None:
 
 
 def _failure(record: Any) -> str:
-    """Returns why torch gave a function up: at which line, what ended the graph, and that this was in a loop."""
+    """Returns why torch gave a function up: at which line, whether in a loop, and what ended the graph."""
     reason, line = str(getattr(record, "fail_reason", None) or ""), getattr(record, "fail_user_frame_lineno", None)
-    at = f"line {line}: " if line else ""
-    looped = "; in a loop, torch gives up the whole function" if LOOP in reason else ""
-    return f"{at}{_two_lines(reason.removeprefix(str(record.fail_type)).lstrip())}"[: MAX_REASON - len(looped)] + looped
+    place = [f"line {line}"] * bool(line) + ["in a loop"] * (LOOP in reason)
+    what = _two_lines(reason.removeprefix(str(record.fail_type)).lstrip())
+    return f"{', '.join(place)}: {what}" if place else what
 
 
 def _breaks(reasons: Iterable[Any]) -> list[list[object]]:
