@@ -8,10 +8,11 @@ import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
+import { detailsMarkdown } from "./details_markdown";
 import { costliest } from "./phase_band";
 
 export function reportMarkdown(report: Report): string {
-  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), ...detailsMarkdown(report), openQuestions(report)];
   return joinParts(parts);
 }
 
