@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Compilation, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
+import { WithCode } from "../../shared/widgets/with_code";
 import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
 export function Details({ input, compilation, serving }: Report) {
@@ -64,7 +65,7 @@ function Compiled({ compilation }: { compilation: Compilation }) {
               <tr key={index}>
                 <th scope="row">
                   {compiledText(entry)}: <code>{where(entry)}</code>
-                  {entry.failure && <Below>{capital(entry.failure)}</Below>}
+                  {entry.failure && <Below><WithCode text={capital(entry.failure)} /></Below>}
                   {entry.reasons.map((reason) => <Below key={reason}>Guard: {reason}</Below>)}
                 </th>
                 <td class="figure">{entry.ns !== undefined && duration(entry.ns)}</td>
@@ -74,7 +75,7 @@ function Compiled({ compilation }: { compilation: Compilation }) {
               <tr key={index}>
                 <th scope="row">
                   Graph break: <code>{where(entry)}</code>
-                  {entry.reason && <Below>{entry.reason}</Below>}
+                  {entry.reason && <Below><WithCode text={entry.reason} /></Below>}
                 </th>
                 <td class="figure">{entry.ns_per_step !== undefined && <>{duration(entry.ns_per_step)} per step</>}</td>
               </tr>

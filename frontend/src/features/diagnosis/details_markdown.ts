@@ -1,17 +1,13 @@
-// The parts beside the findings as Markdown: input stages, torch.compile, server steps, headroom, efficiency.
+// The parts beside the findings as Markdown: input stages, torch.compile, server steps.
 import type { Compilation, InputPipeline, Report, Serving } from "../../shared/report";
-import { duration, evidence, share } from "../../shared/text/format";
-import { bulletList, escaped, tableRow } from "../../shared/text/markdown";
+import { duration, share } from "../../shared/text/format";
+import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
 import { placeName } from "../../shared/text/names";
-import { boundText, figuresOf } from "../efficiency/values";
 import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
-export function detailsMarkdown(report: Report): readonly string[] {
-  const { input, compilation, serving } = report;
-  return [input && stages(input), compilation && compiled(compilation), serving && serverSteps(serving), remaining(report), figures(report)].map((part) => part ?? "");
+export function detailsMarkdown({ input, compilation, serving }: Report): readonly string[] {
+  return [input && stages(input), compilation && compiled(compilation), serving && serverSteps(serving)].map((part) => part ?? "");
 }
-
-const section = (title: string, ...parts: readonly string[]): string => [`### ${escaped(title)}`, ...parts.filter(Boolean)].join("\n\n");
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [tableRow(...head), tableRow("---", ...head.slice(1).map(() => "---:")), ...rows.map((row) => tableRow(...row))].join("\n");
@@ -43,21 +39,4 @@ function serverSteps({ server, kinds, shapes }: Serving): string {
     time(steps.pause_ns),
   ]);
   return section(`Steps of the inference server (${server})`, table(["Kind", "Share", "Host", "Device", "Pause before"], rows));
-}
-
-function remaining({ headroom }: Report): string {
-  const lines = headroom.map((item) => {
-    const bound = boundText(item);
-    return escaped(`${item.title}${bound && `: ${bound}`}${item.evidence.length > 0 ? ` (${item.evidence.map((row) => `${row.label}: ${evidence(row)}`).join(", ")})` : ""}`);
-  });
-  return lines.length > 0 ? section("Where headroom remains", bulletList(lines)) : "";
-}
-
-function figures({ efficiency }: Report): string {
-  const known = efficiency ? figuresOf(efficiency).filter(({ value }) => value !== undefined) : [];
-  if (!efficiency || known.length === 0) return "";
-  const mfu = efficiency.notes.find(({ field }) => field === "mfu");
-  const rows = known.map(({ note, value }) => tableRow(escaped(note.title), escaped(value!), escaped(note.field === "samples_per_second" ? efficiency.samples_basis : note.basis)));
-  const definition = mfu ? escaped(mfu.because ? `MFU is not known: ${mfu.because}.` : mfu.definition) : "";
-  return section("Efficiency", [tableRow("Figure", "Value", "Of what"), tableRow("---", "---:", "---"), ...rows].join("\n"), definition);
 }

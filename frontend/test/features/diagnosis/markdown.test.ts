@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { reportMarkdown } from "../../../src/features/diagnosis/markdown";
+import { efficiencyMarkdown } from "../../../src/features/efficiency/markdown";
 import type { Place, Report } from "../../../src/shared/report";
 import { report } from "../../recordings";
 
@@ -29,7 +30,7 @@ test("the action leads, and the cause follows it", () => {
 
 test("the parts beside the findings are in it, with names that cannot become markup", () => {
   const evidence = [{ measure: "m", label: "Distance", value: 2, unit: "count", per: "", count: 1, compared_with: "" }];
-  const markdown = reportMarkdown({
+  const full = {
     ...report("a.pt.trace.json"),
     input: { stages: [{ stage: "transform", name: "Crop", title: "transform <Crop>", share: 0.6, ns_per_batch: 6e6 }], basis: "frames", workers: 1, workers_needed: 2 },
     compilation: {
@@ -42,7 +43,8 @@ test("the parts beside the findings are in it, with names that cannot become mar
     serving: { server: "vLLM", kinds: [], shapes: [{ kind: "decode", count: 4, share: 0.5, step_ns: 1e6, decode_requests: 8 }] },
     headroom: [{ kind: "operator", title: "aten::bmm", summary: "", evidence, share: 0.2 }],
     efficiency: { types: [], notes: [{ field: "goodput", title: "Goodput", unit: "share", definition: "d", basis: "60 steps", because: "" }], goodput: 0.5, samples_basis: "" },
-  } as unknown as Report);
+  } as unknown as Report;
+  const markdown = reportMarkdown(full, efficiencyMarkdown(full));
   for (const line of [
     "| Transform \\<Crop\\> | 60.0 % | 6.00 ms |",
     "- Runs without compiled code: m.py:5 forward; line 7, in a loop: item()",
