@@ -91,6 +91,12 @@ def break_in_words(reason: str) -> str:
     return next((words for start, words in _IN_WORDS.items() if reason.startswith(start)), reason)
 
 
+def guard_in_words(reason: str) -> str:
+    """Returns a failed guard with its place before its code; torch writes `GUARD # CODE # FILE:LINE in FUNCTION`."""
+    guard, *code = reason.rsplit(" # ", 2)
+    return f"{guard}, in {code[1].partition(' in ')[0]}: {code[0]}" if len(code) == 2 else reason
+
+
 def original_function(function: str) -> tuple[str, int]:
     """Returns the function as the program names it, and the line of the break before it; 0 if there is none."""
     match = RESUMED.match(function)
@@ -110,7 +116,8 @@ def _compiled(entry: object) -> Compiled | None:
             if values is None or not count.isdecimal() or len(count) > 9:
                 return None
             at, began, took = values
-            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, cut(reason))
+            guard = cut(guard_in_words(reason))
+            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, guard)
     return None
 
 

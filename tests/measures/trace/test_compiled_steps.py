@@ -20,7 +20,15 @@ LOG = {
     "compilations": [
         ["0/0", "forward", "m.py", 5, BASE_US - 10_000_000, 900, ""],
         ["1/0", RESUMED, "m.py", 7, BASE_US - 9_000_000, 800, ""],
-        ["0/1", "forward", "m.py", 5, BASE_US + 200_000, 40_000, "tensor 'x' size mismatch at index 0"],
+        [
+            "0/1",
+            "forward",
+            "m.py",
+            5,
+            BASE_US + 200_000,
+            40_000,
+            "tensor 'x' size mismatch at index 0 # x = f(x) # m.py:6 in forward",
+        ],
     ],
     "breaks": [["m.py", 7, "forward", "generic_jump TensorVariable()", 2]],
 }
@@ -60,7 +68,7 @@ def test_with_the_log_of_the_monitor(tmp_path):
     found = details_of(recording).compilation
     (function,) = found.functions
     assert (function.function, function.line, function.compilations, function.ns) == ("forward", 5, 1, 40e6)
-    assert list(function.reasons) == ["tensor 'x' size mismatch at index 0"]
+    assert list(function.reasons) == ["tensor 'x' size mismatch at index 0, in m.py:6: x = f(x)"]
     (ended,) = found.breaks
     assert (ended.file, ended.line, ended.ns_per_step) == ("m.py", 7, pytest.approx(2e6))
     assert ended.reason == "a branch depends on the value of a tensor"
