@@ -16,6 +16,7 @@ from tb_bottleneck.trace.trace import load
 
 BASE_US = 1_700_000_000_000_000
 RESUMED = "torch_dynamo_resume_in_forward_at_7"
+GUARD = "tensor 'x' size mismatch at index 0 # x = f(x) # m.py:6 in forward"
 LOG = {
     "compilations": [
         ["0/0", "forward", "m.py", 5, BASE_US - 10_000_000, 900, ""],
