@@ -17,6 +17,7 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.trace.compilation import compiled_regions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
+from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -26,7 +27,6 @@ from tb_bottleneck.measures.trace.fusion import (
 from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
-from tb_bottleneck.measures.trace.uncompiled_functions import uncompiled_functions
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -60,9 +60,9 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
-    in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(uncompiled_functions), Measure)
+    in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure)
     if not measures.on_device and in_use:
-        outside = (compiled_regions, uncompiled_functions, broken_graphs, *evidence)
+        outside = (compiled_regions, eager_functions, broken_graphs, *evidence)
         unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
     return (
         unfused,

@@ -16,8 +16,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
+from tb_bottleneck.measures.trace.eager_functions import uncompiled
 from tb_bottleneck.measures.trace.operators_outside_graphs import TIMED, OutsideOperator, operators_outside
-from tb_bottleneck.measures.trace.uncompiled_functions import uncompiled
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frames.frame_owner import frame_parts

@@ -61,7 +61,7 @@ def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
     )
 
 
-def uncompiled_functions(recording: Recording) -> Measure | Missing:
+def eager_functions(recording: Recording) -> Measure | Missing:
     """The functions that run without compiled code although torch.compile was called for them (text)."""
     found = uncompiled(recording)
     if not found:

@@ -9,7 +9,7 @@ from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
-from tb_bottleneck.measures.trace.uncompiled_functions import UNKNOWN, uncompiled_functions
+from tb_bottleneck.measures.trace.eager_functions import UNKNOWN, eager_functions
 from tb_bottleneck.report.rendering.details import compilation as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -119,10 +119,10 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
     trace = load(str(path))
     recording = Recording(trace, find_steps(trace))
     if compiled:
-        assert isinstance(uncompiled_functions(recording), Missing)
+        assert isinstance(eager_functions(recording), Missing)
         return
     reason = "line 7: item()" if log else UNKNOWN
-    assert uncompiled_functions(recording).text == f"forward (m.py:5): {reason}"
+    assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
     lines = list(text.lines_of(details_of(recording).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
