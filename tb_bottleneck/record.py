@@ -5,5 +5,6 @@ hundred of them. Modules that TensorBoard's own process imports use dataclasses:
 """
 
 from msgspec import Struct as Record
+from msgspec.structs import replace
 
-__all__ = ["Record"]
+__all__ = ["Record", "replace"]

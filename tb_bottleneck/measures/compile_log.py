@@ -40,15 +40,30 @@ class Break(Record, frozen=True):
     count: int = 1
 
 
+class Failure(Record, frozen=True):
+    """A function that torch runs without compiling. Texts are untrusted."""
+
+    file: str
+    line: int
+    function: str
+    reason: str
+
+
 class CompileLog(Record, frozen=True):
     """All that was recorded, in order of time."""
 
     compilations: tuple[Compiled, ...] = ()
     breaks: tuple[Break, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
     def function_of(self, frame: str) -> Compiled | None:
         """Returns a compilation that names the function with this number, or None."""
         return next((entry for entry in self.compilations if entry.frame == frame and entry.function), None)
+
+    def failure_of(self, file: str, line: int) -> str:
+        """Returns why the function that begins there is not compiled; empty if it is, or if that is not known."""
+        found = (entry.reason for entry in self.failures if (entry.file, entry.line) == (file, line))
+        return next(found, "")
 
     def at(self, start_us: float, end_us: float) -> Compiled | None:
         """Returns the compilation that ran for most of an interval, or None."""
@@ -67,12 +82,19 @@ def compile_log(facts: Mapping[str, Any]) -> CompileLog:
         return CompileLog()
     compilations = [entry for entry in map(_compiled, _entries(fact, "compilations")) if entry is not None]
     breaks = [entry for entry in map(_break, _entries(fact, "breaks")) if entry is not None]
-    return CompileLog(tuple(sorted(compilations, key=lambda entry: entry.start_us)), tuple(breaks))
+    failures = [entry for entry in map(_failure, _entries(fact, "failures")) if entry is not None]
+    return CompileLog(tuple(sorted(compilations, key=lambda entry: entry.start_us)), tuple(breaks), tuple(failures))
 
 
 def break_in_words(reason: str) -> str:
     """Returns the reason of a break as text."""
     return next((words for start, words in _IN_WORDS.items() if reason.startswith(start)), reason)
+
+
+def guard_in_words(reason: str) -> str:
+    """Returns a failed guard with its place before its code; torch writes `GUARD # CODE # FILE:LINE in FUNCTION`."""
+    guard, *code = reason.rsplit(" # ", 2)
+    return f"{guard}, in {code[1].partition(' in ')[0]}: {code[0]}" if len(code) == 2 else reason
 
 
 def original_function(function: str) -> tuple[str, int]:
@@ -94,7 +116,8 @@ def _compiled(entry: object) -> Compiled | None:
             if values is None or not count.isdecimal() or len(count) > 9:
                 return None
             at, began, took = values
-            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, cut(reason))
+            guard = cut(guard_in_words(reason))
+            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, guard)
     return None
 
 
@@ -103,6 +126,14 @@ def _break(entry: object) -> Break | None:
         case [str(file), line, str(function), str(reason), count]:
             values = _numbers(line, count)
             return (values and Break(cut(file), int(values[0]), cut(function), cut(reason), int(values[1]))) or None
+    return None
+
+
+def _failure(entry: object) -> Failure | None:
+    match entry:
+        case [str(file), line, str(function), str(reason)]:
+            values = _numbers(line)
+            return (values and Failure(cut(file), int(values[0]), cut(function), cut(reason))) or None
     return None
 
 

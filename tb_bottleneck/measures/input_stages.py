@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_bottleneck.knowledge.catalogue import first_match, frame_patterns
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.record import Record
+from tb_bottleneck.record import Record, replace
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
@@ -66,10 +66,11 @@ class LoaderWork(Record, frozen=True):
     read_bytes: float | None = None
     disk_bytes: float | None = None
     reads: float | None = None
+    beside: tuple[Stage, ...] = ()  # other threads pin batches, and copies to the device run
 
     @property
     def ns(self) -> float:
-        """The time of all stages."""
+        """The time of all stages in the processes that make batches."""
         return sum(stage.ns for stage in self.stages)
 
     @property
@@ -77,12 +78,9 @@ class LoaderWork(Record, frozen=True):
         """Time in which one process makes a batch; None if the number of batches is not known."""
         return self.ns / self.batches if self.batches > 0 else None
 
-    def with_stages(self, more: Iterable[Stage]) -> "LoaderWork":
-        """Returns the same with more stages."""
-        stages = tuple(sorted((*self.stages, *more), key=lambda stage: -stage.ns))
-        return LoaderWork(
-            stages, self.basis, self.batches, self.waiting_share, self.read_bytes, self.disk_bytes, self.reads
-        )
+    def with_beside(self, beside: Iterable[Stage]) -> "LoaderWork":
+        """Returns the same with stages that run while the processes make other batches."""
+        return replace(self, beside=tuple(beside))
 
 
 def stage_text(stage: Stage) -> str:

@@ -18,6 +18,7 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_regions, graph_breaks, graph_launches
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
+from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
@@ -65,8 +66,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         work = measures.value(optimizer_work, otherwise=0.0)
         loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share - work for cause in loop)
-        if isinstance(measures(compiled_regions), Measure):
-            uncompiled = (compiled_regions, broken_graphs, operators, profiler_overhead)
+        if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
+            uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
         return (*loop, Cause("small_operators", rest, (operators, profiler_overhead, on_windows), bounded=False))
     evidence = (

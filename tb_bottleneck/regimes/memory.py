@@ -17,6 +17,7 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.trace.compilation import compiled_regions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
+from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -59,8 +60,10 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
-    if not measures.on_device and isinstance(measures(compiled_regions), Measure):
-        unfused = Cause("pointwise_outside_graphs", model, (compiled_regions, broken_graphs, *evidence), bounded=False)
+    in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure)
+    if not measures.on_device and in_use:
+        outside = (compiled_regions, eager_functions, broken_graphs, *evidence)
+        unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
     return (
         unfused,
         Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),

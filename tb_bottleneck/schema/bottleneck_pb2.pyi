@@ -286,20 +286,22 @@ class OutsideGraph(_message.Message):
     def __init__(self, name: _Optional[str] = ..., calls: _Optional[float] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
 
 class CompiledFunction(_message.Message):
-    __slots__ = ("function", "file", "line", "compilations", "reasons", "ns")
+    __slots__ = ("function", "file", "line", "compilations", "reasons", "ns", "failure")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     FILE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     COMPILATIONS_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
     NS_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
     function: str
     file: str
     line: int
     compilations: int
     reasons: _containers.RepeatedScalarFieldContainer[str]
     ns: float
-    def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., compilations: _Optional[int] = ..., reasons: _Optional[_Iterable[str]] = ..., ns: _Optional[float] = ...) -> None: ...
+    failure: str
+    def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., compilations: _Optional[int] = ..., reasons: _Optional[_Iterable[str]] = ..., ns: _Optional[float] = ..., failure: _Optional[str] = ...) -> None: ...
 
 class GraphBreak(_message.Message):
     __slots__ = ("function", "file", "line", "reason", "ns_per_step")

@@ -29,6 +29,7 @@ from tests.browser.conftest import CHROMIUM, FLAGS, RECORDED, start_tensorboard 
 PATIENCE = 60_000  # ms
 FIRST_MS, STEP_MS = 1_793_000_000_000, 3_600_000
 BUDGET_MS = 8.0  # of a frame; 16.7 ms at 60 frames per second, less what the browser itself needs to draw one
+ROWS = "article.overview tbody tr, nav.runs [role=option]"
 COUNTED = {
     "EventDispatch",
     "EvaluateScript",
@@ -57,7 +58,7 @@ def main() -> None:
         print(f"{options.trainings:,} trainings, {len(answer) / 1e6:.2f} MB of JSON")
         builds = {"this build": None} | ({str(options.against): options.against} if options.against else {})
         shown = {name: opened(browser, address, answer, build) for name, build in builds.items()}
-        measure(browser, shown, options.repeats)
+        measure(browser, shown, options.repeats, ACTIONS, BUDGET_MS, ROWS)
 
 
 def demo_answer(address: str) -> dict[str, Any]:
@@ -91,6 +92,7 @@ def many(answer: dict[str, Any], trainings: int) -> dict[str, Any]:
 
 
 Shown = tuple[Page, Frame]
+Action = Callable[[Frame, int], None]
 
 
 def opened(browser: Browser, address: str, answer: str, build: Path | None) -> Shown:
@@ -114,19 +116,21 @@ def opened(browser: Browser, address: str, answer: str, build: Path | None) -> S
     return page, frame
 
 
-def measure(browser: Browser, shown: dict[str, Shown], repeats: int) -> None:
-    """Prints one line for each action and build."""
+def measure(
+    browser: Browser, shown: dict[str, Shown], repeats: int, actions: dict[str, Action], budget_ms: float, counted: str
+) -> None:
+    """Prints one line for each action and build; `counted` selects the rows that are counted."""
     print("| action | build | longest frame: min, median (ms) | all frames: min, median (ms) | rows drawn |")
     print("|---|---|---|---|---|")
-    for name, act in ACTIONS.items():
+    for name, act in actions.items():
         frames: dict[str, list[list[float]]] = {build: [] for build in shown}
         for repeat in range(repeats):
             for build, (page, frame) in shown.items():
                 frames[build].append(_frames(browser, page, act, frame, repeat))
         for build, (_, frame) in shown.items():
             longest, all_of_them = [max(each) for each in frames[build]], [sum(each) for each in frames[build]]
-            rows = frame.locator("article.overview tbody tr, nav.runs [role=option]").count()
-            mark = "" if min(longest) <= BUDGET_MS else " over budget"
+            rows = frame.locator(counted).count()
+            mark = "" if min(longest) <= budget_ms else " over budget"
             print(f"| {name} | {build} | {_summary(longest)}{mark} | {_summary(all_of_them)} | {rows} |", flush=True)
 
 
@@ -134,7 +138,7 @@ def _summary(times: list[float]) -> str:
     return f"{min(times):.1f}, {statistics.median(times):.1f}"
 
 
-def _frames(browser: Browser, page: Page, act: Callable[[Frame, int], None], frame: Frame, repeat: int) -> list[float]:
+def _frames(browser: Browser, page: Page, act: Action, frame: Frame, repeat: int) -> list[float]:
     """Returns the CPU time in scripts, style and layout of each frame, in ms."""
     browser.start_tracing(page=page, categories=["devtools.timeline"])
     act(frame, repeat)
@@ -157,7 +161,7 @@ def _by_frame(events: list[dict[str, Any]], thread: tuple[int, int]) -> list[flo
     return times
 
 
-def _typed(selector: str, *texts: str) -> Callable[[Frame, int], None]:
+def typed(selector: str, *texts: str) -> Action:
     """Returns an action that sets the text of a field, another one each time."""
 
     def act(frame: Frame, repeat: int) -> None:
@@ -171,7 +175,7 @@ def _typed(selector: str, *texts: str) -> Callable[[Frame, int], None]:
     return act
 
 
-def _chosen(label: str, *values: str) -> Callable[[Frame, int], None]:
+def _chosen(label: str, *values: str) -> Action:
     def act(frame: Frame, repeat: int) -> None:
         script = """([label, value]) => {
             const labels = [...document.querySelectorAll("article.overview label")];
@@ -184,9 +188,11 @@ def _chosen(label: str, *values: str) -> Callable[[Frame, int], None]:
     return act
 
 
-def _clicked(selector: str) -> Callable[[Frame, int], None]:
+def clicked(selector: str) -> Action:
+    """Returns an action that clicks on the first such element."""
+
     def act(frame: Frame, _: int) -> None:
-        frame.evaluate("selector => document.querySelector(selector).click()", selector)
+        frame.evaluate("selector => document.querySelector(selector)?.click()", selector)
 
     return act
 
@@ -195,16 +201,16 @@ def _scrolled(frame: Frame, repeat: int) -> None:
     frame.evaluate("top => { document.querySelector('nav.runs .listbox').scrollTop = top; }", 500 * (repeat + 1))
 
 
-ACTIONS: dict[str, Callable[[Frame, int], None]] = {
+ACTIONS: dict[str, Action] = {
     "nothing": lambda frame, repeat: None,
-    "a letter in the overview's filter": _typed(".filters input", "s", "se", "see", "seed", "seed1", "seed12", ""),
-    "a severity": _clicked(".severities button"),
+    "a letter in the overview's filter": typed(".filters input", "s", "se", "see", "seed", "seed1", "seed12", ""),
+    "a severity": clicked(".severities button"),
     "a verdict": _chosen("Verdict", "input", ""),
     "a time": _chosen("Recorded", "week", "month", ""),
-    "another order": _clicked("article.overview thead th:nth-child(3) button"),
+    "another order": clicked("article.overview thead th:nth-child(3) button"),
     "groups by folder": _chosen("Group by", "folder", ""),
     "scrolling the list by 500 px": _scrolled,
-    "a letter in the list's filter": _typed("nav.runs input", "s", "se", "see", "seed", "seed1", "seed12", ""),
+    "a letter in the list's filter": typed("nav.runs input", "s", "se", "see", "seed", "seed1", "seed12", ""),
 }
 
 if __name__ == "__main__":

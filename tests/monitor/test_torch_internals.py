@@ -102,3 +102,19 @@ def test_compilations_and_graph_breaks() -> None:
     breaks = {entry[1]: entry[3] for entry in found["breaks"] if entry[0].endswith("test_torch_internals.py")}
     assert {line + 2, line + 4} <= set(breaks)
     assert all("graph_break()" in reason for reason in breaks.values())
+
+
+def test_a_function_that_torch_gives_up() -> None:
+    """Without `fail_type` and `fail_reason`, a function that runs uncompiled seems to be compiled."""
+
+    def looped(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(2):
+            x = x * x.sum().item()
+        return x
+
+    torch.compile(looped, backend="eager")(torch.ones(2))
+    (failure,) = [each for each in CompileLog().facts()["compile_log"]["failures"] if each[2] == "looped"]  # type: ignore[index]
+    line = looped.__code__.co_firstlineno
+    assert (failure[0].rpartition("/")[2], failure[1]) == ("test_torch_internals.py", line)
+    assert failure[3].startswith(f"line {line + 2}, in a loop: ")
+    assert ".item()" in failure[3]

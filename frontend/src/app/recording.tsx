@@ -47,7 +47,7 @@ function Content({ report, analysis, shown }: Props) {
         </section>
       )}
       <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
-        <Share report={report} markdown={async () => (await import("../features/diagnosis/markdown")).reportMarkdown(report)} />
+        <Share report={report} markdown={() => markdownOf(report)} />
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
       {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}
@@ -88,4 +88,9 @@ class ErrorBoundary extends Component<BoundaryProps, { readonly broken?: { reado
       </section>
     );
   }
+}
+
+async function markdownOf(report: Report): Promise<string> {
+  const [{ reportMarkdown }, { efficiencyMarkdown }] = await Promise.all([import("../features/diagnosis/markdown"), import("../features/efficiency/markdown")]);
+  return reportMarkdown(report, efficiencyMarkdown(report));
 }

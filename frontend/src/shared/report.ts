@@ -266,6 +266,8 @@ export interface CompiledFunction {
   readonly reasons: readonly string[];
   /** compiling, in all */
   readonly ns?: number;
+  /** why torch runs it without compiling; empty if it is compiled */
+  readonly failure: string;
 }
 
 /** One place where a graph ends. Names and reasons are untrusted text. */

@@ -16,6 +16,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans, union
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
+from tb_bottleneck.measures.trace.eager_functions import uncompiled
+from tb_bottleneck.measures.trace.operators_outside_graphs import TIMED, OutsideOperator, operators_outside
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frames.frame_owner import frame_parts
@@ -26,25 +28,16 @@ from tb_bottleneck.trace.table import Rows, by_thread
 from tb_bottleneck.units import NS_PER_US, duration_text
 
 _REGION = re.compile(r"^Torch-Compiled Region: (?:!\d+/)?(\d{1,9})/(\d{1,9})")
-_TIMED, _FUNCTION_TIMED = "(dynamo_timed)", "_compile.compile_inner (dynamo_timed)"
+_FUNCTION_TIMED = f"_compile.compile_inner {TIMED}"
 # A graph that runs: of AOTAutograd, of Inductor, and of torch.fx as the profiler names its frame.
 _GRAPH = re.compile(r"^CompiledFunction$|^## Call CompiledFxGraph|^<eval_with_key>")
 _NOT_COMPILED = Missing("no compiled region was recorded")
-_MAX_LISTED, _MAX_OUTSIDE = 3, 5
-# Rows of compiled code, and of torch.compile's own checks before it.
-_COMPILED = (
-    "Torch-Compiled Region",
-    "TorchDynamo Cache Lookup",
-    "dynamo",
-    "Pregraph bytecode",
-    "## Call CompiledFxGraph",
-    "CompiledFunction",
-    "autograd::engine::evaluate_function: CompiledFunction",
-)
+_MAX_LISTED = 3
 
 
 class Compilations(Record, frozen=True):
-    """The compilations of one function in the recording; `line` is 0 if it is not known. Texts are untrusted."""
+    """The compilations of one function in the recording; `line` is 0 if it is not known. `failure` is why torch runs it
+    without compiling. Texts are untrusted."""
 
     function: str
     file: str
@@ -52,6 +45,7 @@ class Compilations(Record, frozen=True):
     count: int
     reasons: tuple[str, ...]
     ns: float
+    failure: str = ""
 
 
 class BrokenGraph(Record, frozen=True):
@@ -62,14 +56,6 @@ class BrokenGraph(Record, frozen=True):
     line: int
     reason: str
     ns: float | None
-
-
-class OutsideOperator(Record, frozen=True):
-    """An operator that is called outside of compiled regions: calls and time of the host, in all steps."""
-
-    name: str
-    calls: int
-    ns: float
 
 
 class CompiledSteps(Record, frozen=True):
@@ -87,16 +73,19 @@ class CompiledSteps(Record, frozen=True):
 def compiled_steps(recording: Recording) -> CompiledSteps | None:
     """Returns what is known about the compiled code of the window, or None if nothing was compiled."""
     regions = host_rows(recording, lambda name: bool(_REGION.match(name)), Kind.CPU_OP, Kind.ANNOTATION)
-    timed = host_rows(recording, lambda name: name.endswith(_TIMED), Kind.CPU_OP, Kind.ANNOTATION)
-    if not len(regions) and not len(timed):
+    timed = host_rows(recording, lambda name: name.endswith(TIMED), Kind.CPU_OP, Kind.ANNOTATION)
+    failed = {(entry.function, entry.file, entry.line): entry.reason for entry in uncompiled(recording)}
+    if not len(regions) and not len(timed) and not failed:
         return None
     events, log = recording.trace.events, compile_log(recording.trace.header.context)
     compiling = union(events.start[timed], events.end[timed])
     functions = _functions_of(recording, regions, log)
+    known = _compilations(recording, compiling, regions, functions, log)
+    never = tuple(Compilations(*key, 0, (), 0.0, reason) for key, reason in failed.items())
     return CompiledSteps(
-        _compilations(recording, compiling, regions, functions, log),
+        (*(entry for entry in known if (entry.function, entry.file, entry.line) not in failed), *never),
         _breaks(recording, compiling, regions, functions, log),
-        _outside(recording, regions),
+        operators_outside(recording, regions),
         len(regions),
         compiling.total(),
         bool(log.compilations),
@@ -108,7 +97,7 @@ def recompiled_functions(recording: Recording) -> Measure | Missing:
     steps = compiled_steps(recording)
     if steps is None or not steps.functions:
         return Missing("no compilation by torch.compile was recorded")
-    named = [entry for entry in steps.functions if entry.function]
+    named = [entry for entry in steps.functions if entry.function and not entry.failure]
     if not named:
         return Missing("which function was compiled is not known; the monitor or Python frames would show it")
     texts = []
@@ -171,6 +160,7 @@ def _compilations(
     totals: dict[tuple[str, str, int], float] = defaultdict(float)
     counts: dict[tuple[str, str, int], int] = defaultdict(int)
     reasons: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)
+    key: tuple[str, str, int] | None = None
     for begin, end in zip(compiling.starts.tolist(), compiling.ends.tolist(), strict=True):
         entry = log.at((base + begin) / NS_PER_US, (base + end) / NS_PER_US) if base else None
         following = int(np.searchsorted(starts, end))
@@ -180,9 +170,11 @@ def _compilations(
         if entry is not None and entry.function:
             function, file, line = entry.function, entry.file, entry.line
         function, resumed = original_function(function)
-        key = (function, file, resumed or line)
+        count = int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
+        if count or entry is not None or key is None:  # else the backward graph of the function before
+            key = (function, file, resumed or line)
         totals[key] += end - begin
-        counts[key] += int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
+        counts[key] += count
         if entry is not None and entry.reason:
             reasons[key].setdefault(entry.reason)
     ordered = sorted(totals, key=lambda key: -totals[key])
@@ -224,26 +216,6 @@ def _around(recording: Recording, regions: Rows) -> Rows:
         rows = regions[own]
         around[own] = rows[nest(events.start[rows], events.end[rows]).parent]
     return around
-
-
-def _outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
-    """Returns the outermost operators that are not in compiled code, the longest time first."""
-    trace, events = recording.trace, recording.trace.events
-    if not len(regions):
-        return ()
-    rows = host_rows(recording, lambda name: not name.endswith(_TIMED), Kind.CPU_OP)
-    rows = np.union1d(rows, regions)
-    calls: dict[int, int] = defaultdict(int)
-    spent: dict[int, float] = defaultdict(float)
-    for own in by_thread(rows, events.thread).values():
-        parent = nest(events.start[own], events.end[own]).parent
-        outermost = own[parent == np.arange(len(own))]
-        for name, ns in zip(events.name[outermost].tolist(), events.duration[outermost].tolist(), strict=True):
-            calls[name] += 1
-            spent[name] += ns
-    ordered = sorted(spent, key=lambda name: -spent[name])
-    ordered = [name for name in ordered if not trace.names[name].startswith(_COMPILED)][:_MAX_OUTSIDE]
-    return tuple(OutsideOperator(cut(trace.names[name]), calls[name], spent[name]) for name in ordered)
 
 
 def _reason(log: CompileLog, key: tuple[str, str, int]) -> str:

@@ -43,8 +43,10 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
         work = sampled_work(recording.trace.header.context)
     if isinstance(work, Missing) or not work.batches:
         return work
-    per_step = work.batches / len(recording.steps)
-    return work.with_stages(Stage(name, "", ns * per_step) for name, ns in _beside(recording) if ns)
+    fetched = int(in_host_steps(recording, recording.trace.events.start[fetches(recording)]).sum())
+    # The samples are of the whole run: its batches take as long beside the loader as those of the window.
+    times = work.batches / max(fetched, 1)
+    return work.with_beside(Stage(name, "", ns * times) for name, ns in _beside(recording) if ns)
 
 
 def costliest_stage(recording: Recording) -> Measure | Missing:
@@ -109,9 +111,8 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
 
 
 def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
-    """Returns the time per step in which other threads pin batches, and copies to the device run."""
+    """Returns the time of the window in which other threads pin batches, and copies to the device run."""
     trace, events = recording.trace, recording.trace.events
-    steps = len(recording.steps)
     pinning = trace.rows(Kind.PYTHON)
     pinning = pinning[in_host_steps(recording, events.start[pinning])]
     pinning = pinning[name_matches(trace.names, events.name[pinning], lambda name: name.startswith(_PIN))]
@@ -119,5 +120,5 @@ def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
     pinning = pinning[~np.isin(events.thread[pinning], loading)]
     pinning = pinning[name_matches(trace.names, events.name[pinning], lambda name: name.endswith(": pin_memory"))]
     copies = device_work(recording, Work.UPLOAD)
-    pinned = union(events.start[pinning], events.end[pinning]).total() / steps
-    return ("pin", pinned), ("copy", union(copies.start, copies.end).total() / steps)
+    pinned = float(union(events.start[pinning], events.end[pinning]).total())
+    return ("pin", pinned), ("copy", float(union(copies.start, copies.end).total()))

@@ -1,4 +1,4 @@
-"""Facts about torch.compile: what it compiled, which guard failed before, and where graphs end.
+"""Facts about torch.compile: what it compiled, which guard failed before, where graphs end, and what stays uncompiled.
 
 torch keeps both in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or switched on.
 """
@@ -11,6 +11,9 @@ from tb_bottleneck.monitor.torch_internals import compilations, graph_breaks
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
 MAX_COMPILATIONS, MAX_BREAKS, MAX_REASON = 200, 32, 300
+LOOP = "graph break in loop"
+"""How torch names a break that it cannot resume after (pytorch torch/_dynamo/symbolic_convert.py)."""
+
 _FOLDERS = re.compile(r"(?:[A-Za-z]:)?[\w.~+-]*[/\\](?:[\w.~+ -]+[/\\])*(?=[\w-]+\.py\b)")
 _NUMBER = re.compile(r"^\d+/\d+: ")
 
@@ -20,6 +23,7 @@ class CompileLog:
 
     def __init__(self) -> None:
         self._compilations: dict[tuple[str, int], list[object]] = {}
+        self._failures: dict[tuple[str, int], list[object]] = {}
         self._last: object = None
 
     def has_changed(self) -> bool:
@@ -28,10 +32,11 @@ class CompileLog:
         return bool(records) and records[-1] is not self._last
 
     def facts(self) -> dict[str, object]:
-        """Returns `compile_log` with `compilations` and `breaks`, both without paths; nothing if none was compiled.
+        """Returns `compile_log` with `compilations`, `breaks` and `failures`, without paths; nothing if there is none.
 
         A compilation: its id (`frame/number`), function, file, line, start (us since 1970), duration (us), and the
-        failed guard. A break: file, line, function, reason, count.
+        failed guard. A break: file, line, function, reason, count. A failure, for a function that torch runs without
+        compiling: file, line, function, reason.
         """
         records = compilations()
         self._last = records[-1] if records else None
@@ -39,9 +44,16 @@ class CompileLog:
             entry = _compilation(record)
             if entry is not None and len(self._compilations) < MAX_COMPILATIONS:
                 self._compilations.setdefault((str(entry[0]), int(str(entry[4]))), entry)
+                if getattr(record, "fail_type", None) and len(self._failures) < MAX_BREAKS:
+                    function, file, line = entry[1:4]
+                    self._failures[str(file), int(str(line))] = [file, line, function, _failure(record)]
         if not self._compilations:
             return {}
-        found = {"compilations": list(self._compilations.values()), "breaks": _breaks(graph_breaks())}
+        found = {
+            "compilations": list(self._compilations.values()),
+            "breaks": _breaks(graph_breaks()),
+            "failures": list(self._failures.values()),
+        }
         return {"compile_log": found}
 
 
@@ -59,6 +71,14 @@ def _compilation(record: Any) -> list[object] | None:
         int(getattr(record, "duration_us", None) or 0),
         _first_line(getattr(record, "recompile_reason", None)),
     ]
+
+
+def _failure(record: Any) -> str:
+    """Returns why torch gave a function up: at which line, whether in a loop, and what ended the graph."""
+    reason, line = str(getattr(record, "fail_reason", None) or ""), getattr(record, "fail_user_frame_lineno", None)
+    place = [f"line {line}"] * bool(line) + ["in a loop"] * (LOOP in reason)
+    what = _two_lines(reason.removeprefix(str(record.fail_type)).lstrip())
+    return f"{', '.join(place)}: {what}" if place else what
 
 
 def _breaks(reasons: Iterable[Any]) -> list[list[object]]:

@@ -9,17 +9,27 @@ from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
+from tb_bottleneck.measures.trace.eager_functions import UNKNOWN, eager_functions
 from tb_bottleneck.report.rendering.details import compilation as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 BASE_US = 1_700_000_000_000_000
 RESUMED = "torch_dynamo_resume_in_forward_at_7"
+GUARD = "tensor 'x' size mismatch at index 0 # x = f(x) # m.py:6 in forward"
 LOG = {
     "compilations": [
         ["0/0", "forward", "m.py", 5, BASE_US - 10_000_000, 900, ""],
         ["1/0", RESUMED, "m.py", 7, BASE_US - 9_000_000, 800, ""],
-        ["0/1", "forward", "m.py", 5, BASE_US + 200_000, 40_000, "tensor 'x' size mismatch at index 0"],
+        [
+            "0/1",
+            "forward",
+            "m.py",
+            5,
+            BASE_US + 200_000,
+            40_000,
+            "tensor 'x' size mismatch at index 0 # x = f(x) # m.py:6 in forward",
+        ],
     ],
     "breaks": [["m.py", 7, "forward", "generic_jump TensorVariable()", 2]],
 }
@@ -59,7 +69,7 @@ def test_with_the_log_of_the_monitor(tmp_path):
     found = details_of(recording).compilation
     (function,) = found.functions
     assert (function.function, function.line, function.compilations, function.ns) == ("forward", 5, 1, 40e6)
-    assert list(function.reasons) == ["tensor 'x' size mismatch at index 0"]
+    assert list(function.reasons) == ["tensor 'x' size mismatch at index 0, in m.py:6: x = f(x)"]
     (ended,) = found.breaks
     assert (ended.file, ended.line, ended.ns_per_step) == ("m.py", 7, pytest.approx(2e6))
     assert ended.reason == "a branch depends on the value of a tensor"
@@ -85,6 +95,37 @@ def test_without_both_the_functions_are_not_known(tmp_path):
     assert [(entry.function, entry.count, entry.ns) for entry in steps.functions] == [("", 1, 40e6)]
     assert steps.breaks == ()
     assert isinstance(recompiled_functions(recording), Missing)
+
+
+@pytest.mark.parametrize("log", [None, {"compilations": [], "failures": [["m.py", 5, "forward", "line 7: item()"]]}])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
+    def add(cat, name, begin, length):
+        return {"ph": "X", "pid": 1, "tid": 1, "cat": cat, "name": name, "ts": begin, "dur": length}
+
+    events = [add("user_annotation", f"ProfilerStep#{step}", step * 1_000, 1_000) for step in range(3)]
+    for at in (100, 1_100, 2_100):
+        events += [
+            add("python_function", "torch/_dynamo/eval_frame.py(1076): compile_wrapper", at, 500),
+            add("python_function", "contextlib.py(299): helper", at + 1, 1),
+            add("python_function", "m.py(5): forward", at + 10, 400),
+            add("cpu_op", "aten::mm", at + 20, 300),
+        ]
+    if compiled:  # one call of three is enough
+        events.append(add("cpu_op", "Torch-Compiled Region: 0/0", 1_115, 300))
+    path = tmp_path / "u.pt.trace.json"
+    context = {"tb_bottleneck_late": {"context": {"compile_log": log}}} if log else {}
+    path.write_text(json.dumps({"traceEvents": events, **context}))
+    trace = load(str(path))
+    recording = Recording(trace, find_steps(trace))
+    if compiled:
+        assert isinstance(eager_functions(recording), Missing)
+        return
+    reason = "line 7: item()" if log else UNKNOWN
+    assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
+    lines = list(text.lines_of(details_of(recording).compilation))
+    assert "  - m.py:5 forward: runs without compiled code" in lines
+    assert f"      {reason}" in lines
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,16 @@ from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
+from tb_bottleneck.report.rendering.details import input_pipeline as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 ROOT = "torch/utils/data/_utils/"
 
 
-def recorded(tmp_path, iterator, frames=(), context=None):
-    """Four steps of 100 ms, each with a fetch of 80 ms that has these frames: name, start and length in ms."""
+def recorded(tmp_path, iterator, frames=(), context=None, beside=()):
+    """Four steps of 100 ms, each with a fetch of 80 ms that has these frames: name, start and length in ms. `beside`
+    has other rows with the same times."""
     events, tid = [], {"ph": "X", "pid": 1, "tid": 1}
     for step in range(4):
         at = step * 100_000
@@ -27,6 +29,9 @@ def recorded(tmp_path, iterator, frames=(), context=None):
         for frame, start, length in frames:
             row = {"cat": "python_function", "name": frame, "ts": at + start * 1000, "dur": length * 1000}
             events.append(tid | row)
+        for row, start, length in beside:
+            args = {**row.get("args", {}), "correlation": step + 1}
+            events.append({"ph": "X", "pid": 1, **row, "ts": at + start * 1000, "dur": length * 1000, "args": args})
     path = tmp_path / "f.pt.trace.json"
     metadata = {"tb_bottleneck": {"context": context}} if context else {}
     path.write_text(json.dumps({"traceEvents": events, "with_stack": 1, **metadata}))
@@ -48,6 +53,31 @@ def test_frames_of_the_training_thread(tmp_path):
     assert processes_needed(recording).value == 4  # 80 ms / 20 ms
     stages = {stage.stage: stage.share for stage in details_of(recording).input.stages}
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
+
+
+@pytest.mark.parametrize("iterator", ["_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"])
+def test_pinning_and_copies_beside_the_loader(tmp_path, iterator):
+    """A pin thread that copies for 8 ms, within other frames of it, and a copy of 6 ms to the device."""
+    frames = [("torch/utils/data/dataloader.py(700): __next__", 0, 80), (f"{ROOT}fetch.py(49): fetch", 0, 80)]
+    stack = f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__"
+    fact = {"stacks": [[stack, 320_000_000]], "batches": 4, "waiting_ns": 0}
+    pinning, device = {"cat": "python_function", "tid": 2}, {"pid": 0, "tid": 7}
+    about = {"device": 0, "stream": 7}
+    beside = [
+        (pinning | {"name": f"{ROOT}pin_memory.py(18): _pin_memory_loop"}, 0, 99),
+        (pinning | {"name": f"{ROOT}pin_memory.py(60): pin_memory"}, 10, 8),
+        (pinning | {"name": f"{ROOT}pin_memory.py(60): pin_memory"}, 11, 2),
+        ({"cat": "cuda_runtime", "name": "cudaMemcpyAsync", "tid": 1}, 82, 1),
+        (device | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "args": about}, 84, 6),
+    ]
+    recording = recorded(tmp_path, iterator, frames, {"loader_stacks": fact}, beside)
+    found = details_of(recording).input
+    stages = {stage.stage: stage for stage in found.stages}
+    assert (stages["pin"].ns_per_batch, stages["copy"].ns_per_batch) == pytest.approx((8e6, 6e6))
+    assert found.batch_ns == pytest.approx(80e6, rel=0.01), "both run beside the processes that make batches"
+    shown = "\n".join(text.lines_of(found))
+    assert "copying to pinned memory" in shown
+    assert "copying to the device" in shown
 
 
 def test_samples_of_the_workers(tmp_path):

@@ -1,11 +1,10 @@
 // Parts beside the findings: the stages of the input pipeline, torch.compile, and the steps of an inference server.
 import type { ComponentChildren } from "preact";
-import type { CompiledFunction, Compilation, GraphBreak, InputPipeline, InputStorage, Report, Serving, ServingSteps } from "../../shared/report";
-import { bytes, count, duration, share } from "../../shared/text/format";
+import type { Compilation, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
+import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
-
-const MIN_SHARE = 0.005;
-const STORAGE: Record<string, string> = { rotational: "a rotating disk", ssd: "an SSD", network: "a network file system", memory: "memory" };
+import { WithCode } from "../../shared/widgets/with_code";
+import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
 export function Details({ input, compilation, serving }: Report) {
   return (
@@ -18,16 +17,9 @@ export function Details({ input, compilation, serving }: Report) {
 }
 
 function Stages({ input }: { input: InputPipeline }) {
-  const { stages, basis, batch_ns, workers, workers_needed, waiting_share, storage } = input;
-  const facts = [
-    batch_ns !== undefined && `one process takes ${duration(batch_ns)} for a batch`,
-    workers !== undefined && (workers ? `${count(workers)} ${workers === 1 ? "worker makes" : "workers make"} them` : "the training process makes them"),
-    workers_needed !== undefined && `${count(workers_needed)} would keep up with the rest of the step`,
-    waiting_share !== undefined && `a worker has no batch to make for ${share(waiting_share)} of its time`,
-  ].filter(Boolean);
   return (
     <section>
-      <h2>Making a batch, by stage</h2>
+      <h2>{STAGES_TITLE}</h2>
       <table aria-label="Stages of making a batch">
         <thead>
           <tr>
@@ -37,7 +29,7 @@ function Stages({ input }: { input: InputPipeline }) {
           </tr>
         </thead>
         <tbody>
-          {stages.filter((stage) => stage.share >= MIN_SHARE).map(({ title, share: part, ns_per_batch, place }) => (
+          {shownStages(input).map(({ title, share: part, ns_per_batch, place }) => (
             <tr key={title}>
               <th scope="row">
                 {capital(title)}
@@ -49,18 +41,9 @@ function Stages({ input }: { input: InputPipeline }) {
           ))}
         </tbody>
       </table>
-      <p class="muted footnote">
-        {sentence(facts.join("; "))} {basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} {storage && storageText(storage)}
-      </p>
+      <p class="muted footnote">{stagesText(input)}</p>
     </section>
   );
-}
-
-function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch }: InputStorage): string {
-  const place = [STORAGE[kind], kind && filesystem ? `(${filesystem})` : filesystem].filter(Boolean).join(" ");
-  const disk = disk_bytes_per_batch !== undefined ? `, ${bytes(disk_bytes_per_batch)} of them from the disk` : "";
-  const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
-  return `Data: ${[place && `on ${place}`, read].filter(Boolean).join("; ")}.`;
 }
 
 function Compiled({ compilation }: { compilation: Compilation }) {
@@ -68,11 +51,7 @@ function Compiled({ compilation }: { compilation: Compilation }) {
   return (
     <section>
       <h2>torch.compile</h2>
-      {regions !== undefined && (
-        <p>
-          {count(regions)} compiled {regions === 1 ? "region" : "regions"} per step{compile_ns ? <>; compiling takes {duration(compile_ns)} per step</> : ""}.
-        </p>
-      )}
+      {regions !== undefined && <p>{regionsText(regions, compile_ns)}</p>}
       {functions.length + breaks.length > 0 && (
         <table aria-label="Compilations and graph breaks">
           <thead>
@@ -85,17 +64,18 @@ function Compiled({ compilation }: { compilation: Compilation }) {
             {functions.map((entry, index) => (
               <tr key={index}>
                 <th scope="row">
-                  Compiled{entry.compilations > 0 && <> {count(entry.compilations)} {entry.compilations === 1 ? "time" : "times"}</>}: <code>{where(entry)}</code>
+                  {compiledText(entry)}: <code>{where(entry)}</code>
+                  {entry.failure && <Below><WithCode text={capital(entry.failure)} /></Below>}
                   {entry.reasons.map((reason) => <Below key={reason}>Guard: {reason}</Below>)}
                 </th>
-                <td class="figure">{duration(entry.ns)}</td>
+                <td class="figure">{entry.ns !== undefined && duration(entry.ns)}</td>
               </tr>
             ))}
             {breaks.map((entry, index) => (
               <tr key={index}>
                 <th scope="row">
                   Graph break: <code>{where(entry)}</code>
-                  {entry.reason && <Below>{entry.reason}</Below>}
+                  {entry.reason && <Below><WithCode text={entry.reason} /></Below>}
                 </th>
                 <td class="figure">{entry.ns_per_step !== undefined && <>{duration(entry.ns_per_step)} per step</>}</td>
               </tr>
@@ -103,18 +83,11 @@ function Compiled({ compilation }: { compilation: Compilation }) {
           </tbody>
         </table>
       )}
-      {outside.length > 0 && (
-        <p class="muted footnote">
-          Operators outside of the graphs, per step: {outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.
-        </p>
-      )}
+      {outside.length > 0 && <p class="muted footnote">{outsideText(outside)}</p>}
       {missing && <p class="muted footnote">{missing}</p>}
     </section>
   );
 }
-
-const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
-  name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
 
 function ServerSteps({ serving: { server, kinds, shapes } }: { serving: Serving }) {
   return (
@@ -139,11 +112,12 @@ function ServerSteps({ serving: { server, kinds, shapes } }: { serving: Serving 
   );
 }
 
-function StepsRow({ steps: { kind, count: many, share: part, step_ns, device_ns, pause_ns }, shape }: { steps: ServingSteps; shape: string }) {
+function StepsRow({ steps, shape }: { steps: ServingSteps; shape: string }) {
+  const { share: part, step_ns, device_ns, pause_ns } = steps;
   return (
     <tr>
       <th scope="row">
-        {capital(kind)}: {count(many)} {many === 1 ? "step" : "steps"}
+        {stepsText(steps)}
         {shape && <Below>{shape}</Below>}
       </th>
       <td class="figure">{share(part)}</td>
@@ -152,13 +126,6 @@ function StepsRow({ steps: { kind, count: many, share: part, step_ns, device_ns,
       <td class="figure">{pause_ns !== undefined && duration(pause_ns)}</td>
     </tr>
   );
-}
-
-/** The requests and tokens of a shape; empty for a kind. */
-function shapeOf({ prefill_requests, prefill_tokens, decode_requests, decode_tokens }: ServingSteps): string {
-  const part = (name: string, requests: number | undefined, tokens: number | undefined): string =>
-    requests || tokens ? `${name} ${count(requests ?? 0)} ${requests === 1 ? "request" : "requests"}${tokens === undefined ? "" : `, ${count(tokens)} tokens`}` : "";
-  return [part("prefill", prefill_requests, prefill_tokens), part("decode", decode_requests, decode_tokens)].filter(Boolean).join("; ");
 }
 
 /** A line of its own in a cell. */
@@ -170,6 +137,3 @@ function Below({ children }: { children: ComponentChildren }) {
     </>
   );
 }
-
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
-const sentence = (text: string): string => (text ? `${capital(text)}.` : "");

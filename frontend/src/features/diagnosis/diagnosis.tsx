@@ -4,6 +4,7 @@ import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { share } from "../../shared/text/format";
 import { Health } from "../../shared/widgets/health";
+import { WithCode } from "../../shared/widgets/with_code";
 import { Account } from "./account";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
@@ -41,7 +42,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
       {report.health && <Health health={report.health} />}
       {!verdict && facts}
       {reviewed && <Review {...reviewed} cause="" title="the recording" />}
-      {verdict?.situation && <p>{verdict.situation}</p>}
+      {verdict?.situation && <p><WithCode text={verdict.situation} /></p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves">
         <div class="half">

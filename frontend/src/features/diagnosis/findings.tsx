@@ -5,6 +5,7 @@ import type { Focus } from "../../shared/run/focus";
 import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { CodeBlock } from "../../shared/widgets/code_block";
+import { WithCode } from "../../shared/widgets/with_code";
 import { Places, type ShowPlace } from "./places";
 import { Review, type Reviewed } from "./review";
 
@@ -64,7 +65,7 @@ function FindingCard({ finding, begin, showFocus, reviewed, showPlace }: Context
       <Places where={finding.where} showPlace={showPlace} />
       {fix && (
         <>
-          <p class="summary">{fix.summary}</p>
+          <p class="summary"><WithCode text={fix.summary} /></p>
           {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${finding.title || title(finding.cause)}”`} />}
           {fix.confirm && (
             <p class="confirm">

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Efficiency as Message, Headroom, Report } from "../../shared/report";
 import { evidence } from "../../shared/text/format";
+import { WithCode } from "../../shared/widgets/with_code";
 import sheet from "./efficiency.css";
 import { boundText, costPerMillion, figuresOf, valueText, type Figure } from "./values";
 
@@ -36,7 +37,7 @@ function Card({ efficiency }: { efficiency: Message }) {
           </div>
         ))}
       </dl>
-      {mfu && <p class="muted footnote">{mfu.because ? `MFU is not known: ${mfu.because}.` : mfu.definition}</p>}
+      {mfu && <p class="muted footnote"><WithCode text={mfu.because ? `MFU is not known: ${mfu.because}.` : mfu.definition} /></p>}
       {efficiency.samples_per_second !== undefined && <Cost samplesPerSecond={efficiency.samples_per_second} />}
       <details>
         <summary>{missing.length > 0 ? `Definitions, and why ${missing.length} ${missing.length === 1 ? "figure is" : "figures are"} not known` : "Definitions"}</summary>
@@ -54,7 +55,7 @@ function Definitions({ figures }: { figures: readonly Figure[] }) {
           <dt>{note.title}</dt>
           <dd>
             {note.definition}
-            {note.because && <span class="muted"> Not known: {note.because}.</span>}
+            {note.because && <span class="muted"> Not known: <WithCode text={note.because} />.</span>}
           </dd>
         </div>
       ))}
@@ -95,7 +96,7 @@ function Remaining({ headroom }: { headroom: readonly Headroom[] }) {
                 </li>
               ))}
             </ul>
-            {item.kind !== headroom[index - 1]?.kind && item.kind !== "situation" && <p>{item.summary}</p>}
+            {item.kind !== headroom[index - 1]?.kind && item.kind !== "situation" && <p><WithCode text={item.summary} /></p>}
           </li>
         ))}
       </ul>

@@ -68,7 +68,7 @@ function Controls({ options, setOptions, runs, entry }: WithOptions) {
         <button type="button" aria-pressed={options.flame} onClick={() => set({ flame: true })}>Flame graph</button>
       </span>
       <label>
-        Order by{" "}
+        {options.flame ? "Width" : "Order by"}{" "}
         <select value={options.metric} title={METRIC_HINTS[options.metric]} onChange={(event) => set({ metric: METRICS.find((metric) => metric === event.currentTarget.value) ?? "time" })}>
           {METRICS.map((metric) => (
             <option key={metric} value={metric}>
@@ -164,7 +164,7 @@ function Content(props: WithOptions & { readonly answer: TreeAnswer }) {
         {!options.flame && <TreeTable {...shared} rows={rows} open={open} setOpen={setOpen} caption={`Time by ${BY_TITLES[options.by].toLowerCase()}`} />}
         {selected !== undefined && selected < model.size && <NodeDetails model={model} node={selected} report={report} showFocus={showFocus} showFinding={showFinding} />}
       </div>
-      {tree.nodes_left_out > 0 && <p class="muted">{count(tree.nodes_left_out)} small rows are shown as “more”. The command `tb-bottleneck tree` lists all of them.</p>}
+      {tree.nodes_left_out > 0 && <p class="muted note">{count(tree.nodes_left_out)} small rows are shown as “more”. The command <code>tb-bottleneck tree</code> lists all of them.</p>}
     </>
   );
 }

@@ -25,9 +25,12 @@ interface Column {
   readonly text: (node: Node) => string;
 }
 
-export function TreeTable({ model, rows, open, setOpen, metric, found, selected, select, caption }: Props) {
+export function TreeTable({ model, rows: all, open, setOpen, metric, found, selected, select, caption }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [lastFocused, setLastFocused] = useState<Node>(ROOT);
+  const [extended, setExtended] = useState<{ readonly found: Props["found"]; readonly limit: number }>();
+  const limit = extended && extended.found === found ? extended.limit : PAGE;
+  const rows = all.slice(0, limit);
   const focused = rows.includes(lastFocused) ? lastFocused : ROOT;
   const columns = model.other ? differenceColumns(model, metric) : valueColumns(model, metric);
   const focus = (node: Node | undefined) => {
@@ -54,7 +57,7 @@ export function TreeTable({ model, rows, open, setOpen, metric, found, selected,
     action();
     event.preventDefault();
   };
-  const siblings = positions(model, rows);
+  const siblings = positions(model, all);
   return (
     <div class="scrolled" role="region" aria-label={caption}>
       <table class="tree-table" role="treegrid" aria-label={`${caption}. Up and down move, right opens, left closes, Enter shows details.`} onKeyDown={onKeyDown}>
@@ -122,10 +125,17 @@ export function TreeTable({ model, rows, open, setOpen, metric, found, selected,
           })}
         </tbody>
       </table>
+      {all.length > limit && (
+        <button type="button" class="more-rows" onClick={() => setExtended({ found, limit: limit + MORE })}>
+          Show {count(Math.min(MORE, all.length - limit))} more of {count(all.length - limit)} rows
+        </button>
+      )}
     </div>
   );
 }
 
+const PAGE = 60; // rows that are drawn within a frame
+const MORE = 120;
 const INDENT = 14; // px
 const MAX_INDENT = 14;
 

@@ -17,6 +17,9 @@ export function escaped(text: string): string {
 
 export const tableRow = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 
+/** A part with a heading; the parts are Markdown. */
+export const section = (title: string, ...parts: readonly string[]): string => [`### ${escaped(title)}`, ...parts.filter(Boolean)].join("\n\n");
+
 /** A bullet list; the lines are Markdown. */
 export const bulletList = (lines: readonly string[]): string => lines.map((line) => `- ${line}`).join("\n");
 

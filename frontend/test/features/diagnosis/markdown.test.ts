@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { reportMarkdown } from "../../../src/features/diagnosis/markdown";
-import type { Place } from "../../../src/shared/report";
+import { efficiencyMarkdown } from "../../../src/features/efficiency/markdown";
+import type { Place, Report } from "../../../src/shared/report";
 import { report } from "../../recordings";
 
 const place = (fields: Partial<Place>): Place => ({ file: "", line: 0, function: "", module: "", share: 0, block: "", chain: [], ...fields });
@@ -25,4 +26,34 @@ test("the action leads, and the cause follows it", () => {
   const linesWith = (action: string) => reportMarkdown({ ...report("a.pt.trace.json"), verdict: { ...verdict, action } }).split("\n");
   assert.deepEqual(linesWith("Use workers: about 1.7× faster (1.5 to 1.8)").slice(0, 4), ["## Use workers: about 1.7× faster (1.5 to 1.8)", "", "The GPU waits.", ""]);
   assert.equal(linesWith("")[0], "## The GPU waits.");
+});
+
+test("the parts beside the findings are in it, with names that cannot become markup", () => {
+  const evidence = [{ measure: "m", label: "Distance", value: 2, unit: "count", per: "", count: 1, compared_with: "" }];
+  const full = {
+    ...report("a.pt.trace.json"),
+    input: { stages: [{ stage: "transform", name: "Crop", title: "transform <Crop>", share: 0.6, ns_per_batch: 6e6 }], basis: "frames", workers: 1, workers_needed: 2 },
+    compilation: {
+      functions: [{ function: "forward", file: "m.py", line: 5, compilations: 0, reasons: [], failure: "line 7, in a loop: item()" }],
+      breaks: [{ function: "forward", file: "m.py", line: 9, reason: "print", ns_per_step: 2e6 }],
+      outside: [{ name: "aten::mm", calls: 2, ns_per_step: 1e6 }],
+      regions: 3,
+      missing: "",
+    },
+    serving: { server: "vLLM", kinds: [], shapes: [{ kind: "decode", count: 4, share: 0.5, step_ns: 1e6, decode_requests: 8 }] },
+    headroom: [{ kind: "operator", title: "aten::bmm", summary: "", evidence, share: 0.2 }],
+    efficiency: { types: [], notes: [{ field: "goodput", title: "Goodput", unit: "share", definition: "d", basis: "60 steps", because: "" }], goodput: 0.5, samples_basis: "" },
+  } as unknown as Report;
+  const markdown = reportMarkdown(full, efficiencyMarkdown(full));
+  for (const line of [
+    "| Transform \\<Crop\\> | 60.0 % | 6.00 ms |",
+    "- Runs without compiled code: m.py:5 forward; line 7, in a loop: item()",
+    "- Graph break: m.py:9 forward; 2.00 ms per step; print",
+    "3 compiled regions per step.",
+    "| Decode: 4 steps (decode 8 requests) | 50.0 % | 1.00 ms |  |  |",
+    "| Goodput | 50 % | 60 steps |",
+  ])
+    assert.ok(markdown.split("\n").includes(line), line);
+  assert.ok(markdown.includes("Operators outside of the graphs, per step: aten::mm (2 calls, 1.00 ms)."));
+  assert.ok(markdown.includes("- aten::bmm: 20 % of the time lies beyond it (Distance: "));
 });

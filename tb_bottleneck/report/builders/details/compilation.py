@@ -32,11 +32,13 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
             line=entry.line,
             compilations=entry.count,
             reasons=entry.reasons,
-            ns=entry.ns,
+            ns=None if entry.failure else entry.ns,
+            failure=entry.failure,
         )
         for entry in compiled.functions[:MAX_ROWS]
     ]
-    missing = REASONS_MISSING if not compiled.explained and (functions or breaks) else ""
+    explained = compiled.explained or not (functions or breaks)
+    missing = "" if explained else REASONS_MISSING
     return pb.Compilation(
         functions=functions,
         breaks=breaks,
@@ -62,6 +64,7 @@ def logged_compilation(log: CompileLog) -> pb.Compilation | None:
         function, resumed = original_function(named.function)
         key = (function, named.file, resumed or named.line)
         row = functions.setdefault(key, pb.CompiledFunction(function=function, file=key[1], line=key[2], ns=0.0))
+        row.failure = log.failure_of(named.file, named.line)
         row.ns += entry.duration_us * 1_000
         row.compilations += bool(entry.function)  # the backward graph belongs to the same compilation
         if entry.reason and entry.reason not in row.reasons and len(row.reasons) < MAX_REASONS:

@@ -22,6 +22,8 @@ def input_pipeline(
     """
     if isinstance(work, Missing) or not work.ns > 0:
         return None
+    stages = sorted((*work.stages, *work.beside), key=lambda stage: -stage.ns)
+    total = sum(stage.ns for stage in stages)
     storage = pb.InputStorage(
         read_bytes_per_batch=_per_batch(work, work.read_bytes),
         disk_bytes_per_batch=_per_batch(work, work.disk_bytes),
@@ -31,7 +33,7 @@ def input_pipeline(
     storage.kind = kind if kind in _KINDS else ""
     storage.filesystem = system if isinstance(system, str) and system.isalnum() and len(system) < 20 else ""
     return pb.InputPipeline(
-        stages=[_stage(stage, work) for stage in work.stages],
+        stages=[_stage(stage, work, total) for stage in stages],
         basis=work.basis,
         batch_ns=work.batch_ns,
         workers=workers,
@@ -41,11 +43,11 @@ def input_pipeline(
     )
 
 
-def _stage(stage: Stage, work: LoaderWork) -> pb.InputStage:
+def _stage(stage: Stage, work: LoaderWork, total: float) -> pb.InputStage:
     row = pb.InputStage(
         stage=stage.stage,
         name=stage.name,
-        share=stage.ns / work.ns,
+        share=stage.ns / total,
         ns_per_batch=_per_batch(work, stage.ns),
         title=stage_text(stage),
     )

@@ -18,9 +18,9 @@ def lines_of(compilation: pb.Compilation) -> Iterator[str]:
         took = f"; compiling takes {duration_text(compilation.compile_ns)} per step" if compilation.compile_ns else ""
         yield from wrapped(f"{compilation.regions:.3g} compiled region{plural} per step{took}.")
     for function in compilation.functions:
-        times = f"{function.compilations} time{'s' if function.compilations != 1 else ''}"
-        count = f"compiled {times}" if function.compilations else "parts compiled"
-        yield from wrapped(f"- {_place(function)}: {count}, {duration_text(function.ns)}", "  ")
+        time = f", {duration_text(function.ns)}" if function.HasField("ns") else ""
+        yield from wrapped(f"- {_place(function)}: {_count(function)}{time}", "  ")
+        yield from wrapped(function.failure, "      ")
         for reason in function.reasons:
             yield from wrapped(f"guard: {reason}", "      ")
     for entry in compilation.breaks:
@@ -32,6 +32,13 @@ def lines_of(compilation: pb.Compilation) -> Iterator[str]:
         names = [_operator(entry) for entry in outside]
         yield from wrapped(f"- operators outside of the graphs, per step: {', '.join(names)}", "  ")
     yield from wrapped(compilation.missing)
+
+
+def _count(function: pb.CompiledFunction) -> str:
+    if function.failure:
+        return "runs without compiled code"
+    times = f"{function.compilations} time{'s' if function.compilations != 1 else ''}"
+    return f"compiled {times}" if function.compilations else "parts compiled"
 
 
 def _operator(entry: pb.OutsideGraph) -> str:

@@ -1,0 +1,42 @@
+// The parts beside the findings as Markdown: input stages, torch.compile, server steps.
+import type { Compilation, InputPipeline, Report, Serving } from "../../shared/report";
+import { duration, share } from "../../shared/text/format";
+import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
+import { placeName } from "../../shared/text/names";
+import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+
+export function detailsMarkdown({ input, compilation, serving }: Report): readonly string[] {
+  return [input && stages(input), compilation && compiled(compilation), serving && serverSteps(serving)].map((part) => part ?? "");
+}
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [tableRow(...head), tableRow("---", ...head.slice(1).map(() => "---:")), ...rows.map((row) => tableRow(...row))].join("\n");
+
+function stages(input: InputPipeline): string {
+  const rows = shownStages(input).map(({ title, share: part, ns_per_batch, place }) => [
+    escaped(capital(title) + (place ? ` (${placeName(place)})` : "")),
+    share(part),
+    ns_per_batch === undefined ? "" : duration(ns_per_batch),
+  ]);
+  return section(STAGES_TITLE, table(["Stage", "Share", "Per batch"], rows), escaped(stagesText(input)));
+}
+
+function compiled({ functions, breaks, outside, compile_ns, regions, missing }: Compilation): string {
+  const lines = [
+    ...functions.map((entry) => [`${compiledText(entry)}: ${where(entry)}`, entry.ns !== undefined && duration(entry.ns), entry.failure, ...entry.reasons.map((reason) => `guard: ${reason}`)]),
+    ...breaks.map((entry) => [`Graph break: ${where(entry)}`, entry.ns_per_step !== undefined && `${duration(entry.ns_per_step)} per step`, entry.reason]),
+  ].map((parts) => escaped(parts.filter(Boolean).join("; ")));
+  return section("torch.compile", regions === undefined ? "" : escaped(regionsText(regions, compile_ns)), bulletList(lines), outside.length > 0 ? escaped(outsideText(outside)) : "", escaped(missing));
+}
+
+function serverSteps({ server, kinds, shapes }: Serving): string {
+  const time = (ns: number | undefined) => (ns === undefined ? "" : duration(ns));
+  const rows = [...(shapes.length > kinds.length ? kinds : []).map((steps) => ({ steps, shape: "" })), ...shapes.map((steps) => ({ steps, shape: shapeOf(steps) }))].map(({ steps, shape }) => [
+    escaped(stepsText(steps) + (shape && ` (${shape})`)),
+    share(steps.share),
+    time(steps.step_ns),
+    time(steps.device_ns),
+    time(steps.pause_ns),
+  ]);
+  return section(`Steps of the inference server (${server})`, table(["Kind", "Share", "Host", "Device", "Pause before"], rows));
+}

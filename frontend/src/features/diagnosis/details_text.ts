@@ -1,0 +1,55 @@
+// Texts of the parts beside the findings, for the page and for Markdown.
+import type { CompiledFunction, GraphBreak, InputPipeline, InputStorage, OutsideGraph, ServingSteps } from "../../shared/report";
+import { bytes, count, duration, share } from "../../shared/text/format";
+import { placeName } from "../../shared/text/names";
+
+const MIN_SHARE = 0.005;
+const STORAGE: Record<string, string> = { rotational: "a rotating disk", ssd: "an SSD", network: "a network file system", memory: "memory" };
+
+export const STAGES_TITLE = "Making a batch, by stage";
+
+export const shownStages = ({ stages }: InputPipeline) => stages.filter((stage) => stage.share >= MIN_SHARE);
+
+export function stagesText({ basis, batch_ns, workers, workers_needed, waiting_share, storage }: InputPipeline): string {
+  const facts = [
+    batch_ns !== undefined && `one process takes ${duration(batch_ns)} for a batch`,
+    workers !== undefined && (workers ? `${count(workers)} ${workers === 1 ? "worker makes" : "workers make"} them` : "the training process makes them"),
+    workers_needed !== undefined && `${count(workers_needed)} would keep up with the rest of the step`,
+    waiting_share !== undefined && `a worker has no batch to make for ${share(waiting_share)} of its time`,
+  ].filter(Boolean);
+  return `${sentence(facts.join("; "))} ${basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} ${storage ? storageText(storage) : ""}`.trim();
+}
+
+function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch }: InputStorage): string {
+  const place = [STORAGE[kind], kind && filesystem ? `(${filesystem})` : filesystem].filter(Boolean).join(" ");
+  const disk = disk_bytes_per_batch !== undefined ? `, ${bytes(disk_bytes_per_batch)} of them from the disk` : "";
+  const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
+  return `Data: ${[place && `on ${place}`, read].filter(Boolean).join("; ")}.`;
+}
+
+export const regionsText = (regions: number, compile_ns: number | undefined): string =>
+  `${count(regions)} compiled ${regions === 1 ? "region" : "regions"} per step${compile_ns ? `; compiling takes ${duration(compile_ns)} per step` : ""}.`;
+
+/** "Compiled 2 times". */
+export function compiledText({ compilations, failure }: CompiledFunction): string {
+  if (failure) return "Runs without compiled code";
+  return `Compiled${compilations > 0 ? ` ${count(compilations)} ${compilations === 1 ? "time" : "times"}` : ""}`;
+}
+
+export const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
+  name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
+
+export const outsideText = (outside: readonly OutsideGraph[]): string =>
+  `Operators outside of the graphs, per step: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
+
+export const stepsText = ({ kind, count: many }: ServingSteps): string => `${capital(kind)}: ${count(many)} ${many === 1 ? "step" : "steps"}`;
+
+/** The requests and tokens of a shape; empty for a kind. */
+export function shapeOf({ prefill_requests, prefill_tokens, decode_requests, decode_tokens }: ServingSteps): string {
+  const part = (name: string, requests: number | undefined, tokens: number | undefined): string =>
+    requests || tokens ? `${name} ${count(requests ?? 0)} ${requests === 1 ? "request" : "requests"}${tokens === undefined ? "" : `, ${count(tokens)} tokens`}` : "";
+  return [part("prefill", prefill_requests, prefill_tokens), part("decode", decode_requests, decode_tokens)].filter(Boolean).join("; ");
+}
+
+export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+const sentence = (text: string): string => (text ? `${capital(text)}.` : "");
