@@ -55,6 +55,7 @@ def add(commands: "Subparsers") -> None:
 def _compare(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison import ci_gates
     from tb_bottleneck.comparison.compare import compare_runs
+    from tb_bottleneck.comparison.runs.compared_run import UnjudgedRun
     from tb_bottleneck.comparison.series.run_series import series_of
     from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series
 
@@ -77,7 +78,7 @@ def _compare(options: argparse.Namespace) -> int:
     violation = ci_gates.slowdown_violation(comparison, max_slowdown) if max_slowdown is not None else None
     if violation is not None:
         print(f"tb-bottleneck: {violation}", file=sys.stderr)
-    return int(violation is not None)
+    return int(violation is not None or any(isinstance(run, UnjudgedRun) for run in runs))
 
 
 def _show(message: "Message", text: str, as_object: bool) -> None:

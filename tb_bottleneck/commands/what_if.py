@@ -52,6 +52,7 @@ def _count(text: str) -> int:
 
 
 def _what_if(options: argparse.Namespace) -> int:
+    from tb_bottleneck.comparison.runs.compared_run import UnjudgedRun
     from tb_bottleneck.comparison.texts.terminal import render_what_if
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
     from tb_bottleneck.report.rendering.json_form import as_json
@@ -64,4 +65,4 @@ def _what_if(options: argparse.Namespace) -> int:
         print(as_json(prediction))
     else:
         print(render_what_if(prediction, stdout_layout()), end="")
-    return 0
+    return int(isinstance(run, UnjudgedRun))

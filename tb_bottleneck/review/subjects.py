@@ -29,7 +29,10 @@ def roots_of(logdir: str) -> tuple[Root, ...]:
 
 
 def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns the name of a run or recording as notes have it. A path below the logdir is also accepted.
+    """Returns the name of a run or recording as notes have it.
+
+    A path below the logdir is also accepted, and a part of the path that stands for one run, as lists show it:
+    `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`.
 
     Raises:
         NotFound: there is no such run.
@@ -37,8 +40,17 @@ def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> s
     names = dict.fromkeys(each for recording in recordings for each in names_of(recording))
     found = next((each for each in (name.rstrip("/"), _relative(name, logdir)) if each in names), None)
     if found is None:
+        shown = {recording.run for recording in recordings if _is_shown_as(name.strip("/"), recording.run)}
+        found = shown.pop() if len(shown) == 1 else None
+    if found is None:
         raise NotFound(f"no run or recording is named {name!r} under {logdir}; {_hint(name, names)}")
     return found
+
+
+def _is_shown_as(name: str, run: str) -> bool:
+    """Returns True if the run's path contains the parts of the name in this order, with the time left out."""
+    folders = iter(run.split("/"))
+    return all(any(folder == part or folder.endswith(f"_{part}") for folder in folders) for part in name.split("/"))
 
 
 def root_of(name: str, roots: Sequence[Root]) -> Root:

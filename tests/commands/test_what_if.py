@@ -37,3 +37,11 @@ def test_an_unknown_link_is_2_and_one_line(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "'gen9' is not a known link; write it as in gen4x16, with a generation from 3 to" in err
+
+
+def test_a_file_that_cannot_be_read_is_1(tmp_path, capsys):
+    broken = tmp_path / "broken.pt.trace.json"
+    broken.write_text("no trace")
+    assert main(["what-if", str(broken), "--workers", "4"]) == 1
+    assert main(["compare", str(broken), str(broken)]) == 1
+    assert "No comparison" in capsys.readouterr().out

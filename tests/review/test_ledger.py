@@ -73,6 +73,14 @@ def test_what_cannot_be_compared_says_why(slow, fast, because):
     assert because in row.because
 
 
+def test_noise_above_the_steps_themselves_measures_no_gain():
+    noisy = report(100.0, [("a", 2, 1.8, 2.2)])
+    noisy.window.step_times_ns[:] = [1.0, 900.0, 2.0, 1_500.0, 5.0, 40.0]
+    (row,) = rows([fix("a")], slow=noisy, fast=report(50.0))
+    assert (row.result, row.HasField("measured")) == ("unknown", False)
+    assert "vary too much" in row.because
+
+
 def test_a_fix_holds_until_a_later_note_replaces_it():
     def note(time, action, cause="", fixed_in=""):
         return Note(str(time), time, "Ana", action, "slow", cause, "", fixed_in)

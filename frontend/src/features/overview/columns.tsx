@@ -12,12 +12,15 @@ import { Sparkline } from "../../shared/widgets/sparkline";
 import { Swatch } from "../../shared/widgets/swatch";
 import { GROUPINGS, headroomBytes, peakBytes, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
-import { recoverable, type Group } from "./query";
+import { isBound, recoverable, type Group } from "./query";
 
 const MAX_NAME = 48; // characters
 const RANKS: Readonly<Record<string, number>> = { critical: 3, warning: 2, info: 1, none: 0 };
 
 export type Open = (training: TrainingEntry) => void;
+
+/** A gain as text; an upper bound is marked. */
+export const gainText = (entry: RunEntry): string => (isBound(entry) ? "≤" : "") + factor(entry.gain!.expected);
 
 const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 
@@ -38,14 +41,14 @@ function breakable(path: string): ComponentChildren {
 }
 
 /** A figure, or an empty cell that says why it is not known. */
-function figure(key: string, title: string, hint: string, of: (entry: TrainingEntry) => Known, text: (value: number) => string): Column<TrainingEntry> {
+function figure(key: string, title: string, hint: string, of: (entry: TrainingEntry) => Known, text: (value: number, entry: TrainingEntry) => string): Column<TrainingEntry> {
   const value = (entry: TrainingEntry) => {
     const known = of(entry);
     return "value" in known ? known.value : undefined;
   };
   const cell = (entry: TrainingEntry) => {
     const known = of(entry);
-    return "value" in known ? text(known.value) : <Unknown because={known.missing} />;
+    return "value" in known ? text(known.value, entry) : <Unknown because={known.missing} />;
   };
   return { key, title, hint, figure: true, value, cell };
 }
@@ -87,7 +90,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Outcome entry={entry} /> },
     figure("share", "Share", "Share of the time that the verdict is about", ({ verdict }) => orWhy(verdict?.share, "There is no verdict."), shortShare),
     figure("lost", "Lost", "Share of the time in which the device does not compute", ({ lost_share }) => orWhy(lost_share, "Nothing was measured."), shortShare),
-    figure("gain", "Gain left", "Predicted for the whole plan", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), factor),
+    figure("gain", "Gain left", "Predicted for the whole plan; ≤ marks an upper bound", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), (_, entry) => gainText(entry)),
     figure("step", "Step", "Mean step time", ({ step_ns }) => orWhy(step_ns, "No step was timed."), duration),
     figure("rate", "Samples/s", "Samples per step / mean step time, of one process", samplesPerSecond, count),
     figure("batch", "Samples per step", "Of one process", samplesPerStep, count),

@@ -6,18 +6,18 @@ import { keyOf } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
 import { sharedFolders, trainingsOf, type TrainingEntry } from "../../shared/run/trainings";
 import viewStyle from "../../shared/style/view.css";
-import { count, factor, moment, shortShare } from "../../shared/text/format";
+import { count, moment, shortShare } from "../../shared/text/format";
 import { severity, type Label } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
 import { sorted } from "../../shared/widgets/sorting";
-import { DEFAULT_COLUMNS, groupColumns, trainingColumns, TrainingLink, type Open } from "./columns";
+import { DEFAULT_COLUMNS, gainText, groupColumns, trainingColumns, TrainingLink, type Open } from "./columns";
 import { GROUPINGS, type Grouping } from "./facts";
 import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { groupsOf, isBound, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -169,11 +169,12 @@ function MostToGain({ entries, open }: { entries: readonly TrainingEntry[]; open
       <ol class="most-to-gain">
         {top.map((entry) => (
           <li key={keyOf(entry)}>
-            <b class="figure">{factor(entry.gain!.expected)}</b>
+            <b class="figure">{gainText(entry)}</b>
             <span>
               {entry.action || entry.verdict?.title}
               <small>
-                <TrainingLink entry={entry} open={open} /> · {shortShare(recoverable(entry))} of the time
+                <TrainingLink entry={entry} open={open} /> · {isBound(entry) ? "at most " : ""}
+                {shortShare(recoverable(entry))} of the time
               </small>
             </span>
           </li>

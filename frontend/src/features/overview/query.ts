@@ -97,11 +97,15 @@ export function recoverable({ gain }: RunEntry): number | undefined {
   return gain && gain.expected > 1 ? 1 - 1 / gain.expected : undefined;
 }
 
-/** The trainings with the largest recoverable shares, the largest first; without those that have none. */
+/** True if the gain is an upper bound, not a prediction. */
+export const isBound = ({ gain }: RunEntry): boolean => gain?.basis === "bound";
+
+/** The trainings with the largest recoverable shares, the largest first, those with mere bounds last; without those that have none. */
 export function mostToGain<T extends RunEntry>(entries: readonly T[], most: number): readonly T[] {
   const top: { readonly entry: T; readonly share: number }[] = []; // sorting all of thousands would take longer
   for (const entry of entries) {
-    const share = recoverable(entry);
+    const saved = recoverable(entry);
+    const share = saved !== undefined && isBound(entry) ? saved - 1 : saved;
     if (share === undefined || (top.length === most && share <= top[most - 1]!.share)) continue;
     const at = top.findIndex((each) => each.share < share);
     top.splice(at < 0 ? top.length : at, 0, { entry, share });

@@ -92,4 +92,6 @@ test("the trainings with the most to gain are the first of all in that order, an
   const found = (most: number) => mostToGain(trainings, most).map(({ run }) => run);
   assert.deepEqual(found(3), ["run1", "run4", "run3"]);
   assert.deepEqual(found(10), ["run1", "run4", "run3", "run0", "run5"]);
+  const bound = entry("bound", "one", { gain: { ...gain(19), basis: "bound" } });
+  assert.deepEqual(mostToGain([bound, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "bound"]);
 });
