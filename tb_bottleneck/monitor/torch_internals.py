@@ -47,7 +47,7 @@ def is_profiling() -> bool:
 
 def is_in_backward() -> bool:
     """Returns True if this thread runs code for a backward pass, such as a hook of a gradient (torch 2.1 or newer)."""
-    task = getattr(sys.modules["torch._C"], BACKWARD_TASK, None)
+    task = getattr(sys.modules.get("torch._C"), BACKWARD_TASK, None)
     return task is not None and task() != -1
 
 

@@ -31,6 +31,12 @@ MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
 STEP_TOO_LONG_NS = 30_000_000_000
 """Longer steps are recorded on request only: their traces become too large to read."""
 COOL_DOWN_NS = 60_000_000_000
+SLOWED, SLOWED_NS = 1.5, 100_000_000
+"""A window is cut to MIN_STEPS if its steps take so many times as long, and so much longer, as without the profiler.
+
+Measured with 320,000 calls of Python functions per step: steps of 120 ms took 306 ms. The end of six recorded
+steps stopped the training for 16 s and took 2.9 GB of memory, that of two steps 4.7 s and 1.0 GB.
+"""
 
 
 LATE_METADATA_KEY = "tb_bottleneck_late"
@@ -97,6 +103,7 @@ class TraceCapture:
         self._profiler: Profiler | None = None
         self._reason = self._metadata = ""
         self._window_steps = self._steps_left = 0
+        self._recording_since = 0
         self._ended_at: int | None = None
         self._own_call_on: int | None = None
         self._cancelled = False
@@ -226,15 +233,28 @@ class TraceCapture:
 
     def _continue(self, profiler: Profiler) -> None:
         self._steps_left -= 1
-        if self._steps_left > 0:
+        recorded = self._window_steps - 1 - self._steps_left
+        too_slow = recorded >= MIN_STEPS and self._steps_left > 0 and self._is_slowed(recorded)
+        if self._steps_left > 0 and not too_slow:
             self._call_own(profiler.step)
+            if recorded == 0:
+                self._recording_since = self._now()
             return
         self._profiler = None
         self._add_metadata(profiler)
-        self._call_own(profiler.step)
+        if too_slow:
+            self._automatic_left = 0
+            self._guard.note("capture_shortened", "the profiler slows the steps; there are no more automatic traces")
+        else:
+            self._call_own(profiler.step)
         self._call_own(profiler.stop)
         self._ended_at = self._now()
         self._done(FinishedRecording(profiler, self._reason))
+
+    def _is_slowed(self, recorded: int) -> bool:
+        """Returns True if recording slows the steps too much. With several ranks, all record the same steps."""
+        taken, usual = (self._now() - self._recording_since) / recorded, self._step_ns()
+        return not self._together and 0 < usual < min(taken / SLOWED, taken - SLOWED_NS)
 
     def _call_own(self, work: Callable[[], None]) -> None:
         self._own_call_on = threading.get_ident()

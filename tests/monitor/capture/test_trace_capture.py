@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, TraceCapture
+from tb_bottleneck.monitor.capture.trace_capture import COOL_DOWN_NS, CaptureLimits, FinishedRecording, TraceCapture
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
@@ -43,12 +43,18 @@ class Fake:
 
 
 class Training:
-    """Steps of a given length. While a fake profiler is open, a step is profiled and takes twice as long."""
+    """Steps of a given length. While a fake profiler is open, a step is profiled and takes `slowed` times as long."""
 
     def __init__(
-        self, limits: CaptureLimits | None = None, step_ms: float = 100, fails_in: str = "", fetched_ahead: int = 0
+        self,
+        limits: CaptureLimits | None = None,
+        step_ms: float = 100,
+        fails_in: str = "",
+        fetched_ahead: int = 0,
+        slowed: float = 1.9,
     ) -> None:
         self.fetched_ahead = fetched_ahead
+        self.slowed = slowed
         self.now = 0
         self.step_ms = step_ms
         self.number = 0
@@ -74,7 +80,7 @@ class Training:
     def run(self, steps: int) -> None:
         for _ in range(steps):
             profiled = self.captures.running or self.busy
-            took = int(self.step_ms * MS * (2 if profiled else 1))
+            took = int(self.step_ms * MS * (self.slowed if profiled else 1))
             self.now += took
             self.captures.advance(
                 StepRow(self.number, self.now, took, {"profiled": float(profiled)}), self.fetched_ahead
@@ -95,6 +101,27 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     assert facts["unprofiled_step_ns"] == 100 * MS
     assert facts["unprofiled_steps"] == 20
     assert len(training.recorded) == 1
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "slowed", "steps"), [(100, 4, 2), (100, 1.9, 6), (300, 1.4, 6), (5, 20, 6), (10, 20, 2)]
+)
+def test_a_trace_is_short_if_the_profiler_slows_the_steps_a_lot(step_ms: float, slowed: float, steps: int) -> None:
+    training = Training(step_ms=step_ms, slowed=slowed)
+    training.run(2000)
+    (profiler,) = training.profilers
+    assert profiler.done == ["start", *["step"] * (steps + (steps == 6)), "stop"]
+    assert len(training.recorded) == 1
+    training.now += COOL_DOWN_NS
+    training.captures.run_changed("the step time doubled")
+    training.run(30)
+    assert len(training.profilers) == (1 if steps == 2 else 2)
+
+
+def test_all_ranks_record_the_same_steps_however_slow() -> None:
+    training = Training(CaptureLimits(together=True), slowed=4)
+    training.run(60)
+    assert training.profilers[0].done.count("step") == 7
 
 
 def test_what_the_loader_had_ready_is_not_its_pace() -> None:
