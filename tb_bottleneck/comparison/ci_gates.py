@@ -70,6 +70,8 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
     """
     if not comparison.comparable:
         return comparison.headline
+    if comparison.HasField("unprofiled"):
+        return _unprofiled_violation(comparison, limit)
     growth = (1 / comparison.mean_speedup if comparison.by_means else comparison.b_ns / comparison.a_ns) - 1
     if growth > limit and min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
         return f"cannot determine whether B is slower than A. {comparison.test}"
@@ -79,6 +81,18 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
         return f"B is {share_text(growth)} slower than A on average over all steps, more than {share_text(limit)}."
     times = f"{duration_text(comparison.b_ns)} instead of {duration_text(comparison.a_ns)} per {comparison.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(limit)}: {times}. {comparison.test}"
+
+
+def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
+    """Returns the sentence for steps without a profiler: the profiler's own time is no slowdown of the run."""
+    measured = comparison.unprofiled
+    growth = measured.b_ns / measured.a_ns - 1
+    if growth > limit and measured.difference == "unknown":
+        return f"cannot determine whether B is slower than A. {measured.test}"
+    if growth <= limit or measured.difference != "slower":
+        return None
+    times = f"{duration_text(measured.b_ns)} instead of {duration_text(measured.a_ns)} per {comparison.per}"
+    return f"B is {share_text(growth)} slower than A without the profiler, more than {share_text(limit)}: {times}."
 
 
 def _share(report: bottleneck_pb2.Report, regime: str) -> float:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.runs.common_basis import on_common_basis
@@ -13,6 +12,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, P
 from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
 from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
+from tb_bottleneck.comparison.unprofiled import unprofiled_difference
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.environment import environment_differences
 from tb_bottleneck.comparison.workload.memory_rows import memory_rows
@@ -24,7 +24,6 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.units import duration_text
 
 
@@ -90,9 +89,8 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     comparison.context.extend(memory_rows(a.report, b.report))
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
-    unprofiled = unprofiled_of(a.recording, unit.a), unprofiled_of(b.recording, unit.b)
     device = _add_expected(comparison, a, b, unit) if may_be_same_work(comparison) else None
-    headline = headline_of(comparison, device, unprofiled, rank_counts(a, b), _mean_changes(a, b, unit))
+    headline = headline_of(comparison, device, rank_counts(a, b), _mean_changes(a, b, unit))
     comparison.headline = headline + _on_cpu(a, b)
     return comparison
 
@@ -111,12 +109,6 @@ def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
         return None
     counts = a.report.world_size, b.report.world_size
     return None if counts[0] == counts[1] else counts
-
-
-def unprofiled_of(recording: Recording, samples: int) -> float | None:
-    """Returns the time per step or sample in ns without the profiler, if the run measured it."""
-    step_ns = positive(recording.trace.header.context.get("unprofiled_step_ns"))
-    return None if step_ns is None else step_ns / samples
 
 
 def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> TimeUnit:
@@ -154,6 +146,9 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
     comparison.noise, comparison.significant, comparison.test = result.noise, result.significant, result.test
     comparison.difference, comparison.mean_speedup = result.verdict, result.mean_speedup
     comparison.by_means = result.by_means
+    unprofiled = unprofiled_difference(a, b, (unit.a, unit.b), result.noise)
+    if unprofiled is not None:
+        comparison.unprofiled.CopyFrom(unprofiled)
     comparison.notes.extend([*_disturbed("A", a), *_disturbed("B", b)])
 
 

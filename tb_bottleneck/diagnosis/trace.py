@@ -35,6 +35,7 @@ from tb_bottleneck.report.builders.report_builder import (
 )
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
+from tb_bottleneck.report.builders.unprofiled import trace_unprofiled
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
@@ -125,6 +126,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         prediction=prediction,
         places=places,
         efficiency=trace_efficiency(recording),
+        unprofiled=trace_unprofiled(recording, defects),
     )
     add_headroom(report, recording)
     return report, recording

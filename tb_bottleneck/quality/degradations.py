@@ -8,7 +8,12 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
-from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
+from tb_bottleneck.measures.trace.profiler_overhead import (
+    atypical_ratio,
+    logged_unprofiled,
+    profiler_overhead,
+    unprofiled_step,
+)
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.regime import Regime
@@ -48,6 +53,7 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     overhead = overhead_defect(recording)
     if overhead is not None:
         yield overhead
+    yield from _atypical(recording)
     overlapping = _overlapping_steps(recording)
     if overlapping:
         yield Defect("overlapping_steps", False, {"steps": overlapping})
@@ -58,6 +64,14 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     share = start / recording.account.window
     if share > FIRST_RUNS_SHARE and not first_runs_recur(recording, FIRST_RUNS_SHARE):
         yield Defect("starting", False, {"share": share, "pause": start})
+
+
+def _atypical(recording: Recording) -> Iterator[Defect]:
+    """Yields the defect of recorded steps whose time differs from that of the steps before, not by the profiler."""
+    logged, ratio = logged_unprofiled(recording), atypical_ratio(recording)
+    if logged is not None and ratio is not None:
+        recorded = float(np.median(recording.steps.durations))
+        yield Defect("atypical_steps", False, {"recorded": recorded, "pause": logged.median})
 
 
 def _late_start(recording: Recording) -> Iterator[Defect]:

@@ -5,20 +5,18 @@ the other one judges a regime differently, and both have the same verdict: that 
 """
 
 from collections.abc import Iterable, Iterator
-from string import Template
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.builders.unprofiled import unprofiled_of
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
+from tb_bottleneck.units import share_text
 
 # Shares that differ by less count as equal: steps differ by as much from one to the next.
 MIN_DIFFERENCE = 0.05
-# A profiler with a lower cost changes no share enough to mention it (calibration method of the replay).
-MIN_PROFILER_COST = 0.05
 MIN_UNPROFILED_STEPS = 20
 
 _JUDGED = ("fires", "clear")
@@ -82,7 +80,7 @@ def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherV
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
     """Yields the sentences that the other evidence source adds."""
-    if report.HasField("unprofiled"):
+    if report.unprofiled.sentence:
         yield report.unprofiled.sentence
     if len({other.verdict.regime for other in report.others}) > 1:
         for other in report.others:
@@ -114,22 +112,10 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return
-    if any(reason.code == "profiler_overhead" for reason in trace.health.reasons):
+    if trace.HasField("unprofiled"):
         return  # measured next to the recorded steps; the steps of a whole run may differ from them
-    recorded = trace.window.step_ns.median
-    ratio = recorded / unprofiled
-    sentence = _profiler_cost(ratio).safe_substitute(
-        unprofiled=duration_text(unprofiled), recorded=duration_text(recorded), ratio=f"{ratio:.2f}", steps=f"{steps:,}"
-    )
-    trace.unprofiled.MergeFrom(pb.Unprofiled(step_ns=unprofiled, steps=steps, ratio=ratio, sentence=sentence))
-
-
-def _profiler_cost(ratio: float) -> Template:
-    """Returns the sentence about recorded steps that take `ratio` times as long as unprofiled ones."""
-    texts = telemetry_advice().cross_check
-    if ratio - 1 >= MIN_PROFILER_COST:
-        return texts["profiler_slows"]
-    return texts["recorded_steps_faster" if 1 - ratio >= MIN_PROFILER_COST else "profiler_cheap"]
+    codes = [reason.code for reason in trace.health.reasons]
+    trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, trace.window.step_ns.median, codes))
 
 
 def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:

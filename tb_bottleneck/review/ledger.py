@@ -101,9 +101,10 @@ def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
     comparison = compare_runs(*(run_of(name, [copy]) for name, copy in zip(names, copies, strict=True)))
     if not comparison.comparable:
         return comparison.headline
-    if comparison.noise >= 1:
+    measured = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
+    if measured.noise >= 1:
         return "The steps of these runs vary too much to measure the gain: their noise is larger than the difference."
-    speedup, margin = comparison.speedup, comparison.speedup * comparison.noise
+    speedup, margin = measured.speedup, measured.speedup * measured.noise
     return _gain(speedup, speedup - margin, speedup + margin)
 
 

@@ -612,16 +612,18 @@ class Phase(_message.Message):
     def __init__(self, begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Unprofiled(_message.Message):
-    __slots__ = ("step_ns", "steps", "ratio", "sentence")
+    __slots__ = ("step_ns", "steps", "ratio", "sentence", "step_times_ns")
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     RATIO_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_FIELD_NUMBER: _ClassVar[int]
+    STEP_TIMES_NS_FIELD_NUMBER: _ClassVar[int]
     step_ns: float
     steps: int
     ratio: float
     sentence: str
-    def __init__(self, step_ns: _Optional[float] = ..., steps: _Optional[int] = ..., ratio: _Optional[float] = ..., sentence: _Optional[str] = ...) -> None: ...
+    step_times_ns: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, step_ns: _Optional[float] = ..., steps: _Optional[int] = ..., ratio: _Optional[float] = ..., sentence: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Disagreement(_message.Message):
     __slots__ = ("regime", "trace", "telemetry", "sentence")

@@ -64,6 +64,19 @@ def test_slower_by_long_steps_that_recur(tmp_path):
     assert slowdown_violation(compare_runs(starved, fed), 0.05) is None
 
 
+def test_the_profiler_s_own_time_is_no_slowdown(tmp_path):
+    """B's recorded steps are longer, because more was recorded; without the profiler both take as long."""
+    logged = [{"context": {"unprofiled_step_ns": ns}} for ns in (6e6, 6.1e6, 9e6)]
+    fast, slowed, slower = (
+        judged(tmp_path, drawing, unit_us=1000, tb_bottleneck=context)
+        for drawing, context in zip((FAST, SLOW, SLOW), logged, strict=True)
+    )
+    assert compare_runs(fast, slowed).difference == "slower"
+    assert slowdown_violation(compare_runs(fast, slowed), 0.05) is None
+    said = slowdown_violation(compare_runs(fast, slower), 0.05) or ""
+    assert "B is 50 % slower than A without the profiler, more than 5.0 %: 9.00 ms instead of 6.00 ms per step" in said
+
+
 def test_one_step_does_not_pass_as_no_slower(tmp_path):
     """The whole of a recording is one step of it: that it takes twice as long may be noise, and may not."""
     one, other = ("op " + "##.." * n + "\nlaunch " + ".|.." * n + "\ngpu " + "..##" * n for n in (10, 20))

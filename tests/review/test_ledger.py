@@ -81,6 +81,13 @@ def test_noise_above_the_steps_themselves_measures_no_gain():
     assert "vary too much" in row.because
 
 
+def test_the_measured_gain_is_that_of_steps_without_the_profiler():
+    slow, fast = report(100.0, [("a", 2, 1.8, 2.2)]), report(80.0)
+    slow.unprofiled.step_ns, fast.unprofiled.step_ns = 90.0, 45.0
+    (row,) = rows([fix("a")], slow=slow, fast=fast)
+    assert (row.result, row.measured.speedup) == ("as_predicted", 2.0)
+
+
 def test_a_fix_holds_until_a_later_note_replaces_it():
     def note(time, action, cause="", fixed_in=""):
         return Note(str(time), time, "Ana", action, "slow", cause, "", fixed_in)

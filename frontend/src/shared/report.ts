@@ -157,7 +157,7 @@ export interface Report {
   readonly disagreements: readonly Disagreement[];
   /** of telemetry: the dominant regime over time; empty for a trace */
   readonly phases: readonly Phase[];
-  /** of a trace whose run has telemetry; otherwise absent */
+  /** of a trace whose process measured it, or that has telemetry */
   readonly unprofiled?: Unprofiled;
   /** with trace and telemetry: what each of them says alone */
   readonly others: readonly OtherVerdict[];
@@ -542,11 +542,14 @@ export interface Phase {
 export interface Unprofiled {
   /** median over the steps that no profiler recorded */
   readonly step_ns: number;
+  /** 0 if their number was not recorded */
   readonly steps: number;
   /** recorded step time / unprofiled step time */
   readonly ratio: number;
-  /** for users */
+  /** for users; empty if a reason of the health says the same */
   readonly sentence: string;
+  /** of these steps; empty if only their median was recorded */
+  readonly step_times_ns: readonly number[];
 }
 
 /** One regime that trace and telemetry of the same process judge differently. */
@@ -897,6 +900,26 @@ export interface Comparison {
   readonly mean_speedup: number;
   /** true if long steps recur, so that mean_speedup decides the difference */
   readonly by_means: boolean;
+  /** absent unless both runs measured steps without a profiler */
+  readonly unprofiled?: UnprofiledDifference;
+}
+
+/** The difference of the steps that no profiler recorded. It is what the training gained; the other fields of the comparison are about the recorded steps. */
+export interface UnprofiledDifference {
+  /** median time per step or sample; mean if long steps recur and decide */
+  readonly a_ns: number;
+  readonly b_ns: number;
+  /** a_ns / b_ns */
+  readonly speedup: number;
+  /** as in Comparison; of the recorded steps if only medians are known */
+  readonly noise: number;
+  /** faster | slower | none */
+  readonly difference: string;
+  /** as in Comparison */
+  readonly test: string;
+  /** 0 if the number is not known */
+  readonly a_steps: number;
+  readonly b_steps: number;
 }
 
 /** The share of the work per step that both runs do. */

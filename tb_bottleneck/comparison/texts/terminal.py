@@ -37,9 +37,9 @@ def _comparison(comparison: pb.Comparison) -> Iterator[str]:
     if comparison.comparable:
         if min(comparison.a_steps, comparison.b_steps) >= MIN_COMPARED_STEPS:
             test = f" {comparison.test}" if comparison.significant else ""  # otherwise it is in the headline
-            yield from _wrapped(
-                f"Speedup {ratio_text(comparison.speedup)} ± {share_text(comparison.noise)} (variation of steps).{test}"
-            )
+            name = "Recorded steps: speedup" if comparison.HasField("unprofiled") else "Speedup"
+            interval = f"{ratio_text(comparison.speedup)} ± {share_text(comparison.noise)}"
+            yield from _wrapped(f"{name} {interval} (variation of steps).{test}")
         yield from _waterfall(
             list(comparison.by_regime), f"From A to B, time per {comparison.per}", comparison.a_ns, comparison.b_ns
         )

@@ -267,6 +267,7 @@ class TraceCapture:
         facts: dict[str, object] = {"capture_reason": self._reason}
         if self._unprofiled:
             facts |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
+            facts |= {"unprofiled_step_times_ns": [round(time) for time in self._unprofiled]}
         return facts
 
     def _add_metadata(self, profiler: Profiler) -> None:

@@ -54,7 +54,10 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
     # On a CPU run the profiler's own time is part of the operators and of the time between them, to unknown shares.
     doubtful_codes = DOUBTFUL_DEFECTS if recording.on_device else (*DOUBTFUL_DEFECTS, "profiler_overhead")
     doubtful = any(defect.code in doubtful_codes for defect in defects)
-    if unexplained > LARGE_UNEXPLAINED_SHARE or recording.steps.basis == "whole":
+    # A single step, or steps unlike the others, do not show what the run does.
+    atypical = any(defect.code == "atypical_steps" for defect in defects)
+    is_sample = recording.steps.basis != "whole" and len(recording.steps) > 1 and not atypical
+    if unexplained > LARGE_UNEXPLAINED_SHARE or not is_sample:
         return "low"
     if unexplained > UNEXPLAINED_SHARE or doubtful or len(recording.steps) < MIN_TRACE_STEPS:
         return "medium"

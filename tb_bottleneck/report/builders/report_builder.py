@@ -91,6 +91,7 @@ def build_report(
     memory: pb.Memory | None = None,
     details: Details | None = None,
     efficiency: EfficiencyInputs | None = None,
+    unprofiled: pb.Unprofiled | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
@@ -109,6 +110,7 @@ def build_report(
         membership=membership,
         memory=memory,
         revision=origin.revision or None,
+        unprofiled=unprofiled,
         **({} if details is None else {name: getattr(details, name) for name in Details.__struct_fields__}),
     )
     if window is None:
@@ -169,7 +171,9 @@ def _fact_text(name: str, value: float | str) -> str:
         return value
     if name == "share":
         return share_text(value)
-    return duration_text(value) if name == "pause" else bytes_text(value) if name == "bytes" else f"{value:,.0f}"
+    if name in ("pause", "recorded"):
+        return duration_text(value)
+    return bytes_text(value) if name == "bytes" else f"{value:,.0f}"
 
 
 def _window(window: Window, account: Account | None) -> pb.Window:

@@ -60,7 +60,8 @@ def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
     drawing = repeated(9, gpu=".###")
     a, b = (judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (300_000, 150_000))
     said = compare_runs(a, b).headline
-    assert "Without the profiler, it is 2.00 times the speed: 150 µs per step instead of 300 µs." in said
+    assert said.startswith("Without the profiler, B is 2.00 times as fast as A: 150 µs per step instead of 300 µs.")
+    assert "The recorded steps disagree" in said
 
 
 def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_path):
@@ -69,11 +70,30 @@ def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_pat
     step = "".join(letter * (16 if saved else 4) for letter, saved in zip("abcdefghi", saves, strict=True))
     save = "".join("....############" if saved else "...." for saved in saves)
     gpu = "".join(".###............" if saved else ".###" for saved in saves)
-    a = judged(tmp_path, f"step {step}\nsave {save}\ngpu {gpu}", tb_bottleneck=context(unprofiled_step_ns=800_000))
-    b = judged(tmp_path, repeated(9, gpu=".###"), tb_bottleneck=context(unprofiled_step_ns=400_000))
-    said = compare_runs(a, b).headline
-    assert "no difference beyond the noise" in said
-    assert "Without the profiler, it is 2.00 times the speed" in said
+    times = {ns: [ns + 9 * number for number in range(20)] for ns in (800_000, 400_000)}
+    logged = [
+        context(unprofiled_step_ns=ns, unprofiled_steps=20, unprofiled_step_times_ns=all_ns)
+        for ns, all_ns in times.items()
+    ]
+    a = judged(tmp_path, f"step {step}\nsave {save}\ngpu {gpu}", tb_bottleneck=logged[0])
+    b = judged(tmp_path, repeated(9, gpu=".###"), tb_bottleneck=logged[1])
+    comparison = compare_runs(a, b)
+    assert comparison.headline.startswith("Without the profiler, B is 2.00 times as fast as A")
+    assert "no difference beyond the noise" in comparison.headline, "of the recorded steps"
+    assert (comparison.unprofiled.difference, comparison.significant) == ("faster", False)
+    assert (comparison.unprofiled.a_steps, comparison.unprofiled.noise < 0.02) == (20, True)
+
+
+def test_a_difference_without_the_profiler_must_exceed_what_recorded_steps_vary_by(tmp_path):
+    """Only medians were logged: 10 % is less than the steps of these recordings vary by."""
+    lengths = (4, 8, 5, 9, 4, 8, 5, 9, 6)
+    steps = "".join(letter * n for letter, n in zip("abcdefghi", lengths, strict=True))
+    gpu = "".join("." + "#" * (n - 1) for n in lengths)
+    drawing = f"step {steps}\ngpu {gpu}"
+    a, b = (judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (550_000, 500_000))
+    comparison = compare_runs(a, b)
+    assert comparison.unprofiled.difference == "none"
+    assert "no difference beyond the noise (their variation was not logged" in comparison.headline
 
 
 def test_what_no_device_changes_is_said_to_hold_it_back(tmp_path):

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead, unprofiled_step
+from tb_bottleneck.measures.trace.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
 from tb_bottleneck.quality.degradations import degradations_of, overhead_defect
 from tb_bottleneck.regimes.launch import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.trace.steps import find_steps
@@ -93,6 +93,26 @@ def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with
     for result, recoverable in ((10_000, share), (7_000, (share - 0.3) / 0.7), (4_500, 0.1)):
         judged = RULE.judge(Measures(recorded(unprofiled_step_ns=result)))
         assert judged.recoverable == pytest.approx(recoverable, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("unprofiled_ns", "is_typical"), [(900_000, False), (3_000_000, False), (7_000_000, True), (15_200_000, False)]
+)
+def test_recorded_steps_that_the_profiler_cannot_have_slowed_are_not_typical(tmp_path, unprofiled_ns, is_typical):
+    """Steps of 10 ms with an operator and a call each: another process slowed them, or they did less work."""
+    context = {"unprofiled_step_ns": unprofiled_ns}
+    path = tmp_path / "r.pt.trace.json"
+    path.write_text(json.dumps(drawn(LONGER, 1000, tb_bottleneck={"context": context})))
+    report = diagnose(str(path))
+    codes = [reason.code for reason in report.health.reasons]
+    assert ("atypical_steps" in codes, report.verdict.confidence == "low") == (not is_typical, not is_typical)
+    assert report.unprofiled.step_ns == unprofiled_ns
+    assert bool(report.unprofiled.sentence) == is_typical, "the health says it otherwise"
+
+
+def test_the_overhead_of_many_rows_is_no_other_kind_of_step():
+    """Of steps of 10 us, each with an operator and a call, the profiler may have made any part."""
+    assert atypical_ratio(recorded(unprofiled_step_ns=4_000)) is None
 
 
 # Steps of 100 us in a run without a device; half of each lies between operators.

@@ -100,6 +100,7 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     facts = profiler.metadata["tb_bottleneck"]
     assert facts["unprofiled_step_ns"] == 100 * MS
     assert facts["unprofiled_steps"] == 20
+    assert facts["unprofiled_step_times_ns"] == [100 * MS] * 20
     assert len(training.recorded) == 1
 
 

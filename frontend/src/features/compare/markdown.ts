@@ -27,7 +27,8 @@ export function comparisonMarkdown(comparison: Comparison, reportA: Report | und
 }
 
 function noise(comparison: Comparison): string {
-  const spread = comparison.noise > 0 ? ` (± ${share(comparison.noise)})` : "";
+  const width = (comparison.unprofiled ?? comparison).noise;
+  const spread = width > 0 ? ` (± ${share(width)})` : "";
   return `**${escaped(outcome(comparison).text)}**${spread}. ${escaped(testNote(comparison))}`.trim();
 }
 

@@ -23,8 +23,8 @@ export interface PairProps {
 export function ComparedRuns({ comparison, a, b, reportA, reportB, show }: PairProps) {
   return (
     <section class="pair" aria-label="Compared recordings">
-      <ComparedRun letter="A" entry={a} comparison={comparison} ns={comparison.a_ns} steps={comparison.a_steps} batch={comparison.a_batch} device={reportA?.device?.name} show={() => show("a", undefined)} />
-      <ComparedRun letter="B" entry={b} comparison={comparison} ns={comparison.b_ns} steps={comparison.b_steps} batch={comparison.b_batch} device={reportB.device?.name} show={() => show("b", undefined)} />
+      <ComparedRun letter="A" entry={a} comparison={comparison} ns={comparison.a_ns} unprofiled={comparison.unprofiled?.a_ns} steps={comparison.a_steps} batch={comparison.a_batch} device={reportA?.device?.name} show={() => show("a", undefined)} />
+      <ComparedRun letter="B" entry={b} comparison={comparison} ns={comparison.b_ns} unprofiled={comparison.unprofiled?.b_ns} steps={comparison.b_steps} batch={comparison.b_batch} device={reportB.device?.name} show={() => show("b", undefined)} />
     </section>
   );
 }
@@ -33,14 +33,15 @@ interface ComparedRunProps {
   readonly letter: "A" | "B";
   readonly entry: RunEntry;
   readonly comparison: Comparison;
-  readonly ns: number;
+  readonly ns: number; // of the recorded steps
+  readonly unprofiled: number | undefined; // without the profiler, if both runs measured it
   readonly steps: number;
   readonly batch: BatchSize | undefined;
   readonly device: string | undefined;
   readonly show: () => void;
 }
 
-function ComparedRun({ letter, entry, comparison, ns, steps, batch, device, show }: ComparedRunProps) {
+function ComparedRun({ letter, entry, comparison, ns, unprofiled, steps, batch, device, show }: ComparedRunProps) {
   const facts = [
     device,
     comparison.comparable && (steps === 1 ? "one step" : `${count(steps)} steps`),
@@ -67,7 +68,8 @@ function ComparedRun({ letter, entry, comparison, ns, steps, batch, device, show
       </div>
       {comparison.comparable && (
         <span class="time figure">
-          {duration(ns)} <small>per {comparison.per}</small>
+          {duration(unprofiled ?? ns)} <small>per {comparison.per}</small>
+          {unprofiled !== undefined && <small title="The profiler lengthens steps; the changes by regime are of the recorded steps">{duration(ns)} recorded</small>}
         </span>
       )}
     </div>
@@ -76,7 +78,8 @@ function ComparedRun({ letter, entry, comparison, ns, steps, batch, device, show
 
 export function Outcome({ comparison, reportA, reportB }: PairProps) {
   const test = testNote(comparison);
-  const noise = comparison.noise > 0 && <li class="badge">± {share(comparison.noise)}</li>;
+  const spread = (comparison.unprofiled ?? comparison).noise;
+  const noise = spread > 0 && <li class="badge">± {share(spread)}</li>;
   return (
     <Answer headline={comparison.headline} badge={outcome(comparison)} markdown={() => comparisonMarkdown(comparison, reportA, reportB)} badges={noise}>
       {test && <p class="muted footnote">{test}</p>}

@@ -4,14 +4,21 @@ import { factor } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import type { Label } from "../../shared/text/vocabulary";
 
-/** The result as a badge. */
-export function outcome({ speedup: typical, mean_speedup, by_means, significant, comparable, a_steps, b_steps }: Comparison): Label {
+/** The result as a badge: of the steps without a profiler, if both runs measured them. */
+export function outcome({ unprofiled, speedup: typical, mean_speedup, by_means, significant, comparable, a_steps, b_steps }: Comparison): Label {
   if (!comparable) return { text: "Cannot be compared", icon: "question", tone: "careful" };
+  if (unprofiled) return outcomeOf(unprofiled.speedup, unprofiled.difference);
   const speedup = by_means ? mean_speedup : typical;
   const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;
   if (significant || by_means) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };
   if (Math.min(a_steps, b_steps) < 2) return { text: `${ratio}, noise unknown`, icon: "question", tone: "note" };
   return { text: "No difference beyond noise", icon: "dot", tone: "plain" };
+}
+
+function outcomeOf(speedup: number, difference: string): Label {
+  if (difference === "faster") return { text: `${factor(speedup)} as fast`, icon: "check", tone: "good" };
+  if (difference === "slower") return { text: `Takes ${factor(1 / speedup)} as long`, icon: "warning", tone: "bad" };
+  return difference === "none" ? { text: "No difference beyond noise", icon: "dot", tone: "plain" } : { text: "Noise unknown", icon: "question", tone: "note" };
 }
 
 /** The description of the significance test, unless the headline already contains it. */
