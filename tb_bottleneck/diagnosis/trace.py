@@ -35,8 +35,8 @@ from tb_bottleneck.report.builders.report_builder import (
 )
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
-from tb_bottleneck.report.builders.unprofiled import trace_unprofiled
 from tb_bottleneck.report.builders.window import trace_window
+from tb_bottleneck.report.unprofiled import trace_unprofiled
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.report.builders.unprofiled import unprofiled_of
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
+from tb_bottleneck.report.unprofiled import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
