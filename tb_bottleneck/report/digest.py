@@ -1,9 +1,9 @@
 """The short form of a report, for lists of recordings in the tab and in the terminal."""
 
 from dataclasses import dataclass, field
-from statistics import fmean
 
 from tb_bottleneck.regime import DEVICE_REGIMES
+from tb_bottleneck.report.unprofiled import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
     AccountRow,
     Efficiency,
@@ -51,7 +51,7 @@ class Digest:
             health=report.health.status,
             reason=reasons[0].code if reasons else "",
             verdict=report.verdict if report.HasField("verdict") else None,
-            step_ns=_step_ns(report),
+            step_ns=step_ns_of(report),
             step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
@@ -68,14 +68,6 @@ class Digest:
             revision=report.revision,
             brief=_brief(report),
         )
-
-
-def _step_ns(report: Report) -> float | None:
-    """Returns the mean step time, without the profiler if that was measured (the median if only that was logged)."""
-    unprofiled = report.unprofiled
-    if report.HasField("unprofiled"):
-        return fmean(unprofiled.step_times_ns) if unprofiled.step_times_ns else unprofiled.step_ns
-    return report.window.step_ns.mean if report.window.HasField("step_ns") else None
 
 
 def _action(report: Report) -> str:

@@ -1,6 +1,7 @@
 """The step time without a profiler next to the recorded one."""
 
 from collections.abc import Sequence
+from statistics import fmean
 from string import Template
 
 import numpy as np
@@ -24,24 +25,39 @@ def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unpr
     if logged is None:
         return None
     codes = [defect.code for defect in defects]
-    recorded = float(np.median(recording.steps.durations))
+    recorded = float((np.mean if logged.times else np.median)(recording.steps.durations))
     return unprofiled_of(logged.median, logged.steps, recorded, codes, logged.times)
 
 
 def unprofiled_of(
     step_ns: float, steps: int, recorded_ns: float, health: Sequence[str], times: Sequence[float] = ()
 ) -> pb.Unprofiled:
-    """Returns both times and their ratio, with a sentence unless a reason of the `health` (codes) states them."""
-    ratio = recorded_ns / step_ns
+    """Returns both times and their ratio, with a sentence unless a reason of the `health` (codes) states them.
+
+    `step_ns` is the median of the steps in ns. With all `times` in ns, the ratio is that of the means.
+    """
+    typical = fmean(times) if times else step_ns
+    ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""
     if not any(code in health for code in STATED_BY):
         sentence = _profiler_cost(ratio).safe_substitute(
-            unprofiled=duration_text(step_ns),
+            unprofiled=duration_text(typical),
             recorded=duration_text(recorded_ns),
             ratio=f"{ratio:.2f}",
-            median=f"median of {steps:,} steps" if steps else "median",
+            average=f"{average} of {steps:,} steps" if steps else average,
         )
     return pb.Unprofiled(step_ns=step_ns, steps=steps, ratio=ratio, sentence=sentence, step_times_ns=times)
+
+
+def step_ns_of(report: pb.Report) -> float | None:
+    """Returns the step time of the training in ns: without the profiler if that was measured, else as recorded.
+
+    It is a mean; the median if only that was logged without the profiler. None if no step was timed.
+    """
+    unprofiled = report.unprofiled
+    if report.HasField("unprofiled"):
+        return fmean(unprofiled.step_times_ns) if unprofiled.step_times_ns else unprofiled.step_ns
+    return report.window.step_ns.mean if report.window.HasField("step_ns") else None
 
 
 def _profiler_cost(ratio: float) -> Template:

@@ -16,6 +16,7 @@ from tb_bottleneck.report.rendering.figures import (
 )
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.plan_notes import note_of
+from tb_bottleneck.report.unprofiled import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -129,7 +130,10 @@ def _about(report: pb.Report) -> Iterator[str]:
         if window.basis == "whole":
             yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
+        kind = "recorded step" if report.HasField("unprofiled") else "step"
+        steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
+        if report.HasField("unprofiled"):
+            yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
         basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
         yield f"Window: {_length(window)}, {steps}, {basis}{source}"
 

@@ -1,6 +1,7 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
 import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../shared/report";
+import { unprofiledStep } from "../../shared/run/unprofiled";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
@@ -78,12 +79,13 @@ function Badge({ label: { text, icon, tone } }: { label: Label }) {
   );
 }
 
-export function Facts({ report: { window, device, rank, world_size, verdict, evidence_source: source } }: { report: Report }) {
+export function Facts({ report: { window, device, rank, world_size, verdict, unprofiled, evidence_source: source } }: { report: Report }) {
   const facts = [
+    unprofiled && <Fact key="unprofiled" name="Step without profiler" value={duration(unprofiledStep(unprofiled))} note={unprofiled.steps > 0 ? `${count(unprofiled.steps)} steps` : ""} />,
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
-        name={window.steps > 1 ? "Mean step" : "Step"}
+        name={`${unprofiled ? "Recorded step" : "Step"}${window.steps > 1 ? ", mean" : ""}`}
         value={duration(window.step_ns.mean)}
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />

@@ -91,7 +91,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
     figure("share", "Share", "Share of the time that the verdict is about", ({ verdict }) => orWhy(verdict?.share, "There is no verdict."), shortShare),
     figure("lost", "Lost", "Share of the time in which the device does not compute", ({ lost_share }) => orWhy(lost_share, "Nothing was measured."), shortShare),
     figure("gain", "Gain left", "Predicted for the whole plan; ≤ marks an upper bound", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), (_, entry) => gainText(entry)),
-    figure("step", "Step", "Mean step time", ({ step_ns }) => orWhy(step_ns, "No step was timed."), duration),
+    figure("step", "Step", "Mean step time, without the profiler if measured", ({ step_ns }) => orWhy(step_ns, "No step was timed."), duration),
     figure("rate", "Samples/s", "Samples per step / mean step time, of one process", samplesPerSecond, count),
     figure("batch", "Samples per step", "Of one process", samplesPerStep, count),
     figure("memory", "Memory", "Device memory at the peak", peakBytes, bytes),

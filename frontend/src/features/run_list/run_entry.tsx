@@ -19,7 +19,7 @@ export function Entry({ entry }: { entry: TrainingEntry }) {
         {entry.live && <span class="live-dot" title="Being written now" />}
         <Sparkline values={entry.step_times_ns} />
         {entry.step_ns !== undefined && (
-          <span class="figure muted" title="Mean step time">
+          <span class="figure muted" title="Mean step time, without the profiler if measured">
             {duration(entry.step_ns)}
           </span>
         )}
