@@ -56,6 +56,18 @@ def cores_busy(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(min(busy.value / max(usable.value, 1e-3), 1.0), "share", "", busy.count, EVIDENCE_SOURCE)
 
 
+def cores_of_others(recording: TelemetryRecording) -> Measure | Missing:
+    """Busy cores that neither this process nor its workers use (share of the cores that this process may use)."""
+    busy, usable = while_starved(recording, "cpu_busy_cores", "count"), cores_usable(recording)
+    own, workers = own_cores_while_loading(recording), while_starved(recording, "worker_cores", "count")
+    if isinstance(busy, Missing) or isinstance(usable, Missing):
+        return busy if isinstance(busy, Missing) else usable
+    if isinstance(own, Missing) or (isinstance(workers, Missing) and configured_workers(recording)):
+        return own if isinstance(own, Missing) else workers
+    others = max(busy.value - own.value - (0.0 if isinstance(workers, Missing) else workers.value), 0.0)
+    return Measure(min(others / max(usable.value, 1e-3), 1.0), "share", "", busy.count, EVIDENCE_SOURCE)
+
+
 def cores_usable(recording: TelemetryRecording) -> Measure | Missing:
     """Cores that this process may use (count)."""
     sampled = recording.of_series("cpu_usable_cores", "count")
