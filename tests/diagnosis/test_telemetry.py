@@ -238,19 +238,21 @@ def test_two_workers_on_two_busy_cores_are_not_told_to_be_four():
     assert report.findings[0].cause == "too_few_cores"
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_load_of_other_processes_is_not_blamed_on_the_loader(workers):
-    """Four cores are busy, and most of that is not this training: more workers would not get a core."""
-    own = {"worker_count": float(workers), "worker_cores": 0.4 * workers, "process_cores": 0.6}
-    readings = {"cpu_usable_cores": 4.0, "cpu_busy_cores": 4.0} | own
-    report = judged(
-        replace(simulated_phase("few_workers"), readings=readings), facts=FACTS | {"workers": workers, "cores": 4}
-    )
-    assert report.findings[0].cause == "contended_cores"
-    assert "Busy cores that other processes use" in [row.label for row in report.findings[0].evidence]
-    calm = replace(simulated_phase("few_workers"), readings=readings | {"cpu_busy_cores": 1.4})
-    alone = judged(calm, facts=FACTS | {"workers": workers, "cores": 4})
-    assert alone.findings[0].cause != "contended_cores"
+@pytest.mark.parametrize(("wait", "leads"), [(0.8, "contended_cores"), (0.4, "too_few_workers"), (0.0, None)])
+def test_the_load_of_other_processes_is_not_blamed_on_the_loader(wait, leads, monkeypatch):
+    """All cores are busy, most of them for others: free cores would save the workers' wait for one."""
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"worker_core_wait": 0.0})
+    workers = {"worker_count": 2.0, "worker_cores": 2 * (1 - wait) * 0.9, "worker_core_wait": 2 * wait * 0.9}
+    readings = {"cpu_usable_cores": 4.0, "cpu_busy_cores": 4.0, "process_cores": 0.2} | workers
+    facts = FACTS | {"workers": 2, "cores": 4}
+    report = judged(replace(simulated_phase("few_workers"), readings=readings), facts=facts)
+    costs = {finding.cause: finding.cost_share for finding in report.findings}
+    if leads is None:
+        assert "contended_cores" not in costs
+        return
+    assert max(costs, key=costs.get) == leads
+    assert costs["contended_cores"] == pytest.approx(wait * share_of(report, "input"), rel=0.02)
+    assert sum(costs.values()) == pytest.approx(share_of(report, "input"), rel=0.02)
 
 
 def test_a_link_is_judged_under_load_only():
@@ -363,7 +365,7 @@ LAZY = {"worker_count": 1.0, "worker_cores": 0.15, "io_pressure": 0.0}
         (LAZY | {"worker_cores": 0.9, "worker_core_wait": 0.05}, "too_few_workers"),
         (LAZY, "slow_storage"),  # recorded before, on a machine without pressure on the cores
         (LAZY | {"cpu_pressure": 0.5}, "too_few_workers"),
-        (LAZY | {"cpu_busy_cores": 15.9}, "contended_cores"),
+        (LAZY | {"cpu_busy_cores": 15.9}, "too_few_workers"),
     ],
     ids=["waits", "waits for a core", "computes", "not counted", "not counted, pressure", "not counted, busy cores"],
 )

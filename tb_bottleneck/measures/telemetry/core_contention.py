@@ -12,8 +12,9 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.fast_steps import fast_step
-from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable
+from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers, cores_usable, worker_busy
 from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
+from tb_bottleneck.measures.telemetry.storage import workers_queue
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 ALWAYS_RUNNABLE = 0.9
@@ -58,6 +59,17 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(cpu, Missing) or isinstance(wall, Missing):
         return Missing(recording.why_missing("thread_cpu"))
     return Measure(min(cpu.value / wall.value, 1.0), "share", "window", cpu.count, cpu.source)
+
+
+def loader_core_wait(recording: TelemetryRecording) -> Measure | Missing:
+    """Wait for a core of the workers that make the batches, or of the training process if it makes them (share of the
+    time in which they run or wait for a core): the part of a batch's time that free cores would save."""
+    beside = configured_workers(recording) > 0
+    runs = worker_busy(recording) if beside else thread_runs(recording)
+    waits = workers_queue(recording) if beside else core_wait(recording)
+    if isinstance(runs, Missing) or isinstance(waits, Missing):
+        return runs if isinstance(runs, Missing) else waits
+    return Measure(waits.value / max(runs.value + waits.value, 1e-9), "share", "", waits.count, waits.source)
 
 
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:

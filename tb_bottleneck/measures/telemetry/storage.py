@@ -65,7 +65,7 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
     While the training waits for a batch, a worker has one to make. If it ran and waited for a core for less of the
     whole time than that, it waited for something else in the rest: the storage, the network or a lock.
     """
-    busy, queued = worker_busy(recording), _workers_queue(recording)
+    busy, queued = worker_busy(recording), workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
         return busy if isinstance(busy, Missing) else queued
     wait, wall = recording.per_step("loader_wait", "ns"), recording.per_step("wall", "ns")
@@ -76,7 +76,7 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(idle, "share", "", busy.count, EVIDENCE_SOURCE)
 
 
-def _workers_queue(recording: TelemetryRecording) -> Measure | Missing:
+def workers_queue(recording: TelemetryRecording) -> Measure | Missing:
     """Returns the time in which a worker waits for a core (share of the time). 0 if no core is missing."""
     waiting, count = while_starved(recording, "worker_core_wait", "count"), live_workers(recording)
     if isinstance(waiting, Measure) and isinstance(count, Measure) and count.value >= 0.5:

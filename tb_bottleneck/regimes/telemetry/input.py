@@ -6,10 +6,10 @@ Threshold: as for traces; abstains if the loader's wait or the device's idle tim
 Source: regimes/input.py. Workers that neither run nor wait for a core for more than 40 % of the training's wait: slow
 storage; or workers below 60 % of a core each while threads wait for storage (our reading of PSI, Linux
 documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could run; nor if
-there is one for each usable core and 90 % of them are busy. Other processes are the cause if they use half of the
-usable cores or more while 90 % are busy: most of what the loader lacks is theirs. Each epoch starts its workers anew:
-half of the wait or more is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth
-of its periods on, or of the core time that it allows: traceml's warning level for an overhead.
+there is one for each usable core and 90 % of them are busy. Other processes cost the loader's wait for a core if they
+use half of the usable cores or more while 90 % are busy. Each epoch starts its workers anew: half of the wait or more
+is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on, or of
+the core time that it allows: traceml's warning level for an overhead.
 """
 
 import math
@@ -17,7 +17,7 @@ import math
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import threads_to_use
+from tb_bottleneck.measures.telemetry.core_contention import loader_core_wait, threads_to_use
 from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time, time_to_first_step
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
@@ -44,7 +44,7 @@ from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_s
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
-from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS
+from tb_bottleneck.regimes.telemetry.host import MIN_CORE_WAIT, QUOTA_LIMITS
 
 Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 
@@ -64,7 +64,20 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             return Judgement(ABSTAINS, share, missing=signal.because, evidence=(utilisation_deviation,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(FIRES, share, share, (_cause(measures, share),))
+    contended = _contended(measures, share)
+    if contended is None:
+        return Judgement(FIRES, share, share, (_cause(measures, share),))
+    return Judgement(FIRES, share, share, (contended, _cause(measures, share - contended.cost_share)))
+
+
+def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:
+    """Returns the cause if other processes take the cores that the loader needs. It costs the loader's wait for one."""
+    waits = measures.value(loader_core_wait, 0.0)
+    crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
+    if not crowded or measures.value(cores_of_others, 0.0) < MOST_OF_CORES or waits < MIN_CORE_WAIT:
+        return None
+    shown = (loader_core_wait, cores_of_others, cores_busy, cores_usable, idle_in_loader, workers_beside_main)
+    return Cause("contended_cores", share * waits, shown)
 
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
@@ -102,17 +115,13 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     if waits_for_storage and measures.value(busy, 0.0) < LAZY_WORKER:
         makers = (worker_busy, live_workers) if workers >= 0.5 else (own_cores_while_loading,)
         return _slow_storage(share, (storage_pressure, disk_busy, *makers), wait)
-    crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
-    if crowded and measures.value(cores_of_others, 0.0) >= MOST_OF_CORES:
-        shown = (cores_of_others, cores_busy, cores_usable, worker_busy, live_workers, *wait, workers_beside_main)
-        return Cause("contended_cores", share, shown)
     if workers < 0:
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
     if workers < 0.5:
         return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, worker_count_to_try))
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)
     saturated = one_for_each_core or measures.value(worker_busy, 0.0) >= SATURATED_WORKER
-    if saturated and crowded:
+    if saturated and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait))
     return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
 
