@@ -29,7 +29,7 @@ from simulate.variation import HOST  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
 from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
-from tb_bottleneck.comparison.compare import compare, unprofiled_of  # noqa: E402
+from tb_bottleneck.comparison.compare import compare  # noqa: E402
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run  # noqa: E402
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402
 from tb_bottleneck.schema.comparison_pb2 import Comparison  # noqa: E402
@@ -175,7 +175,7 @@ def _row_of(name: str, a: ComparedRun | None, b: ComparedRun | None, change: Wha
         return
     size = change.batch or 1
     after, there = prediction.after, b.step_ns / size
-    times = [unprofiled_of(side.recording, 1) for side in (a, b)]
+    times = [side.report.unprofiled.step_ns for side in (a, b)]
     plain = f"{times[0] / times[1]:.2f}x" if times[0] and times[1] else ""
     expected = f"{after.speedup:.2f}x | {after.low:.2f} to {after.high:.2f}"
     yield (

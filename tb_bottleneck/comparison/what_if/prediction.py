@@ -32,6 +32,8 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.regime import REGIMES, Owner, Regime
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -74,6 +76,8 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
         return prediction
     prediction.step_ns = run.step_ns
     prediction.notes.extend(health_notes(run.report))
+    if run.report.unprofiled.sentence:
+        prediction.notes.append(run.report.unprofiled.sentence)
     add_peak_memory(prediction, run.recording, device=options.device, batch=options.batch, precision=options.precision)
     try:
         changes = _changes(run, options)
@@ -156,7 +160,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change])
     if expected.basis != BY_REPLAY:
         prediction.notes.append(what_if_text("account").safe_substitute())
     if prediction.after.speedup > 1 - SAME_SPEED_WITHIN:  # a change that slows the run needs no fixes
-        _add_fixes(prediction, run, after)
+        _add_fixes(prediction, run, after, [change.fix for change in changes])
     prediction.headline = _headline(prediction, after) + _without_profiler(prediction, unprofiled, samples)
 
 
@@ -171,14 +175,21 @@ def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler 
     return what_if_text(name).safe_substitute(speedup=speedup_text(unprofiled.expected * samples))
 
 
-def _add_fixes(prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float]) -> None:
-    """Adds what would own the step besides the device's own work: the causes found, otherwise the regime."""
+def _add_fixes(
+    prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float], fixes: Sequence[Scenario | None]
+) -> None:
+    """Adds what would own the step besides the device's own work: the causes found, otherwise the regime.
+
+    Causes with a scenario in `fixes` are not among them: the change itself is their fix.
+    """
+    fixed = {cause for cause, scenario in SCENARIO_OF.items() if scenario in fixes}
+    others = [finding for finding in run.findings if finding.cause not in fixed]
     step = sum(after.values())
     for regime in sorted(after, key=lambda regime: -after[regime]):
         share = after[regime] / step
         if regime not in FIXABLE_REGIMES or share < MIN_FIX_SHARE:
             continue
-        finding = next((finding for finding in run.findings if finding.regime == regime), None)
+        finding = next((finding for finding in others if finding.regime == regime), None)
         title = finding.title if finding is not None else Regime(regime).label
         prediction.fix_first.add(cause=finding.cause if finding is not None else regime, title=title, share=share)
 

@@ -4,9 +4,9 @@ Changes: each fetch takes as long as taking a batch from a queue.
 Assumes: workers make batches as fast as in the recording, each on its own core.
 Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch, divided by
 the number of workers needed to keep up, at most the job's cores. If workers make them: the time between their batches,
-divided by the factor of workers that would keep up. Low: workers take SLOWER_WORKERS times as long, because they share
+divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS times as long, because they share
 memory, cores and storage. High: enough workers that no fetch waits. New workers slow the host of the training by the
-factors of BESIDE_WORKERS. Workers that are behind limit every other fix (`at_workers_pace`).
+factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit every other fix (`at_workers_pace`).
 """
 
 import numpy as np
@@ -16,13 +16,14 @@ from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS, SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_factor, workers_needed
-from tb_bottleneck.measures.trace.workers_pace import made_by_workers, workers_are_behind
+from tb_bottleneck.measures.trace.workers_pace import workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
 BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
-SLOWER_WORKERS = 1.3
+# Workers share memory, cores and storage, so several are slower than one: expected a tenth, 30 % in the worst case.
+SLOWER_WORKERS = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
 # New workers share cores and memory with the host of the training, which takes longer by these factors. Expected: the
 # middle of the bounds, where nothing else is known of the values between them (JCGM 100:2008, 4.3.7). Low: of two
 # public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
@@ -38,14 +39,10 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     floor = _floor(graph)
     if floor is None:
         return None
-    ready = without_waiting(graph, estimate)
-    if not made_by_workers(graph.base.recording):
-        ready = beside_workers(ready, estimate)
-    elif estimate is Estimate.LOW and not graph.base.recording.on_device:
-        floor = max(floor, ready.window())  # more workers on the cores of the model
+    ready = beside_workers(without_waiting(graph, estimate), estimate)
     if estimate is Estimate.HIGH:
         return ready
-    return ready.with_floor(floor * SLOWER_WORKERS if estimate is Estimate.LOW else floor)
+    return ready.with_floor(floor * SLOWER_WORKERS[estimate])
 
 
 def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:

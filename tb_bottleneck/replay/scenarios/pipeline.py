@@ -21,7 +21,7 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     ready = loader.without_waiting(graph, estimate)
     if estimate is Estimate.HIGH:
         return ready
-    return ready.with_floor(_loading_ns(graph) * (loader.SLOWER_WORKERS if estimate is Estimate.LOW else 1.0))
+    return ready.with_floor(_loading_ns(graph) * (loader.SLOWER_WORKERS[estimate] if estimate is Estimate.LOW else 1.0))
 
 
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:

@@ -42,6 +42,16 @@ def test_workers_take_the_loader_away(tmp_path):
     assert "the loader had 4 workers" in result.changes
 
 
+def test_a_change_is_not_advised_before_itself(tmp_path):
+    """One worker is too slow: “fix this first” named the missing workers, which the change adds."""
+    slower = repeated(
+        9, loader="#" * 18 + "." * 5, op="." * 18 + "#....", launch="." * 18 + "|....", gpu="." * 19 + "####"
+    )
+    result = asked(tmp_path, slower, workers=1)
+    assert result.regime == "input"
+    assert "loader_in_main_process" not in [fix.cause for fix in result.fix_first]
+
+
 def test_a_disturbed_step_is_left_out_of_a_prediction(tmp_path):
     """The profiler stops in the last step, which idles for 33 ms: that is no part of the step that is predicted."""
     lines = STARVED.splitlines()

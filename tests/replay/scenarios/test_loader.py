@@ -34,7 +34,7 @@ def test_a_fetch_becomes_taking_a_batch_from_a_queue():
 def test_workers_that_are_slower_than_the_step_are_the_limit():
     """A context that knows one core only: one worker makes two batches in twelve columns."""
     graph = drawn_graph(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
-    assert after_fix(graph, SCENARIO) == 12
+    assert after_fix(graph, SCENARIO) == pytest.approx(13.2), "beside others, a worker takes a tenth longer"
     assert after_fix(graph, SCENARIO, Estimate.LOW) == 15.6, "at worst 1.3 times that"
     assert after_fix(graph, SCENARIO, Estimate.HIGH) == 9.2, "at best there is no wait: 0.6 columns per fetch stay"
 

@@ -13,12 +13,12 @@ from tb_bottleneck.replay.scenarios.loader import (
     BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
+    SCENARIO,
+    SLOWER_WORKERS,
     beside_workers,
 )
 from tb_bottleneck.units import share_text
 
-# Workers share memory, cores and storage, so each is slower than a single one.
-WORKER_SLOWDOWN = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
 MAX_WORKERS = 1e6  # a larger number of cores or workers is invalid
 _NAMES = ("workers", "num_workers", "loader_workers")
 
@@ -55,7 +55,7 @@ def change_workers(recording: Recording, number: int) -> Change:
         gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], BATCH_HANDOVER_NS[estimate])
         changed = graph.with_items(gap=gap)
         return (beside_workers(changed, estimate) if number > now else changed).with_floor(
-            per_batch * batches / usable * (WORKER_SLOWDOWN[estimate] if usable > used else 1.0)
+            per_batch * batches / usable * (SLOWER_WORKERS[estimate] if usable > used else 1.0)
         )
 
     beside = BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU
@@ -73,7 +73,8 @@ def change_workers(recording: Recording, number: int) -> Change:
         )
     elif number > max(now, 1) and _cores(recording) is None:
         assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
-    return Change(f"the loader had {number} worker{'s' if number > 1 else ''}", tuple(assumptions), modify=change)
+    clause = f"the loader had {number} worker{'s' if number > 1 else ''}"
+    return Change(clause, tuple(assumptions), modify=change, fix=SCENARIO)
 
 
 def _at_once(recording: Recording, workers: int) -> int:

@@ -17,6 +17,7 @@ from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Chang
 from tb_bottleneck.errors import NotFound
 from tb_bottleneck.knowledge.pcie import lane_rates
 from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.pcie_link import SCENARIO
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.units import share_text
@@ -62,7 +63,7 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
         "copies from pageable memory gain nothing, because the host stages them, and are never faster than the link",
     )
     wide = f"{lanes} lane{'s' if lanes > 1 else ''}"
-    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors)
+    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors, fix=SCENARIO)
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:

@@ -19,6 +19,7 @@ from tb_bottleneck.replay.product_precision import (
     rates_of_wider_products,
     rows_by_name,
 )
+from tb_bottleneck.replay.scenarios.precision import SCENARIO
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 from tb_bottleneck.units import share_text
@@ -59,7 +60,7 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     )
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
-    return Change(f"products ran in {dtype}", assumptions, factors=factors)
+    return Change(f"products ran in {dtype}", assumptions, factors=factors, fix=SCENARIO)
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
