@@ -690,7 +690,7 @@ export interface Speedup {
   readonly high: number;
   /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;
-  /** replay, estimate, ranks: the assumptions, as text; otherwise empty */
+  /** the assumptions, as text; of a bound: when it does not hold; may be empty */
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;

@@ -25,7 +25,7 @@ def stated_gain(
     if isinstance(prediction, Prediction) and cause.name in prediction.gains:
         return simulated_speedup(cause.name, prediction)
     most = verdict.judgement.recoverable if cause.certain else 1.0
-    gain = _bound(min(most, cause.cost_share)) if cause.bounded and cause.recurs else _none()
+    gain = _bound(min(most, cause.cost_share), on_cpu) if cause.bounded and cause.recurs else _none()
     if not cause.bounded and cause.certain and cause.recurs:
         gain = _estimate(cause)
     if isinstance(prediction, Prediction) and prediction.check.trusted:
@@ -69,12 +69,17 @@ def _none() -> pb.Speedup:
     return pb.Speedup(expected=1, low=1, high=1, basis="none")
 
 
-def _bound(recoverable: float) -> pb.Speedup:
-    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing."""
+def _bound(recoverable: float, on_cpu: bool) -> pb.Speedup:
+    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing.
+
+    On the CPU, loaders, collectives and operators share its cores: a fix that frees cores also shortens the operators.
+    Of two pairs of the demo, one gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75.
+    """
     if not 0 < recoverable < 1:
         return _none()
     best = 1 / (1 - recoverable)
-    return pb.Speedup(expected=best, low=1, high=best, basis="bound")
+    assumes = word("cores_stay_taken").substitute() if on_cpu else ""
+    return pb.Speedup(expected=best, low=1, high=best, basis="bound", assumes=assumes)
 
 
 def _estimate(cause: AnyCause) -> pb.Speedup:

@@ -242,7 +242,8 @@ def _plan(report: pb.Report) -> Iterator[str]:
 def gain_text(speedup: pb.Speedup) -> str:
     """Returns the gain of a fix as the end of a sentence."""
     if speedup.basis == "bound":
-        return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated)"
+        unless = f"; {speedup.assumes}" if speedup.assumes else ""
+        return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated{unless})"
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
     if speedup.basis == "estimate":
