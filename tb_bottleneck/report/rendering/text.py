@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import checks, efficiency, headroom, memory, phases
-from tb_bottleneck.report.rendering.details import compilation, input_pipeline, serving
+from tb_bottleneck.report.rendering import checks, memory, phases
+from tb_bottleneck.report.rendering.details import compilation, efficiency, headroom, input_pipeline, serving
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
