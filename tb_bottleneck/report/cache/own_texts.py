@@ -21,6 +21,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
+from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 from tb_bottleneck.untrusted_text import one_line
@@ -96,6 +97,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
             else f"{verdict.title}: {share_text(verdict.share)} of the time."
         )
         verdict.action = action_sentence(report)
+        set_alert(verdict, report.memory)
 
 
 def _clean_notes(efficiency: pb.Efficiency) -> None:

@@ -9,6 +9,7 @@ import { Account } from "./account";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
+import { memoryFindings, MemoryFindings } from "./memory_findings";
 import { Phases } from "./phases";
 import type { ShowPlace } from "./places";
 import { Plan } from "./plan";
@@ -35,6 +36,7 @@ interface Props {
 
 export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
   const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
+  const aboutMemory = memoryFindings(report);
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -50,7 +52,16 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
         </div>
         <div class="half">
-          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
+          <Findings
+            findings={findings}
+            beside={aboutMemory.length > 0 && <MemoryFindings findings={aboutMemory} showMemory={showMemory} reviewed={reviewed} />}
+            besideLeads={verdict?.memory_alert?.leads ?? false}
+            begin={window?.begin_ns}
+            judged={verdict !== undefined}
+            showFocus={showFocus}
+            reviewed={reviewed}
+            showPlace={showPlace}
+          />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
           {efficiency}

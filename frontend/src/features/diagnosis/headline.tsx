@@ -30,7 +30,7 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
       {children}
       {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
-      {verdict?.action && <p class="cause">{verdict.headline}</p>}
+      {verdict && <Beside verdict={verdict} />}
       {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}
@@ -41,6 +41,17 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
         </li>
       </ul>
     </header>
+  );
+}
+
+/** The cause behind the action; what is about time if the memory leads, and about the memory if the time does. */
+function Beside({ verdict: { action, headline, memory_alert: alert } }: { verdict: Verdict }) {
+  if (alert?.leads) return <p class="cause">About the time: {[action, headline].filter(Boolean).join(". ")}</p>;
+  return (
+    <>
+      {action && <p class="cause">{headline}</p>}
+      {alert && <p class="cause">About the memory: {alert.headline}</p>}
+    </>
   );
 }
 
