@@ -6,6 +6,7 @@ import { share } from "../../shared/text/format";
 import { Health } from "../../shared/widgets/health";
 import { WithCode } from "../../shared/widgets/with_code";
 import { Account } from "./account";
+import { checkedRegimes } from "./checked";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
@@ -35,7 +36,7 @@ interface Props {
 }
 
 export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
-  const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
+  const { account, findings, memory, phases, plan, window, verdict } = report;
   const aboutMemory = memoryFindings(report);
   const facts = window && <Facts report={report} />;
   return (
@@ -49,7 +50,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
       <div class="halves">
         <div class="half">
           <Phases phases={phases} showFocus={showFocus} />
-          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
+          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
         </div>
         <div class="half">
           <Findings
@@ -70,7 +71,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
-      {regimes.length > 0 && <Regimes regimes={regimes} />}
+      {report.regimes.length > 0 && <Regimes regimes={checkedRegimes(report)} />}
       <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );

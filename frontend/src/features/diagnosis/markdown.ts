@@ -8,6 +8,7 @@ import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/
 import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
 import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
+import { checkedRegimes } from "./checked";
 import { detailsMarkdown } from "./details_markdown";
 import { memoryFindings } from "./memory_findings";
 import { costliest } from "./phase_band";
@@ -107,8 +108,8 @@ function plan(report: Report): string {
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
 function openQuestions(report: Report): string {
-  const { regimes, disagreements } = report;
-  const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
+  const { disagreements } = report;
+  const unjudged = checkedRegimes(report).filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
     ...untrusted(report).map(escaped),
