@@ -1331,7 +1331,7 @@ export interface SyncRow {
   readonly kind: string;
   /** untrusted text */
   readonly operator: string;
-  /** source line of the user, if Python frames were recorded */
+  /** function of the user and the line of its def, if Python frames were recorded */
   readonly line: string;
   readonly calls: number;
   /** host time in the calls */

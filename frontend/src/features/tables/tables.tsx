@@ -95,7 +95,7 @@ function Content({ client, entry, tables, showFocus, onDevice, steps }: ContentP
             searchText={({ operator, line, kind }) => `${operator} ${line} ${kind}`}
             note={
               tables.syncs.every(({ line }) => !line) && (
-                <span class="muted">Record with with_stack=True to see the lines of your program.</span>
+                <span class="muted">Record with with_stack=True to see the functions of your program.</span>
               )
             }
           />
@@ -280,7 +280,7 @@ const criticalColumns = (linkTo: LinkTo, per: PerStep): readonly Column<Critical
 const syncColumns = (linkTo: LinkTo, per: PerStep): readonly Column<SyncRow>[] => [
   {
     key: "line",
-    title: "Where",
+    title: "Function (line of its def)",
     figure: false,
     value: ({ line, operator }) => line || operator,
     cell: (row) => (
