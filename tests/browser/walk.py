@@ -70,6 +70,7 @@ STOPS = {
     "overview_reviewed": Stop("reviewed", "article.overview table[aria-label='Ledger of fixes'] tbody tr"),
     "diagnosis": Stop("demo", "section.account", "loader_in_main_process/slow"),
     "diagnosis_healthy": Stop("demo", "section.account", "checkpointing/fixed"),
+    "diagnosis_memory": Stop("demo", "section.account", "retained_graph/slow"),
     "diagnosis_reviewed": Stop("reviewed", "section.account", f"starved/{NAME}"),
     "telemetry_diagnosis": Stop("staged", "section.account", f"watched/{EVENTS}"),
     "unreadable": Stop("staged", "article", f"bad/{NAME}"),
