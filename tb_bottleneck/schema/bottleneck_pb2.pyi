@@ -890,14 +890,16 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., trainings: _Optional[_Iterable[_Union[Training, _Mapping]]] = ...) -> None: ...
 
 class Training(_message.Message):
-    __slots__ = ("members", "because", "job")
+    __slots__ = ("members", "because", "job", "memory_alert")
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     BECAUSE_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ALERT_FIELD_NUMBER: _ClassVar[int]
     members: _containers.RepeatedScalarFieldContainer[int]
     because: str
     job: TrainingJob
-    def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ...) -> None: ...
+    memory_alert: MemoryAlert
+    def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ..., memory_alert: _Optional[_Union[MemoryAlert, _Mapping]] = ...) -> None: ...
 
 class TrainingJob(_message.Message):
     __slots__ = ("verdict", "world_size", "ranks", "gain", "action")

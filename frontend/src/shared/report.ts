@@ -786,6 +786,8 @@ export interface Training {
   readonly because: string;
   /** absent unless several ranks of a job are known */
   readonly job?: TrainingJob;
+  /** of all its recordings, in place of that of the first member's verdict */
+  readonly memory_alert?: MemoryAlert;
 }
 
 /** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */

@@ -47,7 +47,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
       {reviewed && <Review {...reviewed} cause="" title="the recording" />}
       {verdict?.situation && <p><WithCode text={verdict.situation} /></p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
-      <div class="halves">
+      <div class="halves with-sidebar">
         <div class="half">
           <Phases phases={phases} showFocus={showFocus} />
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
@@ -65,13 +65,15 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
           />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+        </div>
+        <div class="half">
           {efficiency}
           {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
-          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+          {report.regimes.length > 0 && <Regimes regimes={checkedRegimes(report)} />}
         </div>
       </div>
-      {report.regimes.length > 0 && <Regimes regimes={checkedRegimes(report)} />}
       <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );
