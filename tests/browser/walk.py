@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E
 
 from tb_bottleneck.review.notes import Action  # noqa: E402
 from tb_bottleneck.review.store import NoteWriter  # noqa: E402
-from tests.browser.conftest import ASK_AXE, AXE, CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
+from tests.browser.accessibility import ASK_AXE, AXE  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
 from tests.browser.stage import EVENTS, NAME, WORKERS, in_rows, stage, telemetry  # noqa: E402
 
 PATIENCE = 120_000  # ms
