@@ -32,6 +32,7 @@ _BASIS = {
 
 
 _SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
+_RECORDED = ("profiler_step", "inferred")  # of a trace: its steps take longer than others
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 
@@ -90,7 +91,8 @@ def _about(report: pb.Report) -> Iterator[str]:
         if window.basis == "whole":
             yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
             return
-        steps = f"{window.steps} step{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
+        kind = "profiled step" if window.basis in _RECORDED else "step"
+        steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
         yield f"Window: {_length(window)}, {steps}, {basis}{source}"
 

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../shared/report";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
-import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
+import { basis, confidence, evidenceSource, health, noVerdict, severity, stepTitle, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";
 import { RecordingName } from "../../shared/widgets/recording_name";
@@ -94,7 +94,7 @@ export function Facts({ report: { window, device, rank, world_size, verdict, evi
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
-        name={window.steps > 1 ? "Mean step" : "Step"}
+        name={stepTitle(window)}
         value={duration(window.step_ns.mean)}
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />

@@ -5,7 +5,7 @@ import { between, count, duration, elapsed, evidence, share, speedup, spread, ti
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/text/names";
-import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { basis, confidence, noVerdict, severity, status, stepTitle } from "../../shared/text/vocabulary";
 import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
 import { checkedRegimes } from "./checked";
@@ -38,8 +38,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step (${basis(stepBasis)}), ${stepTitle({ steps: many, basis: stepBasis }).toLowerCase()}: ${duration(step_ns.mean)}`;
+  return `${count(many)} steps (${basis(stepBasis)}), ${stepTitle({ steps: many, basis: stepBasis }).toLowerCase()}: ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {

@@ -87,6 +87,10 @@ export const severity = (judged: Judged): Label => (isNotKnown(judged) ? NOT_KNO
 export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word);
 export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
+/** What a report's step time is: that of telemetry was timed without a profiler, that of a trace with one. */
+export const stepTitle = ({ steps, basis: word }: { steps: number; basis: string }): string =>
+  `${steps > 1 ? "Mean step" : "Step"}, ${isUnprofiled(word) ? "without a profiler" : "profiled"}`;
+const isUnprofiled = (word: string): boolean => word === "step_clock";
 export const evidenceSource = (word: string): string => EVIDENCE_SOURCE.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);

@@ -74,3 +74,9 @@ test("a problem with the memory is a finding, and leads if it is more urgent", (
   assert.deepEqual(titles(true), ["## Keep numbers: each step keeps 2 MB.", "### Memory grows", "### Batches"]);
   assert.deepEqual(titles(false), ["## Use workers", "### Batches", "### Memory grows"]);
 });
+
+test("a step time says whether a profiler ran", () => {
+  const about = (basis: string) => reportMarkdown({ ...report("a"), window: { steps: 5, basis, begin_ns: 0, end_ns: 5e6, step_times_ns: [], step_ns: { mean: 1e6, median: 1e6, p10: 1e6, p90: 1e6 } } });
+  assert.match(about("profiler_step"), /mean step, profiled: 1\.00 ms/);
+  assert.match(about("step_clock"), /mean step, without a profiler: 1\.00 ms/);
+});
