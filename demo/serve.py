@@ -3,12 +3,14 @@
 import argparse
 import signal
 import sys
+import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from demo.guide import BY_PROBLEM, OVERVIEW, index_lines
+from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 
@@ -83,12 +85,26 @@ def wait_for_the_end() -> None:
         print(file=sys.stderr)  # the terminal's ^C gets a line of its own
 
 
+def problem_lines(logdir: Path) -> Iterator[str]:
+    """Yields the recorded problems with what they show, then the names of those that are not recorded."""
+    recorded = read_index(logdir)["pairs"]
+    for pair in PAIRS.values():
+        if pair.name in recorded:
+            yield f"  {pair.name:<26}{pair.shows}"
+    needs = {pair.needs: None for pair in PAIRS.values() if pair.name not in recorded}
+    if needs:
+        yield ""
+        yield "Not recorded here; python -m demo record records them. Needed:"
+    for need in needs:
+        names = [pair.name for pair in PAIRS.values() if pair.name not in recorded and pair.needs == need]
+        yield from textwrap.wrap(f"{need}: {', '.join(names)}", 78, initial_indent="  ", subsequent_indent="    ")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m demo",
         description="Shows recorded trainings in TensorBoard's Bottlenecks tab. Each problem is recorded twice:\n"
-        "<problem>/slow without the fix, and <problem>/fixed with it.\n\n"
-        + "\n".join(f"  {pair.name:<26}{pair.shows}" for pair in PAIRS.values()),
+        "<problem>/slow without the fix, and <problem>/fixed with it.\n\n" + "\n".join(problem_lines(RECORDED)),
         epilog="Open slow, read the cause and the expected gain, then compare with fixed.\n"
         "demo/recorded/recorded.json contains the true step times, measured without a profiler.\n"
         "Record the pairs on your own machine (needs torch): python -m demo record --help",

@@ -35,6 +35,10 @@ REGIMES_FOOTER = """\
 export type RegimeId = (typeof REGIMES)[number]["id"];
 export type RegimeColour = (typeof REGIMES)[number]["colour"];
 """
+NEED_DEVICE = """
+/** Regimes that no run on the CPU has. */
+export const NEED_DEVICE: readonly string[] = {};
+"""
 
 # 64-bit integers are left out on purpose: proto3's JSON turns them into strings.
 SCALARS = {
@@ -106,7 +110,8 @@ def typescript() -> str:
 
 def regimes() -> str:
     """The whole of regimes.ts."""
-    return REGIMES_HEADER + "".join(map(_regime_entry, Regime)) + REGIMES_FOOTER
+    needing = json.dumps([regime for regime in Regime if regime.needs_device])
+    return REGIMES_HEADER + "".join(map(_regime_entry, Regime)) + REGIMES_FOOTER + NEED_DEVICE.format(needing)
 
 
 def _regime_entry(regime: Regime) -> str:

@@ -59,6 +59,11 @@ class Regime(str, Enum):
         return self.owner in (Owner.DEVICE, Owner.LINK)
 
     @property
+    def needs_device(self) -> bool:
+        """True if a run on the CPU cannot have it: there is no second processor to wait for or to copy to."""
+        return self in (Regime.TRANSFER, Regime.SYNC, Regime.ALLOCATOR, Regime.UNDERFILLED)
+
+    @property
     def in_account(self) -> bool:
         """True if the account has a row for it; otherwise, it is a verdict about a whole run."""
         return self is not Regime.GPU_UNUSED

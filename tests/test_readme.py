@@ -1,5 +1,6 @@
 """Documentation for users: schedules end, and commands, files and sections exist."""
 
+import argparse
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.__main__ import main
+from tb_bottleneck.__main__ import argument_parser, main
 from tb_bottleneck.regime import Regime
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,14 @@ def test_the_named_commands_exist():
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0, command
+
+
+def test_the_readme_lists_every_command():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^    tb-bottleneck ([a-z][a-z-]+)", readme, re.MULTILINE)
+    actions = argument_parser()._actions
+    (commands,) = (action.choices for action in actions if isinstance(action, argparse._SubParsersAction))
+    assert set(listed) == set(commands)
 
 
 def test_the_glossary_defines_every_regime():

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck export runs/resnet --parquet                  writes to the directory tb_bottleneck_export
-  tb-bottleneck export rank*.json.gz --parquet --output tables
+  tb-bottleneck export runs/resnet                            writes to the directory tb_bottleneck_export
+  tb-bottleneck export rank*.json.gz --output tables
   duckdb -c "SELECT name, sum(duration_ns) FROM 'tables/kernels/*.parquet' GROUP BY name ORDER BY 2 DESC LIMIT 10"
 
 exit status: 0; 1 if a recording is unreadable or a file cannot be written; 2 for wrong usage or if no trace is found
@@ -36,7 +36,7 @@ def add(commands: "Subparsers") -> None:
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help="a trace, or a directory, which is searched recursively for traces"
     )
-    parser.add_argument("--parquet", action="store_true", required=True, help="the format; there is no other one yet")
+    parser.add_argument("--parquet", action="store_true", help="the format, which is also the default")
     parser.add_argument(
         "--output",
         type=Path,

@@ -1,4 +1,4 @@
-"""`tb-bottleneck tree`: where the time goes, by module, source line, operator or record_function range."""
+"""`tb-bottleneck tree`: where the time goes, by module, function, operator or record_function range."""
 
 import argparse
 import re
@@ -26,7 +26,8 @@ examples:
 
 Time is the time of the judged window that belongs to a row and all rows below it; it sums to the account of
 `diagnose`. The time in which the device is idle belongs to what the host does meanwhile, and the backward pass to the
-modules and lines of the forward pass. Device and Host add up device operations and rows of the host, which may overlap.
+modules and functions of the forward pass. Device and Host add up device operations and rows of the host, which may
+overlap.
 """
 
 _RANGE = re.compile(r"([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?", re.ASCII)
@@ -38,9 +39,9 @@ def add(commands: "Subparsers") -> None:
     parser = add_subparser(
         commands,
         "tree",
-        "show where the time goes: by module, source line, operator or range",
+        "show where the time goes: by module, function, operator or range",
         "Shows a recording as a tree: time, device and host time, waits, bytes, floating-point operations and memory "
-        "by module, source line, operator or record_function range.",
+        "by module, function (with the line of its def), operator or record_function range.",
         EXAMPLES,
     )
     parser.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
@@ -91,7 +92,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
     from tb_bottleneck.drilldown.tree.notes import notes_of
     from tb_bottleneck.drilldown.tree.prune import largest, matching
     from tb_bottleneck.drilldown.tree.selection import devices_of
-    from tb_bottleneck.drilldown.tree.terminal import collapsed_stacks, tree_dict, tree_text
+    from tb_bottleneck.drilldown.tree.terminal import collapsed_stacks, grouping_text, tree_dict, tree_text
     from tb_bottleneck.units import duration_text, share_text
 
     notes, whole = notes_of(inspected.trace, tree), tree
@@ -119,7 +120,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
         if tree.steps > 1
         else duration_text(tree.window)
     )
-    print(f"Time by {tree.by}: {steps}" + (", times and counts are per step" if tree.steps > 1 else ""))
+    print(f"Time by {grouping_text(tree)}: {steps}" + (", times and counts are per step" if tree.steps > 1 else ""))
     if outermost is not None:
         found = float(whole.exclusive[0] and tree.exclusive[outermost].sum())
         print(
@@ -135,7 +136,7 @@ def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace)
 
     from tb_bottleneck.drilldown.tree.alignment import aligned
     from tb_bottleneck.drilldown.tree.prune import largest_change, matching
-    from tb_bottleneck.drilldown.tree.terminal import difference_text, tree_dict
+    from tb_bottleneck.drilldown.tree.terminal import difference_text, grouping_text, tree_dict
 
     a, b = aligned(before, after)
     if options.find:
@@ -148,7 +149,7 @@ def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace)
         }
         print(json.dumps({**facts, **sides}, ensure_ascii=False))
         return
-    print(f"Time by {a.by}, per step: {options.against} (before) and {options.path} (after)")
+    print(f"Time by {grouping_text(a)}, per step: {options.against} (before) and {options.path} (after)")
     print(difference_text(*largest_change(a, b, options.rows), stdout_layout(), options.depth), end="")
 
 

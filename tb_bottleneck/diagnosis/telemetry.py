@@ -37,6 +37,7 @@ from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence,
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
+from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -168,6 +169,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         efficiency=guarded(lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
     add_headroom(report)
+    say_on_cpu(report)
     return report
 
 

@@ -36,6 +36,7 @@ from tb_bottleneck.report.builders.report_builder import (
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
+from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.report.unprofiled import trace_unprofiled
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
@@ -129,6 +130,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         unprofiled=trace_unprofiled(recording, defects),
     )
     add_headroom(report, recording)
+    say_on_cpu(report)
     return report, recording
 
 

@@ -11,12 +11,14 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 @dataclass(frozen=True)
 class MemoryAdvice:
-    """The texts of a finding about memory."""
+    """The texts of a finding about memory. `action` and `headline` are empty if it is not worth a warning."""
 
     title: str
     summary: str
     code: str
     confirm: str
+    action: str
+    headline: Template
 
 
 def part_label(kind: str) -> str:
@@ -30,8 +32,13 @@ def evidence_label(name: str) -> str:
 
 
 def sentence(table: str, name: str, values: Mapping[str, str] | None = None) -> str:
-    """Returns a text of one of the tables missing, forecast and assumes, with its values."""
+    """Returns a text of one of the tables missing, urgency, forecast and assumes, with its values."""
     return Template(load("memory.toml")[table][name]).safe_substitute(values or {})
+
+
+def memory_titles() -> dict[str, str]:
+    """Returns the title of every finding."""
+    return {cause: entry["title"] for cause, entry in load("memory.toml")["finding"].items()}
 
 
 @cache
@@ -40,7 +47,14 @@ def memory_advice(cause: str) -> MemoryAdvice:
     entry = load("memory.toml")["finding"][cause]
     if not str(entry.get("source", "")).strip():
         raise Unsourced(f"memory.toml: {cause} has no source")
-    return MemoryAdvice(entry["title"], entry["summary"], entry["code"].strip(), entry["confirm"])
+    return MemoryAdvice(
+        entry["title"],
+        entry["summary"],
+        entry["code"].strip(),
+        entry["confirm"],
+        entry.get("action", ""),
+        Template(entry.get("headline", "")),
+    )
 
 
 # Devices report a little less than their name states: 0.986 of an A100 40 GB, 0.990 of an H100 80 GB.

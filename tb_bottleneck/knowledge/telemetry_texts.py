@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.knowledge.memory_texts import memory_titles
 from tb_bottleneck.regime import Regime
 
 _FILE = "advice/telemetry.toml"
@@ -48,7 +49,8 @@ def telemetry_advice() -> TelemetryAdvice:
 def cause_titles() -> Mapping[str, str]:
     """Returns the title of every cause that a report can contain."""
     advice = [telemetry_advice().causes, *(regime_advice(regime.value).causes for regime in Regime)]
-    return {name: cause.title for causes in advice for name, cause in causes.items()}
+    titles = {name: cause.title for causes in advice for name, cause in causes.items()}
+    return memory_titles() | titles
 
 
 def _line(name: str, raw: Mapping[str, Any]) -> EvidenceLine:

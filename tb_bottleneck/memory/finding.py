@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-WARNING, INFO = "warning", "info"
+CRITICAL, WARNING, INFO = SEVERITIES = "critical", "warning", "info"
+"""Critical: the training has run out of memory, or soon will."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.intervals import union
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.finding import INFO, WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.finding import INFO, SEVERITIES, WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.growth import growth_finding, place_text
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.sites import Site
@@ -39,15 +39,15 @@ _ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
 
 
 def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
-    """Returns the findings, warnings first."""
+    """Returns the findings, the most severe first."""
     found = [near_limit(memory.account), fragmentation(memory.account), growth_finding(memory, steps)]
     found += [rule(memory, steps) for rule in RULES]
     return by_severity(found)
 
 
 def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
-    """Returns the findings, warnings first, then those that cost most."""
-    return sorted((it for it in found if it is not None), key=lambda it: (it.severity != WARNING, -it.bytes))
+    """Returns the findings, the most severe first, then those that cost most."""
+    return sorted((it for it in found if it is not None), key=lambda it: (SEVERITIES.index(it.severity), -it.bytes))
 
 
 def near_limit(account: MemoryAccount) -> MemoryFinding | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.finding import CRITICAL, WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.sites import Place, Site
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.steps import Steps
@@ -19,6 +19,8 @@ MIN_STEPS = 3
 MIN_SHARE = 1e-3
 # A step that keeps its graph leaves nearly all its activations, one that keeps its outputs only a few.
 GRAPH_SHARE = 0.25
+# A training that runs out of memory within an epoch does not finish: ImageNet in batches of 128 has 10,009 steps.
+SOON = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +73,22 @@ def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     growth = growth_of(memory, steps)
     if not growth.steady(memory.account.peak):
         return None
-    return finding_of(growth, memory.places.sites(memory.category, np.flatnonzero(growth.kept)))
+    sites = memory.places.sites(memory.category, np.flatnonzero(growth.kept))
+    return finding_of(growth, sites, memory.account.headroom)
 
 
-def finding_of(growth: Growth, sites: Sequence[Site]) -> MemoryFinding:
-    """Returns the finding about memory that was allocated at these places."""
+def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> MemoryFinding:
+    """Returns the finding about memory that was allocated at these places.
+
+    It is critical if the free memory, `headroom`, is known and lasts for less than SOON steps.
+    """
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
+    steps_left = None if headroom is None else headroom // growth.per_step
+    evidence += [] if steps_left is None else [Value("steps_left", steps_left, "count")]
     evidence += [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
     cause = "retained_graph" if growth.of_graphs else "growing_memory"
-    return MemoryFinding(cause, WARNING, int(growth.left.sum()), tuple(evidence))
+    severity = CRITICAL if steps_left is not None and steps_left < SOON else WARNING
+    return MemoryFinding(cause, severity, int(growth.left.sum()), tuple(evidence))
 
 
 def place_text(place: Place) -> str:

@@ -59,7 +59,7 @@ class TelemetryMemory:
         return MemoryAccount(bytes_of, "telemetry", self.kind, in_tensors, held, capacity=capacity)
 
     def findings(self) -> list[MemoryFinding]:
-        """Returns the findings, warnings first."""
+        """Returns the findings, the most severe first."""
         account = self.account
         limit = near_limit(account) if account is not None else None
         host = (self._host_short(), self._shared_short(), self._pinned_high())

@@ -118,6 +118,7 @@ class Monitor:
         atexit.unregister(self.stop)
         try:
             session.stop()
+            session.tell_results()
         except Exception as error:  # as above
             _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)
 

@@ -24,7 +24,9 @@ from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.hooks import backward, forward, interruptions, loader, optimizer, tensor_transfers
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
+from tb_bottleneck.monitor.interrupts import interrupts_held
 from tb_bottleneck.monitor.patches import Patches
+from tb_bottleneck.monitor.results_hint import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
@@ -127,8 +129,17 @@ class Session:
         self.patches.activate()
         return directory
 
+    def tell_results(self) -> None:
+        """Says where the results are, if this process has rank 0 and recorded a step."""
+        if self._rank.rank == 0 and self.clock.steps > 0:
+            tell_results(self._options.logdir)
+
     def stop(self) -> None:
-        """Restores torch, and writes the remaining data."""
+        """Restores torch, and writes the remaining data. A Ctrl-C meanwhile takes effect at the end."""
+        with interrupts_held():
+            self._stop()
+
+    def _stop(self) -> None:
         self._stopping = True
         if self.patches.live and self.clock.is_training_thread():
             self.guard.call("steps", self.clock.finish)

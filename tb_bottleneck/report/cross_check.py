@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.report.efficiency.joined import join_efficiency
+from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.report.unprofiled import unprofiled_of
@@ -50,10 +51,12 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     for report in (trace, telemetry):
         report.others.extend(_others(verdicts, trust))
         report.verdict.CopyFrom(verdicts[trust.source])
+        take_alerts(report.verdict, verdicts.values())
         if report.verdict.severity != "none":
             del report.headroom[:]
     trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
     _lead_with(trusted, other)
+    join_memory((trace, telemetry))
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:

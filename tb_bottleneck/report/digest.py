@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tb_bottleneck.regime import DEVICE_REGIMES
+from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.unprofiled import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
     AccountRow,
@@ -59,7 +60,10 @@ class Digest:
             device=report.device.name or report.device.kind,
             action=_action(report),
             gain=_gain(report),
-            causes=tuple(finding.cause for finding in report.findings),
+            causes=(
+                *(finding.cause for finding in report.findings),
+                *(finding.cause for finding in worth_fixing(report.memory)),
+            ),
             membership=report.membership if report.HasField("membership") else None,
             lost_share=_lost_share(report),
             efficiency=_throughput(report) if report.HasField("efficiency") else None,

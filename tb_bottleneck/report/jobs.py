@@ -16,6 +16,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.memory_alert import take_alerts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -45,6 +46,7 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
         run=run, ranks=sorted(ranks), world_size=world_size, missing_ranks=missing, verdict=ranks[slowest].verdict
     )
     job.verdict.ClearField("action")  # its gain is that of one rank's step
+    take_alerts(job.verdict, [report.verdict for report in ranks.values()])
     if stragglers:
         sentence = straggler_sentence(slowest, -stragglers[0][0])
         job.verdict.headline = f"{sentence} On that rank: {ranks[slowest].verdict.headline}"

@@ -562,20 +562,22 @@ class MemorySite(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., bytes: _Optional[float] = ..., blocks: _Optional[float] = ..., operator: _Optional[str] = ..., module: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., path: _Optional[_Iterable[str]] = ..., others: _Optional[int] = ...) -> None: ...
 
 class MemoryFinding(_message.Message):
-    __slots__ = ("cause", "title", "severity", "bytes", "evidence", "fix")
+    __slots__ = ("cause", "title", "severity", "bytes", "evidence", "fix", "headline")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     FIX_FIELD_NUMBER: _ClassVar[int]
+    HEADLINE_FIELD_NUMBER: _ClassVar[int]
     cause: str
     title: str
     severity: str
     bytes: float
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
     fix: Fix
-    def __init__(self, cause: _Optional[str] = ..., title: _Optional[str] = ..., severity: _Optional[str] = ..., bytes: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ...) -> None: ...
+    headline: str
+    def __init__(self, cause: _Optional[str] = ..., title: _Optional[str] = ..., severity: _Optional[str] = ..., bytes: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., headline: _Optional[str] = ...) -> None: ...
 
 class MemoryForecast(_message.Message):
     __slots__ = ("change", "title", "peak_bytes", "low_bytes", "high_bytes", "fits", "assumes")
@@ -710,7 +712,7 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation", "action")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation", "action", "memory_alert")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
@@ -719,6 +721,7 @@ class Verdict(_message.Message):
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SITUATION_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ALERT_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
@@ -727,7 +730,24 @@ class Verdict(_message.Message):
     title: str
     situation: str
     action: str
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ...) -> None: ...
+    memory_alert: MemoryAlert
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ..., memory_alert: _Optional[_Union[MemoryAlert, _Mapping]] = ...) -> None: ...
+
+class MemoryAlert(_message.Message):
+    __slots__ = ("cause", "severity", "headline", "leads", "action", "title")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    SEVERITY_FIELD_NUMBER: _ClassVar[int]
+    HEADLINE_FIELD_NUMBER: _ClassVar[int]
+    LEADS_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    severity: str
+    headline: str
+    leads: bool
+    action: str
+    title: str
+    def __init__(self, cause: _Optional[str] = ..., severity: _Optional[str] = ..., headline: _Optional[str] = ..., leads: bool = ..., action: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class RegimeVerdict(_message.Message):
     __slots__ = ("regime", "status", "share", "because", "title")
@@ -872,14 +892,16 @@ class RunList(_message.Message):
     def __init__(self, state: _Optional[str] = ..., logdir: _Optional[str] = ..., runs: _Optional[_Iterable[_Union[RunEntry, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ..., trainings: _Optional[_Iterable[_Union[Training, _Mapping]]] = ...) -> None: ...
 
 class Training(_message.Message):
-    __slots__ = ("members", "because", "job")
+    __slots__ = ("members", "because", "job", "memory_alert")
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     BECAUSE_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_ALERT_FIELD_NUMBER: _ClassVar[int]
     members: _containers.RepeatedScalarFieldContainer[int]
     because: str
     job: TrainingJob
-    def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ...) -> None: ...
+    memory_alert: MemoryAlert
+    def __init__(self, members: _Optional[_Iterable[int]] = ..., because: _Optional[str] = ..., job: _Optional[_Union[TrainingJob, _Mapping]] = ..., memory_alert: _Optional[_Union[MemoryAlert, _Mapping]] = ...) -> None: ...
 
 class TrainingJob(_message.Message):
     __slots__ = ("verdict", "world_size", "ranks", "gain", "action")

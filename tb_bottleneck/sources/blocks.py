@@ -55,6 +55,7 @@ class Blocks:
         self._stat = stat or partial(storage.status, path)
         self._written_s_ago = float("inf")
         self._grew = False
+        self._closed = False  # the compressed stream has its end, or is damaged before it
 
     def __iter__(self) -> Iterator[bytes]:
         """Yields blocks of plain bytes, at most `bounds.block` each. Raises NotFound, Unreadable, TooLarge."""
@@ -79,10 +80,18 @@ class Blocks:
             raise Unreadable(f"The file cannot be read: {error.strerror or error}.") from error
 
     def refuse_growing(self) -> None:
-        """Raises StillGrowing if the missing end of the file may still be written."""
-        if self._grew or self._written_s_ago < SETTLED_S:
-            how = "grew while it was read" if self._grew else f"was written to {self._written_s_ago:.0f} s ago"
-            raise StillGrowing(f"The file has no end yet and {how}: it is being written; read it again later.")
+        """Raises StillGrowing if the missing end of the file may still be written.
+
+        Nothing is written behind the end of a compressed stream, nor behind damage: such a file is broken, unless it
+        changed while it was read.
+        """
+        if self._grew:
+            raise StillGrowing("It grew while it was read: read it again later.")
+        if self._written_s_ago < SETTLED_S and not self._closed:
+            raise StillGrowing(
+                f"It was written to {self._written_s_ago:.0f} s ago, so the rest may follow: read it again "
+                f"{SETTLED_S:.0f} s after the last change."
+            )
 
     def _bounded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in filter(None, blocks):
@@ -114,9 +123,10 @@ class Blocks:
                     held = [data[length - length % size :]]
                     length %= size
         except ValueError as error:
-            self.truncated = f"the {frames.name} stream is damaged ({error})"
+            self.truncated, self._closed = f"the {frames.name} stream is damaged ({error})", True
         else:
             self.truncated = "" if frames.complete else f"the {frames.name} stream ends early"
+            self._closed = frames.complete
         yield b"".join(held)
 
     def _raw(self, file: BinaryIO, size: int) -> Iterator[bytes]:
@@ -131,20 +141,22 @@ class Blocks:
             for rest in self._raw(file, max(size // _ZIPPED_PART, 1)):
                 while rest:
                     if inflater.eof:
+                        self._closed = True
                         rest = rest.lstrip(b"\0")  # padding between or after members
                         if not rest:
                             break
                         if not GZIP_MAGIC.startswith(rest[: len(GZIP_MAGIC)]):
                             return
-                        inflater = zlib.decompressobj(wbits=31)
+                        inflater, self._closed = zlib.decompressobj(wbits=31), False
                     before = inflater.copy()
                     yield inflater.decompress(rest, size)
                     rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
         except zlib.error as error:
             what = str(error).rpartition(": ")[2]
-            self.truncated = f"the gzip stream is damaged ({what})"
+            self.truncated, self._closed = f"the gzip stream is damaged ({what})", True
             yield _inflated_before_error(before, rest)
             return
+        self._closed = inflater.eof
         if not inflater.eof:
             self.truncated = "the gzip stream ends early"
             yield inflater.flush()

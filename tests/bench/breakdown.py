@@ -21,7 +21,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 from playwright.sync_api import Frame, sync_playwright  # noqa: E402
 
 from tests.bench.overview import PATIENCE, Action, clicked, measure, typed  # noqa: E402
-from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
 
 NAME = "large.1.pt.trace.json.gz"
 ROWS = "#panel .tree-table tbody tr"

@@ -24,7 +24,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 
 from playwright.sync_api import Browser, Frame, Page, Route, sync_playwright  # noqa: E402
 
-from tests.browser.conftest import CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
 
 PATIENCE = 60_000  # ms
 FIRST_MS, STEP_MS = 1_793_000_000_000, 3_600_000

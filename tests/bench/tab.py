@@ -36,7 +36,7 @@ from simulate.training import program_of  # noqa: E402
 from tile import tile  # noqa: E402
 
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY  # noqa: E402
-from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
 
 EVENTS, RUNS, REPEATS, HOUR_S = 1_000_000, 1_000, 5, 3600
 PATIENCE = 300_000  # ms

@@ -23,7 +23,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from tests.browser.conftest import CHROMIUM, FLAGS, end, start_tensorboard  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, end, start_tensorboard  # noqa: E402
 
 PARTS = ("healthy", "starved", "healthy again")
 PART_SECONDS = 60  # of each part; windows of telemetry are ten seconds long

@@ -26,7 +26,7 @@ from simulate.jobs.as_traces import write_traces  # noqa: E402
 from simulate.jobs.execution import execute  # noqa: E402
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape  # noqa: E402
 
-from tests.browser.conftest import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, start_tensorboard  # noqa: E402
 from tests.browser.stage import EVENTS, NAME, WORKERS, in_rows, on_two_devices, stage, telemetry  # noqa: E402
 
 COLOURS, COMMON = 256, 176

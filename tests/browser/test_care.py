@@ -7,7 +7,8 @@ import pytest
 from helpers.draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
+from tests.browser.accessibility import violations
+from tests.browser.pages import PATIENCE, VIEWS, overhang
 from tests.browser.stage import NAME, RIGHT_TO_LEFT, UNTRUSTED_NAME, write
 
 

@@ -10,7 +10,9 @@ from comparison.drawn_runs import A100, H200, V100, repeated
 from helpers.draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, Visit, start_tensorboard, violations
+from tests.browser.accessibility import violations
+from tests.browser.boards import start_tensorboard
+from tests.browser.pages import PATIENCE, Visit
 from tests.browser.stage import NAME, UNTRUSTED_NAME, write
 
 UNTRUSTED_RUN = UNTRUSTED_NAME.replace("/", "")

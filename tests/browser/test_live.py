@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, extent
+from tests.browser.pages import PATIENCE, extent
 from tests.browser.stage import EVENTS, telemetry
 
 

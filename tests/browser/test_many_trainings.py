@@ -6,7 +6,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, overhang, violations
+from tests.browser.accessibility import violations
+from tests.browser.pages import PATIENCE, overhang
 
 COUNT = 224
 DAY_MS = 86_400_000

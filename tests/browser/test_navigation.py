@@ -6,7 +6,9 @@ from urllib.parse import quote
 from helpers.draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, RECORDED, VIEWS, violations
+from tests.browser.accessibility import violations
+from tests.browser.boards import RECORDED
+from tests.browser.pages import PATIENCE, VIEWS
 from tests.browser.stage import NAME
 
 ONE = """

@@ -10,7 +10,9 @@ from playwright.sync_api import expect
 
 from tb_bottleneck.review.notes import Action
 from tb_bottleneck.review.store import NoteWriter
-from tests.browser.conftest import PATIENCE, overhang, start_tensorboard, violations
+from tests.browser.accessibility import violations
+from tests.browser.boards import start_tensorboard
+from tests.browser.pages import PATIENCE, overhang
 from tests.browser.stage import NAME, UNTRUSTED_NAME
 
 SLOW = """

@@ -9,7 +9,9 @@ import pytest
 from helpers.draw import drawn
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, RECORDED, violations
+from tests.browser.accessibility import violations
+from tests.browser.boards import RECORDED
+from tests.browser.pages import PATIENCE
 from tests.browser.stage import NAME
 
 # Of one rank, or of the job once it was judged: then the list opens with the rank that explains the verdict.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, extent
+from tests.browser.pages import PATIENCE, extent
 
 PERFETTO = "https://ui.perfetto.dev/**"
 VIEWER = """<script>

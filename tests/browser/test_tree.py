@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, VIEWS
+from tests.browser.pages import PATIENCE, VIEWS
 
 
 def test_the_arrow_keys_open_and_close_rows(opened):

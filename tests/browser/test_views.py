@@ -12,7 +12,8 @@ from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
 from tb_bottleneck.__main__ import main
-from tests.browser.conftest import PATIENCE, VIEWS, overhang, violations
+from tests.browser.accessibility import violations
+from tests.browser.pages import PATIENCE, VIEWS, overhang
 from tests.browser.stage import telemetry
 
 

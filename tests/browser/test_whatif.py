@@ -7,7 +7,9 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.conftest import PATIENCE, Visit, overhang, start_tensorboard, violations
+from tests.browser.accessibility import violations
+from tests.browser.boards import start_tensorboard
+from tests.browser.pages import PATIENCE, Visit, overhang
 from tests.browser.stage import FIRST_BAD_NIGHT, NAME, NIGHTS, UNTRUSTED_NAME, WORKERS, in_rows
 
 UNTRUSTED_RUN = UNTRUSTED_NAME.replace("/", "")

@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E
 
 from tb_bottleneck.review.notes import Action  # noqa: E402
 from tb_bottleneck.review.store import NoteWriter  # noqa: E402
-from tests.browser.conftest import ASK_AXE, AXE, CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
+from tests.browser.accessibility import ASK_AXE, AXE  # noqa: E402
+from tests.browser.boards import CHROMIUM, FLAGS, RECORDED, start_tensorboard  # noqa: E402
 from tests.browser.stage import EVENTS, NAME, WORKERS, in_rows, stage, telemetry  # noqa: E402
 
 PATIENCE = 120_000  # ms
@@ -70,6 +71,7 @@ STOPS = {
     "overview_reviewed": Stop("reviewed", "article.overview table[aria-label='Ledger of fixes'] tbody tr"),
     "diagnosis": Stop("demo", "section.account", "loader_in_main_process/slow"),
     "diagnosis_healthy": Stop("demo", "section.account", "checkpointing/fixed"),
+    "diagnosis_memory": Stop("demo", "section.account", "retained_graph/slow"),
     "diagnosis_reviewed": Stop("reviewed", "section.account", f"starved/{NAME}"),
     "telemetry_diagnosis": Stop("staged", "section.account", f"watched/{EVENTS}"),
     "unreadable": Stop("staged", "article", f"bad/{NAME}"),

@@ -53,7 +53,7 @@ def test_all_tables_as_json(path: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_groups_of_a_name(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, path, "--operator", "aten::addmm")
     assert [line for line in text.splitlines() if line.startswith("By ")] == [
-        "By shapes", "By caller", "By kernel", "By module", "By line of the program",
+        "By shapes", "By caller", "By kernel", "By module", "By function (line of its def)",
     ]  # fmt: skip
     assert json.loads(run(capsys, path, "--kernel", GEMM, "--json"))["callers"][0]["name"] == "aten::mm"
 

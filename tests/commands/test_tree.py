@@ -31,6 +31,12 @@ def test_for_people(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "not recorded" in lines[-1]
 
 
+def test_rows_by_line_are_named_for_what_is_recorded(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = run(capsys, path, "--by", "line").splitlines()
+    assert lines[0].startswith("Time by function (line of its def): ")
+    assert lines[1].endswith("  Function (line of its def)")
+
+
 def test_for_programs(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(run(capsys, path, "--json", "--by", "operator", "--steps", "2-3"))
     assert (answer["schema"], answer["by"], answer["steps"]) == (1, "operator", 2)

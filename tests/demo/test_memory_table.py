@@ -6,6 +6,7 @@ import pytest
 
 from demo import memory_table
 from demo.pairs import PAIRS, RECORDED
+from tb_bottleneck.__main__ import main
 
 ROWS = {row.pair.name: row for row in memory_table.rows(RECORDED)}
 
@@ -18,7 +19,7 @@ def test_all_problems_of_the_memory_are_recorded() -> None:
 def test_the_problem_is_named_and_its_fix_is_clean(name: str) -> None:
     row = ROWS[name]
     assert row.pair.memory in [finding.cause for finding in row.slow.findings]
-    assert not [finding for finding in row.fixed.findings if finding.severity == "warning"]
+    assert not [finding for finding in row.fixed.findings if finding.severity != "info"]
     assert row.fixed.peak_bytes < row.slow.peak_bytes
 
 
@@ -28,6 +29,14 @@ def test_the_problem_is_named_and_its_fix_is_clean(name: str) -> None:
 def test_the_place_that_leaves_memory_behind_is_named(name: str, place: str) -> None:
     (finding,) = [each for each in ROWS[name].slow.findings if each.cause == name]
     assert any(place in row.text for row in finding.evidence)
+
+
+@pytest.mark.parametrize("name", ["growing_memory", "retained_graph"])
+def test_the_report_of_the_training_leads_with_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(RECORDED / name / "slow")]) == 0
+    report = capsys.readouterr().out.split("─\n", 1)[1]
+    assert report.startswith("Keep numbers instead of tensors")
+    assert f"\n1. {ROWS[name].slow.findings[0].title}  [{name}]\n" in report
 
 
 def test_the_peak_with_checkpointing_is_predicted_from_the_first_variant() -> None:

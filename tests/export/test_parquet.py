@@ -149,8 +149,10 @@ def test_a_missing_package_is_named(exported, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "new").exists()
 
 
-def test_the_format_must_be_named(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["export", "runs"])
-    assert ended.value.code == 2
-    assert "--parquet" in capsys.readouterr().err
+def test_the_only_format_need_not_be_named(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("tb_bottleneck.export.parquet.export", lambda *given: calls.append(given) or (1, []))
+    (tmp_path / "t.pt.trace.json").write_text("{}")
+    for named in ([], ["--parquet"]):
+        assert main(["export", str(tmp_path), *named, "--output", str(tmp_path / "new")]) == 0
+    assert [output for _, output, _ in calls] == [tmp_path / "new"] * 2

@@ -35,7 +35,7 @@ def found(allocator: RecordedAllocator, *, device: bool = False, **header) -> di
 @pytest.mark.parametrize("cpu", [False, True])
 def test_a_healthy_training_has_no_warning(seed, cpu):
     allocator = SimulatedTraining(steps=7, seed=seed, cpu=cpu, layers=6).allocator
-    assert not [it for it in found(allocator, device=not cpu).values() if it.severity == "warning"]
+    assert not [it for it in found(allocator, device=not cpu).values() if it.severity != "info"]
 
 
 def test_memory_that_each_step_leaves_is_found():
@@ -44,6 +44,15 @@ def test_memory_that_each_step_leaves_is_found():
     assert values["per_step"] == 100_000
     assert finding.bytes == 6 * 100_000
     assert "aten::linear" in values["at"]
+
+
+@pytest.mark.parametrize(("leak", "severity"), [(40 << 20, "critical"), (2048, "warning")])
+def test_growth_that_fills_the_device_within_an_epoch_is_critical(leak, severity):
+    causes = found(SimulatedTraining(steps=7, leak=leak, layers=2).allocator, device=True)
+    (finding,) = (causes[name] for name in ("growing_memory", "retained_graph") if name in causes)
+    values = {value.name: value.value for value in finding.evidence}
+    assert (values["steps_left"] < 10_000) == (severity == "critical")
+    assert finding.severity == severity
 
 
 def test_a_few_bytes_per_step_are_no_growth():
@@ -140,6 +149,8 @@ def test_every_text_has_a_source_and_every_part_a_label():
         assert advice.summary.endswith(".")
         assert advice.code
         assert advice.confirm.endswith(".")
+        assert bool(advice.action) == bool(advice.headline.template)
+        assert advice.headline.template.startswith(f"{advice.action}: "[: len(advice.action) * 3])
     assert [part_label(kind.value) for kind in CATEGORIES]
     assert evidence_label("peak") == "Peak"
 

@@ -103,7 +103,7 @@ def grown(before, after):
 def test_a_file_that_grew_while_it_was_read_is_still_growing(tmp_path):
     blocks = Blocks(file_of(tmp_path, TEXT), clock=lambda: NOW, stat=grown(10, 20))
     assert read(blocks) == TEXT
-    with pytest.raises(StillGrowing, match=r"no end yet and grew while it was read: .* read it again later"):
+    with pytest.raises(StillGrowing, match=r"grew while it was read: read it again later"):
         blocks.refuse_growing()
 
 
@@ -112,6 +112,32 @@ def test_a_file_just_written_may_be_growing(tmp_path, age):
     blocks = Blocks(file_of(tmp_path, TEXT, NOW - age), clock=lambda: NOW)
     read(blocks)
     with pytest.raises(StillGrowing, match=r"was written to . s ago"):
+        blocks.refuse_growing()
+
+
+@pytest.mark.parametrize("block", [1, 4096])
+@pytest.mark.parametrize("behind", [b"", bytes(1000), b"garbage"])
+def test_a_closed_stream_is_whole_however_new_it_is(tmp_path, behind, block):
+    for data in (gzip.compress(TEXT) + behind, gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:]) + behind):
+        blocks = Blocks(file_of(tmp_path, data, NOW), Bounds(block=block), clock=lambda: NOW)
+        read(blocks)
+        blocks.refuse_growing()
+
+
+def test_damage_is_not_taken_for_a_missing_end(tmp_path):
+    data = bytearray(gzip.compress(TEXT))
+    data[-5] ^= 1
+    blocks = Blocks(file_of(tmp_path, bytes(data), NOW), clock=lambda: NOW)
+    read(blocks)
+    blocks.refuse_growing()
+    assert "damaged" in blocks.truncated
+
+
+@pytest.mark.parametrize("data", [gzip.compress(TEXT)[:-1], gzip.compress(TEXT) + gzip.compress(TEXT)[:20]])
+def test_a_stream_without_its_end_may_be_growing(tmp_path, data):
+    blocks = Blocks(file_of(tmp_path, data, NOW), clock=lambda: NOW)
+    read(blocks)
+    with pytest.raises(StillGrowing, match="may follow"):
         blocks.refuse_growing()
 
 

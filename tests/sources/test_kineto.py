@@ -1,3 +1,4 @@
+import contextlib
 import gzip
 import json
 import os
@@ -228,7 +229,7 @@ def test_a_list_without_end_in_a_fresh_file_is_still_growing(tmp_path):
     for text in (whole[:-2], whole[:20], "", gzip.compress(whole.encode())[:-9]):
         path = file_of(tmp_path, text)
         os.utime(path)
-        with pytest.raises(StillGrowing, match="is being written"):
+        with pytest.raises(StillGrowing, match="the rest may follow"):
             list(KinetoReader(path).batches())
 
 
@@ -240,6 +241,16 @@ def test_a_fresh_file_that_is_whole_or_no_trace_is_not(tmp_path):
     os.utime(path)
     with pytest.raises(NotATrace):
         list(KinetoReader(path).batches())
+
+
+@pytest.mark.parametrize("text", ["{}", '{"traceEvents": [{"ph": "X"'])
+def test_a_fresh_file_that_is_whole_and_broken_is_broken(tmp_path, text):
+    path = file_of(tmp_path, gzip.compress(text.encode()))
+    os.utime(path)
+    reader = KinetoReader(path)
+    with contextlib.suppress(NotATrace):
+        list(reader.batches())
+        assert reader.truncated == "the list of events has no end"
 
 
 def test_a_file_that_grows_while_it_is_read_is_still_growing(tmp_path):

@@ -7,7 +7,7 @@ import { neighbour, trainingOf, trainingsOf } from "../shared/run/trainings";
 import type { Session } from "../shared/run/session";
 import { timeOfDay } from "../shared/text/format";
 import { Icon } from "../shared/widgets/icon";
-import { Analysing, Connecting, NoRecordings, Scanning, Unreachable, Vanished } from "./empty";
+import { Analysing, Connecting, Unreachable } from "./empty";
 import { useFocusRestore } from "./focus_restore";
 import { lazyView } from "./lazy_view";
 import { RecordingPage } from "./recording_page";
@@ -16,6 +16,9 @@ import { Shortcuts } from "./shortcuts";
 import type { Store } from "./store";
 import type { Shown } from "./view_registry";
 
+const Scanning = lazyView(async () => (await import("./empty_pages")).Scanning);
+const NoRecordings = lazyView(async () => (await import("./empty_pages")).NoRecordings);
+const Vanished = lazyView(async () => (await import("./empty_pages")).Vanished);
 const Overview = lazyView(async () => (await import("../features/overview/overview")).Overview);
 
 export function App({ store, session }: { store: Store; session: Session }) {

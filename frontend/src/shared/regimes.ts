@@ -19,3 +19,6 @@ export const REGIMES = [
 
 export type RegimeId = (typeof REGIMES)[number]["id"];
 export type RegimeColour = (typeof REGIMES)[number]["colour"];
+
+/** Regimes that no run on the CPU has. */
+export const NEED_DEVICE: readonly string[] = ["transfer", "sync", "allocator", "underfilled"];

@@ -500,12 +500,14 @@ export interface MemorySite {
 export interface MemoryFinding {
   readonly cause: string;
   readonly title: string;
-  /** warning | info */
+  /** critical (the training ends) | warning | info */
   readonly severity: string;
   /** that the fix can save at the peak at most; 0 if not known */
   readonly bytes: number;
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
+  /** what to change and the problem, for users; empty if the severity is info */
+  readonly headline: string;
 }
 
 /** The peak under one changed condition, predicted from the recording. */
@@ -639,6 +641,22 @@ export interface Verdict {
   readonly situation?: string;
   /** what to change first and its gain, one sentence for users; empty if nothing is worth changing */
   readonly action: string;
+  /** absent without a problem of the memory that is worth fixing */
+  readonly memory_alert?: MemoryAlert;
+}
+
+/** The most severe problem with the memory of a training, beside the verdict, which is about time. */
+export interface MemoryAlert {
+  readonly cause: string;
+  /** critical | warning */
+  readonly severity: string;
+  /** as in MemoryFinding */
+  readonly headline: string;
+  /** it is more urgent than the verdict, and is shown before it */
+  readonly leads: boolean;
+  /** the change in a few words */
+  readonly action: string;
+  readonly title: string;
 }
 
 /** The judgement of one regime. */
@@ -771,6 +789,8 @@ export interface Training {
   readonly because: string;
   /** absent unless several ranks of a job are known */
   readonly job?: TrainingJob;
+  /** of all its recordings, in place of that of the first member's verdict */
+  readonly memory_alert?: MemoryAlert;
 }
 
 /** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */
@@ -1336,7 +1356,7 @@ export interface SyncRow {
   readonly kind: string;
   /** untrusted text */
   readonly operator: string;
-  /** source line of the user, if Python frames were recorded */
+  /** function of the user and the line of its def, if Python frames were recorded */
   readonly line: string;
   readonly calls: number;
   /** host time in the calls */

@@ -1,1 +1,1 @@
-"""The tree of where time goes: by module, source line, operator or record_function range."""
+"""The tree of where time goes: by module, function, operator or record_function range."""

@@ -37,7 +37,7 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
     headers, widths = (*_HEADERS, *([extra.capitalize()] if extra else [])), (*_WIDTHS, *([11] if extra else []))
-    lines = [layout.styled_text(_line(headers, widths) + "  Where", "strong")]
+    lines = [layout.styled_text(f"{_line(headers, widths)}  {_where(tree)}", "strong")]
     for node in order.tolist():
         cells = [
             duration_text(tree.exclusive[node] / steps),
@@ -54,13 +54,22 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
     return "\n".join(lines) + "\n"
 
 
+def grouping_text(tree: Tree) -> str:
+    """Returns what the rows of the tree are. The profiler records the line of a function's def, and no other."""
+    return "function (line of its def)" if tree.by == "line" else tree.by
+
+
+def _where(tree: Tree) -> str:
+    return "Function (line of its def)" if tree.by == "line" else "Where"
+
+
 def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:
     """Returns the rows of two aligned trees; those of one parent in descending order of the change. Times are per
     step."""
     before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
     order, level = _rows(a, np.abs(after - before), depth)
     own = b.own(after) - a.own(before)
-    lines = [layout.styled_text(_line(_DELTA_HEADERS, _DELTA_WIDTHS) + "  Where", "strong")]
+    lines = [layout.styled_text(f"{_line(_DELTA_HEADERS, _DELTA_WIDTHS)}  {_where(a)}", "strong")]
     for node in order.tolist():
         cells = [
             duration_text(before[node]),

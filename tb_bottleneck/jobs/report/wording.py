@@ -53,7 +53,7 @@ def without_texts(job: pb.Job) -> pb.Job:
     plain = pb.Job()
     plain.CopyFrom(job)
     plain.run = ""
-    for field in ("headline", "title", "situation", "action"):
+    for field in ("headline", "title", "situation", "action", "memory_alert"):
         plain.verdict.ClearField(field)
     for row in plain.account:
         row.title = row.meaning = ""
@@ -98,6 +98,7 @@ def with_texts(plain: pb.Job) -> None:
     for slowdown in plain.slowdowns:
         _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
     verdict = plain.verdict
+    verdict.ClearField("memory_alert")  # the reports of the ranks have it
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.memory.categories import Category
-from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
+from tb_bottleneck.memory.finding import CRITICAL, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation
 from tb_bottleneck.memory.growth import finding_of
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
@@ -14,14 +14,14 @@ _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
 
 def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
-    """Returns the findings, warnings first."""
+    """Returns the findings, the most severe first."""
     account, growth = memory.account, memory.growth
     tensors = [site for site in memory.sites() if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)
     return by_severity(
         (
             out_of_memory(memory),
-            finding_of(growth, memory.growing_sites()) if growth.steady(account.peak) else None,
+            finding_of(growth, memory.growing_sites(), account.headroom) if growth.steady(account.peak) else None,
             fragmentation(account),
             dominates(account, Category.OPTIMIZER, "optimizer_dominates"),
             dominates(account, Category.ACTIVATIONS, "activations_dominate"),
@@ -42,4 +42,4 @@ def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
     held = int(events.reserved[before] - events.allocated[before]) if before >= 0 else 0
     cause = "out_of_memory_fragmented" if device_free + held > asked else "out_of_memory"
     evidence = (Value("asked", asked), Value("device_free", device_free), Value("held_free", max(held, 0)))
-    return MemoryFinding(cause, WARNING, 0, evidence)
+    return MemoryFinding(cause, CRITICAL, 0, evidence)

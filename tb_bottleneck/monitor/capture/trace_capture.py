@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.interrupts import interrupts_held
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.torch_internals import is_in_backward
 
@@ -125,22 +126,29 @@ class TraceCapture:
         """Handles the end of a step. The loader prefetched `fetched_ahead` batches before the first step: steps that
         use them do not show its rate.
 
-        Does nothing inside of a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a
-        recording ended there.
+        A Ctrl-C while a profiler starts or stops takes effect afterwards: the recording is complete then. Does nothing
+        inside of a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a recording ended
+        there.
         """
         if is_in_backward():
             self._guard.note("no_capture", "the optimizer steps in the backward pass, where a recording cannot end")
             return
-        if self._cancelled:
-            self._drop()
         if self._profiler is not None:
-            self._try(self._continue, self._profiler)
+            with interrupts_held():
+                self._go_on(self._profiler)
             return
         if not row.figures.get("profiled") and row.number >= WARM_UP_STEPS + fetched_ahead:
             self._unprofiled.append(row.working_ns)
         reason = self._due_reason()
         if reason is not None and not self._busy():
-            self._try(self._start, reason)
+            with interrupts_held():
+                self._try(self._start, reason)
+
+    def _go_on(self, profiler: Profiler) -> None:
+        if self._cancelled:
+            self._drop()
+        else:
+            self._try(self._continue, profiler)
 
     def is_own_call(self) -> bool:
         """Returns True if the monitor itself calls a profiler on this thread now."""

@@ -88,7 +88,7 @@ class RunListBuilder:
 
 def _training(training: GroupedTraining, positions: Mapping[RecordingFile, int]) -> dict[str, Any]:
     members = [positions[recording] for recording in training.recordings]
-    message = Training(members=members, because=training.because, job=training.job)
+    message = Training(members=members, because=training.because, job=training.job, memory_alert=training.alert)
     refuse_not_finite(message)
     return as_dict(message)
 

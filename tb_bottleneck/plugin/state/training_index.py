@@ -10,7 +10,7 @@ from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.monitor_directories import place_of, with_slashes
 from tb_bottleneck.report.same_process import Located
 from tb_bottleneck.report.trainings import trainings_of
-from tb_bottleneck.schema.bottleneck_pb2 import Report, TrainingJob
+from tb_bottleneck.schema.bottleneck_pb2 import MemoryAlert, Report, TrainingJob
 from tb_bottleneck.sources.logdir import RecordingFile
 
 Known = Sequence[tuple[RecordingFile, Digest | None]]
@@ -24,6 +24,7 @@ class GroupedTraining:
     recordings: tuple[RecordingFile, ...]
     because: str = ""
     job: TrainingJob | None = None
+    alert: MemoryAlert | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ def _grouped(
             tuple(recordings[member] for member in training.members),
             next((other.because for other in located[training.first][1].others if other.trusted), ""),
             _job(training.ranks, located, known.get(training.ranks)),
+            _alert(located[training.first][1]),
         )
         for training in trainings_of(located, judged)
     ]
@@ -95,6 +97,10 @@ def _grouped(
 
 def _brief(recording: RecordingFile, digest: Digest | None) -> Report:
     return digest.brief if digest is not None else Report(run=recording.run, evidence_source=recording.kind)
+
+
+def _alert(report: Report) -> MemoryAlert | None:
+    return report.verdict.memory_alert if report.verdict.HasField("memory_alert") else None
 
 
 def _job(ranks: Sequence[int], located: Located, known: KnownJob | None) -> TrainingJob | None:

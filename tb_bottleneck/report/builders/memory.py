@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from tb_bottleneck.knowledge.memory_texts import evidence_label, memory_advice, part_label, sentence
+from tb_bottleneck.knowledge.memory_texts import MemoryAdvice, evidence_label, memory_advice, part_label, sentence
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.course.curve import MemoryCurve
 from tb_bottleneck.memory.course.memory_course import MemoryCourse
-from tb_bottleneck.memory.finding import MemoryFinding, Value
+from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.sites import Site
+from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_SITES = 60
@@ -127,8 +128,18 @@ def _finding(finding: MemoryFinding) -> pb.MemoryFinding:
         severity=finding.severity,
         bytes=finding.bytes,
         evidence=[_evidence(value) for value in finding.evidence],
-        fix=pb.Fix(summary=advice.summary, code=advice.code, confirm=advice.confirm),
+        fix=pb.Fix(summary=advice.summary, code=advice.code, confirm=advice.confirm, action=advice.action),
+        headline=_headline(finding, advice),
     )
+
+
+def _headline(finding: MemoryFinding, advice: MemoryAdvice) -> str:
+    """Returns what to change and the problem; empty for a finding that is no warning."""
+    if finding.severity == INFO:
+        return ""
+    values = {value.name: value_text(_evidence(value)) for value in finding.evidence}
+    soon = sentence("urgency", "full", values) if finding.severity == CRITICAL and "steps_left" in values else ""
+    return f"{advice.headline.safe_substitute(values)} {soon}".strip()
 
 
 def _evidence(value: Value) -> pb.Evidence:

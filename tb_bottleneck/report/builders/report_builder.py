@@ -21,6 +21,7 @@ from tb_bottleneck.report.builders.program_places import Places, most_of_it, pla
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of
+from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.units import bytes_text, duration_text, share_text
@@ -129,6 +130,7 @@ def build_report(
     if prediction is not None:
         report.replay.CopyFrom(replay_check(prediction))
     report.verdict.action = action_sentence(report)
+    set_alert(report.verdict, report.memory)
     return report
 
 

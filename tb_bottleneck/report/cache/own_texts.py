@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
+from tb_bottleneck.knowledge.cpu_words import on_cpu
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.measures.input_stages import Stage, stage_text
@@ -21,6 +22,8 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
+from tb_bottleneck.report.memory_alert import set_alert
+from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 from tb_bottleneck.untrusted_text import one_line
@@ -96,6 +99,8 @@ def remove_foreign_texts(report: pb.Report) -> None:
             else f"{verdict.title}: {share_text(verdict.share)} of the time."
         )
         verdict.action = action_sentence(report)
+        set_alert(verdict, report.memory)
+    say_on_cpu(report)
 
 
 def _clean_notes(efficiency: pb.Efficiency) -> None:
@@ -158,7 +163,8 @@ def _form(text: str) -> str:
 
 @cache
 def _own_forms() -> frozenset[str]:
-    forms = {_form(text.strip()) for text in (*_strings(all_texts()), *_MORE)}
+    texts = [text.strip() for text in (*_strings(all_texts()), *_MORE)]
+    forms = {_form(said) for text in texts for said in (text, on_cpu(text))}
     return frozenset(forms | {sentence for form in forms for sentence in _SENTENCE_END.split(form)})
 
 

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.knowledge.cpu_words import on_cpu
 from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
@@ -138,11 +139,10 @@ def _has_own_advice(finding: pb.Finding) -> bool:
     if finding.regime not in _JUDGED:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]
-    return (finding.title, finding.fix.summary, finding.fix.confirm) == (
-        advice.title,
-        advice.summary,
-        advice.confirm,
-    ) and re.fullmatch(_code_pattern(advice.code.template), "\n" + finding.fix.code) is not None
+    own = (advice.title, advice.summary, advice.confirm)
+    if (finding.title, finding.fix.summary, finding.fix.confirm) not in (own, tuple(map(on_cpu, own))):
+        return False
+    return re.fullmatch(_code_pattern(advice.code.template), "\n" + finding.fix.code) is not None
 
 
 def _code_pattern(template: str) -> str:

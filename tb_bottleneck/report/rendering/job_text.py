@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading
+from tb_bottleneck.report.rendering.verdict import alert_after, alert_before
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -20,9 +21,11 @@ def _lines(job: pb.Job) -> Iterator[str]:
     ranks = f"{ranges_text(job.ranks)} of {job.world_size}"
     yield f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}"
     yield RULE
+    yield from alert_before(job.verdict)
     if job.verdict.action:
         yield Line(f"{job.verdict.action}.", "strong")
     yield Line(job.verdict.headline, "" if job.verdict.action else "strong")
+    yield from alert_after(job.verdict)
     if job.HasField("speedup") and not job.culprits:
         yield from wrapped(_without_stragglers(job.speedup))
     if job.step_ns:

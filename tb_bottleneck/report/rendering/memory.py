@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -12,7 +13,7 @@ _SITES = 5
 
 
 def lines_of(memory: pb.Memory) -> Iterator[str]:
-    """Yields the lines of the section."""
+    """Yields the lines of the section. Findings worth fixing stand among those of the report."""
     peak = f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}"
     yield Line(peak if memory.parts else "Memory", "strong")
     rows = [part for part in memory.parts if part.share >= 0.0005]
@@ -30,8 +31,11 @@ def lines_of(memory: pb.Memory) -> Iterator[str]:
         yield "  predicted peak with"
     for forecast in memory.forecasts:
         yield from wrapped(f"- {forecast_text(forecast)}", "  ")
+    listed = {finding.cause for finding in worth_fixing(memory)}  # among the findings of the report
     for finding in memory.findings:
-        yield from _finding(finding)
+        if finding.cause not in listed:
+            title, *lines = finding_lines(finding)
+            yield from ("", Line(f"  {title}", "strong"), *lines)
 
 
 def forecast_text(forecast: pb.MemoryForecast) -> str:
@@ -53,13 +57,15 @@ def _headroom(memory: pb.Memory) -> str:
     return f" of {bytes_text(memory.capacity_bytes)}, {bytes_text(memory.headroom_bytes)} free"
 
 
-def _finding(finding: pb.MemoryFinding) -> Iterator[str]:
-    yield ""
-    yield Line(f"  {finding.title}  [{finding.cause}]", "strong")
+def finding_lines(finding: pb.MemoryFinding) -> Iterator[str]:
+    """Yields the title of a finding, then its lines."""
+    yield f"{finding.title}  [{finding.cause}]"
+    if finding.headline:
+        yield f"   {finding.severity}; about the memory"
     for row in finding.evidence:
-        yield from wrapped(f"- {row.label}: {value_text(row)}", "  ")
-    yield from wrapped(finding.fix.summary, "  ")
+        yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
+    yield from wrapped(finding.fix.summary, "   ")
     yield ""
-    yield from (Line(f"      {line}", "code") for line in finding.fix.code.splitlines())
+    yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
     yield ""
-    yield from wrapped(f"To confirm: {finding.fix.confirm}", "  ")
+    yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")

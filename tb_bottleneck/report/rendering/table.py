@@ -13,8 +13,12 @@ from tb_bottleneck.untrusted_text import markdown, one_line
 WIDE = 170
 """From this width on, verdict, device and action stand on the line of the training, not below it."""
 
-NARROW_COLUMNS = ("name", "severity", "share", "gain", "step", "rate", "health")
+NARROW_COLUMNS = ("name", "severity", "share", "gain", "step", "rate", "health")  # with _below
 WIDE_COLUMNS = ("name", "severity", "verdict", "share", "gain", "step", "rate", "memory", "device", "health", "action")
+_LEAST_NEEDED = ("health", "rate", "share")
+"""Default columns that a narrow terminal leaves out, in this order, rather than cut names."""
+_NAME_ROOM = 28
+"""Characters of names that stay before a column is left out: with fewer, names of one folder look alike."""
 _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
@@ -68,9 +72,9 @@ def _safe_cell(value: object) -> object:
 
 
 def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> Iterator[str]:
-    keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else NARROW_COLUMNS)
+    keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else _narrow_columns(rows, layout.width))
     texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
-    widths = _fitted([max(len(cells[place]) for cells in texts) for place in range(len(keys))], layout.width)
+    widths = _fitted(_widths(texts), layout.width)
     for row, cells in zip([None, *rows], texts, strict=True):
         line = [_padded(text, key, width) for text, key, width in zip(cells, keys, widths, strict=True)]
         if row is None:
@@ -80,8 +84,25 @@ def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> 
             place = list(keys).index("severity")
             line[place] = layout.styled_text(line[place], row.severity)
         yield "  ".join(line)
-        if keys is NARROW_COLUMNS:
+        if not chosen and layout.width < WIDE:
             yield from _below(row, layout)
+
+
+def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*texts, strict=True)]
+
+
+def _narrow_columns(rows: Sequence[Row], width: int) -> Sequence[str]:
+    """Returns the columns of NARROW_COLUMNS that leave room for names."""
+    keys = list(NARROW_COLUMNS)
+    texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
+    needed = dict(zip(keys, _widths(texts), strict=True))
+    needed["name"] = min(needed["name"], _NAME_ROOM)
+    for key in _LEAST_NEEDED:
+        if sum(needed[each] for each in keys) + 2 * (len(keys) - 1) <= width:
+            break
+        keys.remove(key)
+    return keys
 
 
 def _padded(text: str, key: str, width: int) -> str:
@@ -92,8 +113,10 @@ def _padded(text: str, key: str, width: int) -> str:
 def _below(row: Row, layout: Layout) -> Iterator[str]:
     """Yields the second line of a row: verdict, action and device."""
     verdict, action, device = _cells(row, ("verdict", "action", "device"))
+    said, room = ": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT)
     device = f" · {cut(device, _MAX_DEVICE)}" if device else ""
-    text = cut(": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT) - len(device))
+    device = device if len(said) + len(device) <= room else ""  # what to change is more important
+    text = cut(said, room)
     if text or device:
         yield layout.styled_text(f"{_INDENT}{text}{device}", "faint")
 

@@ -20,7 +20,7 @@ class Column:
 
 def _verdict_text(row: Row) -> str:
     if row.verdict is not None:
-        return row.verdict.title
+        return row.alert.title if row.alert is not None else row.verdict.title
     return (
         "memory only"
         if row.report.evidence_source == "snapshot"
@@ -76,7 +76,7 @@ COLUMNS: dict[str, Column] = {
     ),
     "share": Column(
         "Share",
-        lambda row: share_text(row.verdict.share) if row.verdict is not None else "",
+        lambda row: share_text(row.verdict.share) if row.verdict is not None and row.alert is None else "",
         lambda row: {"share": row.verdict.share if row.verdict is not None else ""},
         figure=True,
     ),

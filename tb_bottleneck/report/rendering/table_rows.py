@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.report.rank_rows import first_action, gain_of
 from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.report.trainings import Training
@@ -34,6 +35,11 @@ class Row:
         return self.job.verdict if self.job is not None else self.digest.verdict
 
     @property
+    def alert(self) -> pb.MemoryAlert | None:
+        """The memory problem that is more urgent than the verdict about the time."""
+        return leading_alert(self.verdict) if self.verdict is not None else None
+
+    @property
     def speedup(self) -> pb.Speedup | None:
         """The predicted gain: of the whole plan, or of the job."""
         if self.job is None:
@@ -43,13 +49,17 @@ class Row:
     @property
     def action(self) -> str:
         """What to change first."""
+        if self.alert is not None:
+            return self.alert.action
         if self.job is None:
             return self.digest.action
         return first_action(self.job)
 
     @property
     def severity(self) -> str:
-        """The severity of the verdict; empty without a verdict."""
+        """The severity of what leads: the verdict, or a memory problem; empty without a verdict."""
+        if self.alert is not None:
+            return self.alert.severity
         return self.verdict.severity if self.verdict is not None else ""
 
     @property

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.rendering import checks, efficiency, headroom, memory, phases
-from tb_bottleneck.report.rendering.details import compilation, input_pipeline, serving
+from tb_bottleneck.report.memory_alert import worth_fixing
+from tb_bottleneck.report.rendering import checks, memory, phases
+from tb_bottleneck.report.rendering.details import compilation, efficiency, headroom, input_pipeline, serving
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -16,6 +16,7 @@ from tb_bottleneck.report.rendering.figures import (
 )
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.plan_notes import note_of
+from tb_bottleneck.report.rendering.verdict import verdict_lines
 from tb_bottleneck.report.unprofiled import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
@@ -31,11 +32,8 @@ _BASIS = {
 }
 
 
-_SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
-_SMALL = "Minor: less than a tenth of the time can be saved"
-_LEAST = {"critical": 0.2, "warning": 0.1}  # the share of the time that is saved
-_NOTABLE = 1 / (1 - _LEAST["warning"])
 _SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
+_RECORDED = ("profiler_step", "inferred")  # of a trace: its steps take longer than others
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 
@@ -50,11 +48,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     if report.job_headline:
         yield from (Line(report.job_headline, "strong"), "", "This rank alone:")
     if report.HasField("verdict"):
-        action, cause = report.verdict.action, report.verdict.headline
-        yield from (Line(action, "strong"), cause) if action else (Line(cause, "strong"),)
-        severity = f"{_severity(report)}, {report.verdict.confidence} confidence.{_why(report)}"
-        yield Line(severity, report.verdict.severity)
-        yield from wrapped(report.verdict.situation)
+        yield from verdict_lines(report)
     elif report.health.status == "unreadable":
         yield "This file cannot be read as a trace."
     elif report.evidence_source == "snapshot":
@@ -84,38 +78,6 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", heading("What was checked"), *checks.lines_of(report))
 
 
-def _severity(report: pb.Report) -> str:
-    verdict = report.verdict
-    if verdict.severity == "none":
-        if verdict.title == Regime.UNEXPLAINED.label:
-            return "It is not known what would save time"
-        smaller = any(finding.regime != verdict.regime for finding in report.findings)
-        return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
-    if verdict.regime == Regime.GPU_UNUSED:
-        return "Critical: the device does none of the work"
-    gains = [finding.speedup for finding in report.findings if finding.regime == verdict.regime]
-    if verdict.severity == "info":
-        small = bool(report.plan) or all(gain.basis == "replay" or 1 < gain.high < _NOTABLE for gain in gains)
-        return _SMALL if gains and small else "The recording does not show whether a tenth of the time can be saved"
-    word, part = _SEVERITIES.get(verdict.severity, (verdict.severity, ""))
-    if report.plan or any(gain.basis == "replay" for gain in gains):
-        alone = max((gain.expected for gain in gains if gain.basis == "replay"), default=1.0)
-        first = max(alone, report.plan[0].speedup_total if report.plan else 1.0)
-        together = " by all changes together" if 1 - 1 / max(first, 1.0) < _LEAST.get(verdict.severity, 0.0) else ""
-        return f"{word}: {part} of the time or more can be saved{together}"
-    if any(gain.basis == "estimate" for gain in gains):
-        return f"{word}: {part} of the time or more can probably be saved"
-    most = 1 - 1 / max((gain.high for gain in gains), default=1.0)
-    return f"{word}: at most {share_text(most)} of the time can be saved"
-
-
-def _why(report: pb.Report) -> str:
-    """Returns the text of the rule without its first sentence, which repeats the headline."""
-    verdict = next((verdict for verdict in report.regimes if verdict.regime == report.verdict.regime), None)
-    more = verdict.because.partition(". ")[2] if verdict is not None else ""
-    return f" {more}" if more else ""
-
-
 def _about(report: pb.Report) -> Iterator[str]:
     if report.device.kind:
         kind = report.device.kind
@@ -130,7 +92,7 @@ def _about(report: pb.Report) -> Iterator[str]:
         if window.basis == "whole":
             yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
             return
-        kind = "recorded step" if report.HasField("unprofiled") else "step"
+        kind = "profiled step" if window.basis in _RECORDED else "step"
         steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
         if report.HasField("unprofiled"):
             yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
@@ -181,27 +143,34 @@ def heading(text: str) -> str:
 
 
 def _findings(report: pb.Report) -> Iterator[str]:
-    if report.HasField("verdict") and not report.findings:
+    about_memory = [memory.finding_lines(finding) for finding in worth_fixing(report.memory)]
+    about_time = [_finding(report, finding) for finding in report.findings]
+    if report.HasField("verdict") and not about_memory + about_time:
         yield from ("", "No known cause was found in this recording.")
-    for number, finding in enumerate(report.findings, 1):
-        yield ""
-        yield heading(f"{number}. {finding.title}  [{finding.cause}]")
-        yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
-        yield from _places(finding)
-        for row in finding.evidence:
-            reference = f"  ({row.compared_with})" if row.compared_with else ""
-            occurrence = occurrence_text(row, report.window.begin_ns)
-            yield from wrapped(f"- {row.label}: {value_text(row)}{reference}{occurrence}", "   ")
-        planned = {step.assumes for step in report.plan}
-        assumes = finding.speedup.assumes
-        assumption = f"This assumes that {assumes}." if assumes and assumes not in planned else ""
-        for note in (finding.speedup.because, assumption, note_of(report, finding)):
-            yield from wrapped(note, "   ")
-        yield from wrapped(finding.fix.summary, "   ")
-        yield ""
-        yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
-        yield ""
-        yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+    first, second = (about_memory, about_time) if report.verdict.memory_alert.leads else (about_time, about_memory)
+    for number, (title, *lines) in enumerate(first + second, 1):
+        yield from ("", heading(f"{number}. {title}"), *lines)
+
+
+def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
+    """Yields the title of a finding, then its lines."""
+    yield f"{finding.title}  [{finding.cause}]"
+    yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
+    yield from _places(finding)
+    for row in finding.evidence:
+        reference = f"  ({row.compared_with})" if row.compared_with else ""
+        occurrence = occurrence_text(row, report.window.begin_ns)
+        yield from wrapped(f"- {row.label}: {value_text(row)}{reference}{occurrence}", "   ")
+    planned = {step.assumes for step in report.plan}
+    assumes = finding.speedup.assumes
+    assumption = f"This assumes that {assumes}." if assumes and assumes not in planned else ""
+    for note in (finding.speedup.because, assumption, note_of(report, finding)):
+        yield from wrapped(note, "   ")
+    yield from wrapped(finding.fix.summary, "   ")
+    yield ""
+    yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
+    yield ""
+    yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
 
 
 def _places(finding: pb.Finding) -> Iterator[str]:

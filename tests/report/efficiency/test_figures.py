@@ -8,7 +8,7 @@ from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.figures import add_price
 from tb_bottleneck.report.efficiency.joined import join_efficiency
-from tb_bottleneck.report.rendering.efficiency import figure_text, lines_of
+from tb_bottleneck.report.rendering.details.efficiency import figure_text, lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -10,7 +10,7 @@ from tb_bottleneck.knowledge.headroom_texts import larger_device_names
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.efficiency.headroom import all_reduce_ns, distances, gradient_bytes, larger_device
 from tb_bottleneck.report.efficiency.headroom import headroom_of
-from tb_bottleneck.report.rendering.headroom import lines_of
+from tb_bottleneck.report.rendering.details.headroom import lines_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load

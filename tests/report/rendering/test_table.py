@@ -56,6 +56,17 @@ def test_no_row_is_wider_than_the_terminal(width):
     assert any("no verdict: truncated" in line for line in lines)
 
 
+def test_a_narrow_terminal_leaves_out_columns_instead_of_cutting_names():
+    names = ("garbage_collection/slow", "tensorboard_logging/slow")
+    rows = rows_of([report(name, source="demo.json") for name in names])
+    for width, columns in ((60, {"Severity", "Gain left", "Step"}), (80, {"Severity", "Gain left", "Step", "Share"})):
+        head, *lines = table_text(rows, Layout(width)).splitlines()
+        assert {line.split()[0] for line in lines[::2]} == {f"{name}/demo" for name in names}
+        assert all(column in head for column in columns)
+        assert "…" not in head
+    assert "Health" in table_text(rows, Layout(100)).splitlines()[0]
+
+
 def test_severity_is_coloured_only_in_a_terminal():
     assert "\x1b[1;31mcritical\x1b[0m" in table_text(rows_of(RUNS), Layout(80, styled=True))
     assert "\x1b" not in table_text(rows_of(RUNS), Layout(80))

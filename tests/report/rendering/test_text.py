@@ -6,6 +6,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 def text_of(tmp_path, drawing, **header):
@@ -105,3 +106,14 @@ def test_a_finding_names_the_line_and_its_call_chain(tmp_path):
     assert "       train.py: main > train.py(43): keep > torch/serialization.py(943): save" in text
     assert text.splitlines()[3].startswith("Interruptions of the training take")
     assert "Most of it is in keep (train.py:43)." in " ".join(text.split())
+
+
+def test_a_step_time_says_whether_a_profiler_ran():
+    step = pb.Spread(mean=5e6, median=5e6, p10=5e6, p90=5e6)
+    said = {
+        basis: render(pb.Report(evidence_source=source, window=pb.Window(steps=6, basis=basis, step_ns=step)))
+        for basis, source in (("profiler_step", "trace"), ("step_clock", "telemetry"))
+    }
+    assert "6 profiled steps of 5.00 ms" in said["profiler_step"]
+    assert "6 steps of 5.00 ms" in said["step_clock"]
+    assert "without a profiler" in said["step_clock"]

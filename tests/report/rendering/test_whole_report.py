@@ -93,7 +93,7 @@ def test_the_action_leads_then_the_cause_then_the_account():
 def test_figures_of_the_tab_are_shown():
     said = " ".join(render(filled()).split())
     assert "one of 2 in use, rank 1 (of 4 ranks)" in said
-    assert "Window: 300 ms, 6 recorded steps of 50.0 ms" in said
+    assert "Window: 300 ms, 6 profiled steps of 50.0 ms" in said
     assert "from trace and telemetry" in said
     assert "for example 5.00 ms into the window, for 4.00 ms" in said
     assert "differs by 2.0 % from the recorded time, of which 5.0 % is unexplained" in said

@@ -5,14 +5,17 @@ import type { AccountRow } from "../../shared/report";
 import { duration, share, shortShare } from "../../shared/text/format";
 import { Swatch } from "../../shared/widgets/swatch";
 import { accountRows } from "./account_rows";
+import { needsDevice } from "./checked";
 
 interface AccountProps {
   readonly account: readonly AccountRow[];
   /** True if the window is divided into steps. Otherwise its times are totals. */
   readonly inSteps: boolean;
+  /** True for a run on the CPU, which has no device that could wait. */
+  readonly onCpu: boolean;
 }
 
-export function Account({ account, inSteps }: AccountProps) {
+export function Account({ account, inSteps, onCpu }: AccountProps) {
   const [hovered, setHovered] = useState<string>();
   const { timed, empty } = accountRows(account);
   return (
@@ -47,8 +50,8 @@ export function Account({ account, inSteps }: AccountProps) {
           ))}
         </tbody>
       </table>
-      {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which the device does no useful work.</p>}
-      <RegimesWithoutTime rows={empty} />
+      {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which {onCpu ? "no operator computes" : "the device does no useful work"}.</p>}
+      <RegimesWithoutTime rows={onCpu ? empty.filter(({ regime }) => !needsDevice(regime)) : empty} />
     </section>
   );
 }

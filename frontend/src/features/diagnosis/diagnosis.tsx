@@ -6,9 +6,11 @@ import { share } from "../../shared/text/format";
 import { Health } from "../../shared/widgets/health";
 import { WithCode } from "../../shared/widgets/with_code";
 import { Account } from "./account";
+import { checkedRegimes } from "./checked";
 import { Findings } from "./findings";
 import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
+import { memoryFindings, MemoryFindings } from "./memory_findings";
 import { Phases } from "./phases";
 import type { ShowPlace } from "./places";
 import { Plan } from "./plan";
@@ -34,7 +36,8 @@ interface Props {
 }
 
 export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
-  const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
+  const { account, findings, memory, phases, plan, window, verdict } = report;
+  const aboutMemory = memoryFindings(report);
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -44,22 +47,33 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
       {reviewed && <Review {...reviewed} cause="" title="the recording" />}
       {verdict?.situation && <p><WithCode text={verdict.situation} /></p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
-      <div class="halves">
+      <div class="halves with-sidebar">
         <div class="half">
           <Phases phases={phases} showFocus={showFocus} />
-          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} />}
+          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
         </div>
         <div class="half">
-          <Findings findings={findings} begin={window?.begin_ns} judged={verdict !== undefined} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
+          <Findings
+            findings={findings}
+            beside={aboutMemory.length > 0 && <MemoryFindings findings={aboutMemory} showMemory={showMemory} reviewed={reviewed} />}
+            besideLeads={verdict?.memory_alert?.leads ?? false}
+            begin={window?.begin_ns}
+            judged={verdict !== undefined}
+            showFocus={showFocus}
+            reviewed={reviewed}
+            showPlace={showPlace}
+          />
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
+          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+        </div>
+        <div class="half">
           {efficiency}
           {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
-          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+          {report.regimes.length > 0 && <Regimes regimes={checkedRegimes(report)} />}
         </div>
       </div>
-      {regimes.length > 0 && <Regimes regimes={regimes} />}
       <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );

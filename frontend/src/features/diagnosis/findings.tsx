@@ -1,4 +1,5 @@
 // The findings, costliest first: the cost, the gain of the fix, the fix itself and the evidence.
+import type { ComponentChildren } from "preact";
 import { colourOf } from "../../shared/colours";
 import type { Evidence, Finding } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
@@ -11,6 +12,9 @@ import { Review, type Reviewed } from "./review";
 
 interface Props {
   readonly findings: readonly Finding[];
+  /** Further findings, about the memory, and whether they are more urgent. */
+  readonly beside?: ComponentChildren;
+  readonly besideLeads: boolean;
   readonly begin: number | undefined; // start of the window on the recording's clock, ns
   readonly judged: boolean;
   /** Shows the range of a piece of evidence. Undefined if that is not possible. */
@@ -19,8 +23,8 @@ interface Props {
   readonly showPlace?: ShowPlace | undefined;
 }
 
-export function Findings({ findings, begin, judged, showFocus, reviewed, showPlace }: Props) {
-  if (findings.length === 0) {
+export function Findings({ findings, beside, besideLeads, begin, judged, showFocus, reviewed, showPlace }: Props) {
+  if (findings.length === 0 && !beside) {
     return judged ? (
       <section>
         <h2>What to change</h2>
@@ -31,9 +35,11 @@ export function Findings({ findings, begin, judged, showFocus, reviewed, showPla
   return (
     <section>
       <h2>What to change</h2>
+      {besideLeads && beside}
       {findings.map((finding, index) => (
         <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
       ))}
+      {!besideLeads && beside}
     </section>
   );
 }

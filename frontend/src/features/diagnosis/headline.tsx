@@ -4,7 +4,7 @@ import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../sha
 import { unprofiledStep } from "../../shared/run/unprofiled";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
-import { basis, confidence, evidenceSource, health, noVerdict, severity, type Label } from "../../shared/text/vocabulary";
+import { basis, confidence, evidenceSource, health, noVerdict, severity, stepTitle, type Label } from "../../shared/text/vocabulary";
 import { Fact } from "../../shared/widgets/fact";
 import { Icon } from "../../shared/widgets/icon";
 import { RecordingName } from "../../shared/widgets/recording_name";
@@ -31,7 +31,7 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
       {children}
       {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
-      {verdict?.action && <p class="cause">{verdict.headline}</p>}
+      {verdict && <Beside verdict={verdict} />}
       {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
         {verdict && <Badge label={severity(verdict)} />}
@@ -42,6 +42,17 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
         </li>
       </ul>
     </header>
+  );
+}
+
+/** The cause behind the action; what is about time if the memory leads, and about the memory if the time does. */
+function Beside({ verdict: { action, headline, memory_alert: alert } }: { verdict: Verdict }) {
+  if (alert?.leads) return <p class="cause">About the time: {[action, headline].filter(Boolean).join(". ")}</p>;
+  return (
+    <>
+      {action && <p class="cause">{headline}</p>}
+      {alert && <p class="cause">About the memory: {alert.headline}</p>}
+    </>
   );
 }
 
@@ -85,7 +96,7 @@ export function Facts({ report: { window, device, rank, world_size, verdict, unp
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
-        name={`${unprofiled ? "Recorded step" : "Step"}${window.steps > 1 ? ", mean" : ""}`}
+        name={stepTitle(window)}
         value={duration(window.step_ns.mean)}
         note={window.steps > 1 ? spread(window.step_ns) : ""}
       />

@@ -1,25 +1,29 @@
 // A report as Markdown, with the same texts and numbers as on the page.
-import type { Finding, Report, Window } from "../../shared/report";
+import type { Finding, MemoryFinding, Report, Window } from "../../shared/report";
 import { causeTitle } from "../../shared/text/causes";
 import { between, count, duration, elapsed, evidence, share, speedup, spread, times } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
 import { fileStem, leadOf, placeName, runName, shownPlaces } from "../../shared/text/names";
-import { basis, confidence, noVerdict, severity, status } from "../../shared/text/vocabulary";
+import { basis, confidence, noVerdict, severity, status, stepTitle } from "../../shared/text/vocabulary";
 import { untrusted } from "./untrusted";
 import { accountRows } from "./account_rows";
+import { checkedRegimes } from "./checked";
 import { detailsMarkdown } from "./details_markdown";
+import { memoryFindings } from "./memory_findings";
 import { costliest } from "./phase_band";
 
 /** `beside` are further parts, before what was not judged. */
 export function reportMarkdown(report: Report, beside: readonly string[] = []): string {
-  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...report.findings.map(findingSection), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...findingSections(report), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
   return joinParts(parts);
 }
 
 function heading({ verdict, health: state, evidence_source }: Report): string {
   if (!verdict) return `## ${escaped(noVerdict(state?.status ?? "", evidence_source))}`;
-  return joinParts([`## ${escaped(leadOf(verdict))}`, verdict.action && escaped(verdict.headline)]).trimEnd();
+  const alert = verdict.memory_alert;
+  const beside = alert?.leads ? [`About the time: ${escaped([verdict.action, verdict.headline].filter(Boolean).join(". "))}`] : [verdict.action && escaped(verdict.headline), alert ? `About the memory: ${escaped(alert.headline)}` : ""];
+  return joinParts([`## ${escaped(leadOf(verdict))}`, ...beside]).trimEnd();
 }
 
 function about({ run, source, verdict, window, device }: Report): string {
@@ -34,8 +38,8 @@ function about({ run, source, verdict, window, device }: Report): string {
 
 function steps({ steps: many, basis: stepBasis, step_ns, begin_ns, end_ns }: Window): string {
   if (stepBasis === "whole" || !step_ns) return `${duration(end_ns - begin_ns)} (${basis(stepBasis)})`;
-  if (many === 1) return `1 step of ${duration(step_ns.mean)} (${basis(stepBasis)})`;
-  return `${count(many)} steps (${basis(stepBasis)}), mean ${duration(step_ns.mean)}, ${spread(step_ns)}`;
+  if (many === 1) return `1 step (${basis(stepBasis)}), ${stepTitle({ steps: many, basis: stepBasis }).toLowerCase()}: ${duration(step_ns.mean)}`;
+  return `${count(many)} steps (${basis(stepBasis)}), ${stepTitle({ steps: many, basis: stepBasis }).toLowerCase()}: ${duration(step_ns.mean)}, ${spread(step_ns)}`;
 }
 
 function reasons({ health: state }: Report): readonly string[] {
@@ -58,6 +62,23 @@ function overTime({ phases: phases }: Report): string {
     tableRow(elapsed(phase.begin_ns - first.begin_ns), duration(phase.end_ns - phase.begin_ns), escaped(phase.title), share(phase.share), severity(phase).text),
   );
   return [...head, ...rows].join("\n");
+}
+
+function findingSections(report: Report): readonly string[] {
+  const [aboutTime, aboutMemory] = [report.findings.map(findingSection), memoryFindings(report).map(memorySection)];
+  return report.verdict?.memory_alert?.leads ? [...aboutMemory, ...aboutTime] : [...aboutTime, ...aboutMemory];
+}
+
+function memorySection({ title: name, severity: word, evidence: items, fix }: MemoryFinding): string {
+  const parts = [
+    `### ${escaped(name)}`,
+    `${severity({ severity: word, regime: "" }).text}, about the memory.`,
+    fix?.summary && escaped(fix.summary),
+    fix?.code && codeBlock(fix.code),
+    fix?.confirm && `To confirm: ${escaped(fix.confirm)}`,
+    bulletList(items.map((item) => `${escaped(item.label)}: ${escaped(evidence(item))}`)),
+  ];
+  return parts.filter(Boolean).join("\n\n");
 }
 
 function findingSection(finding: Finding): string {
@@ -87,8 +108,8 @@ function plan(report: Report): string {
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
 function openQuestions(report: Report): string {
-  const { regimes, disagreements } = report;
-  const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
+  const { disagreements } = report;
+  const unjudged = checkedRegimes(report).filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
     ...untrusted(report).map(escaped),

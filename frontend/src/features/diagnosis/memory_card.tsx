@@ -1,4 +1,4 @@
-// The memory in one line, with its warnings. Details are in a view of their own.
+// The memory in one line. Details are in a view of their own.
 import type { Memory } from "../../shared/report";
 import { bytes, share } from "../../shared/text/format";
 
@@ -10,7 +10,6 @@ interface Props {
 
 export function MemoryCard({ memory, open }: Props) {
   const { peak_bytes: peak, capacity_bytes: capacity, headroom_bytes: headroom } = memory;
-  const warnings = memory.findings.filter(({ severity }) => severity === "warning");
   const largest = [...memory.parts].sort((a, b) => b.bytes - a.bytes)[0];
   return (
     <section class="memory-card">
@@ -20,11 +19,6 @@ export function MemoryCard({ memory, open }: Props) {
           {bytes(peak)} at the peak{capacity !== undefined && <> of {bytes(capacity)}, {bytes(headroom ?? 0)} free</>}; {share(largest.share)} of it: {largest.title.toLowerCase()}.
         </p>
       )}
-      {warnings.map(({ cause, title }) => (
-        <p key={cause} class="tone-careful">
-          {title}.
-        </p>
-      ))}
       {open && (
         <button type="button" class="link" onClick={open}>
           What fills the memory?

@@ -1,4 +1,4 @@
-// The lines of the program that a finding comes from, with their call chains.
+// The functions of the program that a finding comes from, with the lines of their def, with their call chains.
 import type { Place } from "../../shared/report";
 import { share } from "../../shared/text/format";
 import { placeName, shownPlaces } from "../../shared/text/names";
@@ -10,7 +10,7 @@ export function Places({ where, showPlace }: { where: readonly Place[]; showPlac
   const places = shownPlaces(where);
   if (places.length === 0) return null;
   return (
-    <ul class="places" aria-label="Lines of the program">
+    <ul class="places" aria-label="Functions of the program, with the lines of their def">
       {places.map((place, index) => (
         <li key={index}>
           <code>{placeName(place)}</code> {share(place.share)} of this cost{showPlace && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}

@@ -17,7 +17,7 @@ export function Plan({ plan, findings }: Props) {
       <h2>Order of changes and total gain</h2>
       <ol class="plan">
         <li class="today">
-          <span class="change">Today</span>
+          <span class="change">Today, mean recorded step</span>
           <StepBar share={1} />
           <span class="figure">{duration(longest)}</span>
           <span class="figure" />

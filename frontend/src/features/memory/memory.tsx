@@ -2,13 +2,13 @@
 import { memoryColourOf } from "../../shared/colours";
 import { save } from "../../shared/page/download";
 import { addStyle } from "../../shared/page/style_sheet";
-import type { Memory, MemoryFinding, MemoryForecast, MemoryPart, Report, RunEntry } from "../../shared/report";
+import type { Memory, MemoryForecast, MemoryPart, Report, RunEntry } from "../../shared/report";
 import type { Session } from "../../shared/run/session";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
-import { bytes, evidence as valueOf, share } from "../../shared/text/format";
+import { bytes, share } from "../../shared/text/format";
 import { fileStem, runName } from "../../shared/text/names";
-import { CodeBlock } from "../../shared/widgets/code_block";
+import { MemoryFindingCard } from "../../shared/widgets/memory_finding";
 import { Compared } from "./compared";
 import { Curve } from "./curve";
 import { History } from "./history";
@@ -39,7 +39,7 @@ export function MemoryView({ report, ...others }: Props) {
     <div class="memory">
       <Summary memory={memory} download={download} />
       {findings.map((finding) => (
-        <FindingCard key={finding.cause} finding={finding} />
+        <MemoryFindingCard key={finding.cause} finding={finding} />
       ))}
       {parts.length > 0 && <Parts parts={parts} />}
       {curve && <Curve curve={curve} />}
@@ -103,34 +103,6 @@ function Parts({ parts }: { parts: readonly MemoryPart[] }) {
           ))}
         </tbody>
       </table>
-    </section>
-  );
-}
-
-function FindingCard({ finding }: { finding: MemoryFinding }) {
-  const { cause, title, severity, evidence, fix } = finding;
-  return (
-    <section class="card finding" data-cause={cause} data-severity={severity}>
-      <h3>{title}</h3>
-      <dl class="memory-evidence">
-        {evidence.map((item) => (
-          <div key={item.label}>
-            <dt>{item.label}</dt>
-            <dd>{valueOf(item)}</dd>
-          </div>
-        ))}
-      </dl>
-      {fix && (
-        <>
-          <p class="summary">{fix.summary}</p>
-          {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${title}”`} />}
-          {fix.confirm && (
-            <p class="confirm">
-              <strong>To confirm:</strong> {fix.confirm}
-            </p>
-          )}
-        </>
-      )}
     </section>
   );
 }

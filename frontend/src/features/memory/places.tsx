@@ -6,7 +6,9 @@ import { bytes, count, share } from "../../shared/text/format";
 import { SortableTable } from "../../shared/widgets/sortable_table";
 import { allSites, grouped, groupings, treeOf, type Group, type Grouping, type TreeNode } from "./place_groups";
 
-const TITLES: Readonly<Record<Grouping | "tree", string>> = { tree: "Tree", place: "Place", module: "Module", line: "Line", operator: "Operator", kind: "Category" };
+const TITLES: Readonly<Record<Grouping | "tree", string>> = { tree: "Tree", place: "Place", module: "Module", line: "Function (line of its def)", operator: "Operator", kind: "Category" };
+/** Snapshots have the line of each call; traces only that of the function's def. */
+const titleOf = (by: Grouping | "tree", source: string): string => (by === "line" && source === "snapshot" ? "Line" : TITLES[by]);
 const CAPTION = "Where it was allocated";
 
 export function Places({ memory }: { memory: Memory }) {
@@ -20,21 +22,21 @@ export function Places({ memory }: { memory: Memory }) {
         <div class="buttons" role="group" aria-label="Show it by">
           {available.map((each) => (
             <button key={each} type="button" aria-pressed={each === by} onClick={() => setBy(each)}>
-              {TITLES[each]}
+              {titleOf(each, memory.evidence_source)}
             </button>
           ))}
         </div>
       </div>
-      {by === "tree" ? <Tree root={treeOf(sites)} titles={titles} /> : <GroupTable key={by} by={by} rows={grouped(sites, by)} titles={titles} />}
+      {by === "tree" ? <Tree root={treeOf(sites)} titles={titles} /> : <GroupTable key={by} by={by} title={titleOf(by, memory.evidence_source)} rows={grouped(sites, by)} titles={titles} />}
     </div>
   );
 }
 
-function GroupTable({ by, rows, titles }: { by: Grouping; rows: readonly Group[]; titles: ReadonlyMap<string, string> }) {
+function GroupTable({ by, title, rows, titles }: { by: Grouping; title: string; rows: readonly Group[]; titles: ReadonlyMap<string, string> }) {
   const total = rows.reduce((sum, row) => sum + row.bytes, 0) || 1;
-  const titleOf = (kind: string) => titles.get(kind) ?? kind;
-  const kinds = (row: Group) => row.kinds.map(titleOf).join(", ");
-  const name = (row: Group) => (by === "kind" ? titleOf(row.name) : row.name);
+  const kindTitle = (kind: string) => titles.get(kind) ?? kind;
+  const kinds = (row: Group) => row.kinds.map(kindTitle).join(", ");
+  const name = (row: Group) => (by === "kind" ? kindTitle(row.name) : row.name);
   const category = { key: "kinds", title: "Category", figure: false, value: kinds, cell: kinds };
   return (
     <SortableTable<Group>
@@ -43,7 +45,7 @@ function GroupTable({ by, rows, titles }: { by: Grouping; rows: readonly Group[]
       initial={{ by: "bytes", descending: true }}
       searchText={name}
       columns={[
-        { key: "name", title: TITLES[by], figure: false, value: name, cell: (row) => <code class="long-name" title={name(row)}>{name(row)}</code> },
+        { key: "name", title, figure: false, value: name, cell: (row) => <code class="long-name" title={name(row)}>{name(row)}</code> },
         { key: "bytes", title: "Bytes", figure: true, value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
         { key: "share", title: "Share", hint: "Share of the memory in tensors", figure: true, value: (row) => row.bytes / total, cell: (row) => share(row.bytes / total) },
         { key: "blocks", title: "Blocks", figure: true, value: (row) => row.blocks || undefined, cell: (row) => (row.blocks ? count(row.blocks) : "–") },

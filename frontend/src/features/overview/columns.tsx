@@ -4,8 +4,8 @@ import type { RunEntry, Verdict } from "../../shared/report";
 import { reviewSummary } from "../../shared/run/review";
 import { evidenceOf, notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { bytes, count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
-import { leadOf, shortened } from "../../shared/text/names";
-import { severity, withoutVerdict } from "../../shared/text/vocabulary";
+import { leadingAlert, leadOf, shortened, titleOf } from "../../shared/text/names";
+import { severity, severityWord, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
 import { Sparkline } from "../../shared/widgets/sparkline";
@@ -84,10 +84,10 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
       key: "severity",
       title: "Severity",
       figure: true,
-      value: ({ verdict }) => verdict && RANKS[verdict.severity],
+      value: ({ verdict }) => verdict && RANKS[severityWord(verdict)],
       cell: ({ verdict }) => verdict && <SeverityIcon of={verdict} />,
     },
-    { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict?.title, cell: (entry) => <Outcome entry={entry} /> },
+    { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict && titleOf(verdict), cell: (entry) => <Outcome entry={entry} /> },
     figure("share", "Share", "Share of the time that the verdict is about", ({ verdict }) => orWhy(verdict?.share, "There is no verdict."), shortShare),
     figure("lost", "Lost", "Share of the time in which the device does not compute", ({ lost_share }) => orWhy(lost_share, "Nothing was measured."), shortShare),
     figure("gain", "Gain left", "Predicted for the whole plan; ≤ marks an upper bound", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), (_, entry) => gainText(entry)),
@@ -133,11 +133,12 @@ function Outcome({ entry }: { entry: TrainingEntry }) {
   const { verdict, action, state, health: status, reason, evidence_source } = entry;
   if (state === "done" && notJudged(entry)) return <span class="muted">{notJudged(entry)}</span>;
   if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" && status === "ok" ? "memory only" : withoutVerdict(status, reason)}</span>;
+  const alert = leadingAlert(verdict);
   return (
     <>
-      <Swatch regime={verdict.regime} />
-      {verdict.title}
-      {action && <small>{action}</small>}
+      {!alert && <Swatch regime={verdict.regime} />}
+      {titleOf(verdict)}
+      {(alert?.action || action) && <small>{alert?.action || action}</small>}
     </>
   );
 }
@@ -157,18 +158,20 @@ export function groupColumns(by: Grouping, open: (group: string) => void): reado
       ),
     },
     { key: "count", title: "Trainings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
-    { key: "severity", title: "Worst", figure: true, value: (group) => RANKS[worst(group)?.severity ?? ""], cell: (group) => <Worst group={group} /> },
+    { key: "severity", title: "Worst", figure: true, value: (group) => rankOf(worst(group)), cell: (group) => <Worst group={group} /> },
     { key: "gain", title: "Gain left", hint: "The largest of the group", figure: true, value: largestGain, cell: (group) => (largestGain(group) ? factor(largestGain(group)!) : "") },
     { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the trainings, in order of time", figure: true, value: latestStep, cell: (group) => <Trend group={group} /> },
   ];
 }
 
-type Judged = Pick<Verdict, "severity" | "regime">;
+type Judged = Pick<Verdict, "severity" | "regime" | "memory_alert">;
 
 function worst({ entries }: Group): Judged | undefined {
   const verdicts = entries.flatMap(({ verdict }) => (verdict ? [verdict] : []));
-  return verdicts.sort((a, b) => (RANKS[b.severity] ?? 0) - (RANKS[a.severity] ?? 0))[0];
+  return verdicts.sort((a, b) => (rankOf(b) ?? 0) - (rankOf(a) ?? 0))[0];
 }
+
+const rankOf = (verdict: Judged | undefined): number | undefined => verdict && RANKS[severityWord(verdict)];
 
 function Worst({ group }: { group: Group }) {
   const verdict = worst(group);

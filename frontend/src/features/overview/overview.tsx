@@ -1,5 +1,6 @@
 // All trainings at a glance: how many are worth fixing, where the most time can be recovered, and what is new.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMedia } from "../../shared/page/media";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { RunList } from "../../shared/report";
 import { keyOf } from "../../shared/run/keys";
@@ -23,6 +24,8 @@ addStyle(viewStyle);
 addStyle(sheet);
 
 const TOP = 5;
+/** Here the table shows a few columns at a time. */
+const NARROW = "(max-width: 600px)";
 
 interface Props {
   readonly list: RunList;
@@ -45,7 +48,11 @@ export function Overview({ list, query: text, session }: Props) {
   const ordered = useMemo(() => inOrder(all, columns, by, descending), [all, columns, by, descending]); // a filter keeps the order
   const shown = useMemo(() => matching(ordered, query, { visit, shared, now: Date.now() }), [ordered, query, visit, shared]);
   const chosen = query.columns.length > 0 ? query.columns : DEFAULT_COLUMNS;
-  const shownColumns = useMemo(() => columns.filter(({ key }) => key === "name" || chosen.includes(key)), [columns, chosen.join(",")]);
+  const narrow = useMedia(NARROW);
+  const shownColumns = useMemo(() => {
+    const found = columns.filter(({ key }) => key === "name" || chosen.includes(key));
+    return narrow ? figuresFirst(found) : found;
+  }, [columns, chosen.join(","), narrow]);
   return (
     <article class="overview">
       <header>
@@ -64,6 +71,11 @@ export function Overview({ list, query: text, session }: Props) {
       )}
     </article>
   );
+}
+
+/** The columns with the texts last: the figures are seen without scrolling. */
+function figuresFirst<T>([name, ...columns]: readonly Column<T>[]): readonly Column<T>[] {
+  return [...(name ? [name] : []), ...columns.filter(({ figure }) => figure), ...columns.filter(({ figure }) => !figure)];
 }
 
 function inOrder(entries: readonly TrainingEntry[], columns: readonly Column<TrainingEntry>[], by: string, descending: boolean): readonly TrainingEntry[] {

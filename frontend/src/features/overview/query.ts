@@ -3,6 +3,7 @@ import type { RunEntry } from "../../shared/report";
 import { withWords } from "../../shared/run/groups";
 import { isInState, REVIEW_WORDS, type ReviewWord } from "../../shared/run/review";
 import type { TrainingEntry } from "../../shared/run/trainings";
+import { isNotKnown, severityWord } from "../../shared/text/vocabulary";
 import type { Order } from "../../shared/widgets/sorting";
 import { GROUPINGS, isGrouping, type Grouping } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
@@ -59,7 +60,7 @@ export function parseQuery(text: string): Query {
 /** The severity of a training, or why it has none. */
 export function severityOf({ verdict }: RunEntry): string {
   if (!verdict) return NO_VERDICT;
-  return verdict.severity === "none" && verdict.regime === "unexplained" ? NOT_KNOWN : verdict.severity;
+  return isNotKnown(verdict) ? NOT_KNOWN : severityWord(verdict);
 }
 
 /** What a query is compared with: the last visit, the folders that all runs share, and the time now (ms since 1970). */

@@ -2,6 +2,7 @@
 import { colourOf } from "../../shared/colours";
 import { notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { duration, shortMoment, shortShare } from "../../shared/text/format";
+import { leadingAlert, titleOf } from "../../shared/text/names";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { MiddleCut } from "../../shared/widgets/middle_cut";
@@ -44,14 +45,15 @@ function Outcome({ entry }: { entry: TrainingEntry }) {
   }
   if (state !== "done") return <span class="muted">{state}</span>;
   if (verdict) {
+    const alert = leadingAlert(verdict);
     return (
       <>
-        <span class="dot" style={{ background: colourOf(verdict.regime) }} />
-        <span class="what">{verdict.title || verdict.regime}</span>
+        {!alert && <span class="dot" style={{ background: colourOf(verdict.regime) }} />}
+        <span class="what">{titleOf(verdict)}</span>
         <span class={`tone-${severity(verdict).tone}`} title={severity(verdict).text}>
           <Icon name={severity(verdict).icon} />
         </span>
-        <span class="figure">{shortShare(verdict.share)}</span>
+        {!alert && <span class="figure">{shortShare(verdict.share)}</span>}
       </>
     );
   }

@@ -1,11 +1,11 @@
 // The list of trainings, grouped by folder: a listbox with arrow keys, Enter to choose, Shift and Enter to compare.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { RunList as List } from "../../shared/report";
+import type { RunList as List, Verdict } from "../../shared/report";
 import { prepareTexts } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import { evidenceOf, notJudged, sectionsOf, trainingOf, trainingsOf, type Section, type TrainingEntry } from "../../shared/run/trainings";
 import { count, duration, shortShare } from "../../shared/text/format";
-import { leadOf, runName, sourceName } from "../../shared/text/names";
+import { leadingAlert, leadOf, runName, sourceName } from "../../shared/text/names";
 import { health, severity } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
 import { MiddleCut } from "../../shared/widgets/middle_cut";
@@ -177,8 +177,13 @@ const tooltip = (entry: TrainingEntry): string => [...entry.members.slice(0, MAX
 /** The row as text, for screen readers. */
 function description(entry: TrainingEntry): string {
   const { named, state, verdict, step_ns, health: status, live } = entry;
-  const outcome = state !== "done" ? state : verdict ? [`${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, verdict.action].filter(Boolean).join(", ") : notJudged(entry) || health(status).text;
+  const outcome = state !== "done" ? state : verdict ? outcomeOf(verdict).filter(Boolean).join(", ") : notJudged(entry) || health(status).text;
   return [runName(named.run), sourceName(named.source), evidenceOf(entry), outcome, step_ns === undefined ? "" : `step ${duration(step_ns)}`, live ? "live" : ""].filter(Boolean).join(", ");
+}
+
+function outcomeOf(verdict: Verdict): readonly string[] {
+  const alert = leadingAlert(verdict);
+  return [alert ? alert.title : `${verdict.title} ${shortShare(verdict.share)}`, severity(verdict).text, alert ? alert.action : verdict.action];
 }
 
 export function Problems({ problems }: { problems: readonly string[] }) {

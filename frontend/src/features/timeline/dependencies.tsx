@@ -42,7 +42,7 @@ function Facts({ dependencies, show }: { readonly dependencies: Dependencies; re
   const places = [
     ["Operators", operators],
     ["Modules", modules],
-    ["Lines", lines],
+    ["Functions (lines of their def)", lines],
     ["Ranges", ranges],
   ] as const;
   return (

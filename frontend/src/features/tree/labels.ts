@@ -4,7 +4,10 @@ import { kernelName } from "../../shared/text/names";
 import type { Model, Node } from "./model";
 import type { By, Metric } from "./options";
 
-export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: "Source line", operator: "Operator", range: "Range" };
+/** The profiler records the line of a function's def, and no other. */
+const FUNCTION = "Function (line of its def)";
+
+export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: FUNCTION, operator: "Operator", range: "Range" };
 
 export const METRIC_TITLES: Readonly<Record<Metric, string>> = {
   time: "Time",

@@ -1,4 +1,4 @@
-// Where the time goes: by module, source line, operator or range, as a tree grid and as a flame graph.
+// Where the time goes: by module, function, operator or range, as a tree grid and as a flame graph.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { RunEntry, TreeAnswer } from "../../shared/report";
@@ -161,7 +161,7 @@ function Content(props: WithOptions & { readonly answer: TreeAnswer }) {
       ))}
       {options.flame && <Flame {...shared} />}
       <div class={selected === undefined ? "tree-and-details" : "tree-and-details with-details"}>
-        {!options.flame && <TreeTable {...shared} rows={rows} open={open} setOpen={setOpen} caption={`Time by ${BY_TITLES[options.by].toLowerCase()}`} />}
+        {!options.flame && <TreeTable {...shared} rows={rows} open={open} setOpen={setOpen} where={options.by === "line" ? BY_TITLES.line : "Where"} caption={`Time by ${BY_TITLES[options.by].toLowerCase()}`} />}
         {selected !== undefined && selected < model.size && <NodeDetails model={model} node={selected} report={report} showFocus={showFocus} showFinding={showFinding} />}
       </div>
       {tree.nodes_left_out > 0 && <p class="muted note">{count(tree.nodes_left_out)} small rows are shown as “more”. The command <code>tb-bottleneck tree</code> lists all of them.</p>}

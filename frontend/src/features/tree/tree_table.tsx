@@ -15,6 +15,8 @@ interface Props {
   readonly found: ReadonlySet<Node> | undefined;
   readonly selected: Node | undefined;
   readonly select: (node: Node) => void;
+  /** What the rows are. */
+  readonly where: string;
   readonly caption: string;
 }
 
@@ -25,7 +27,7 @@ interface Column {
   readonly text: (node: Node) => string;
 }
 
-export function TreeTable({ model, rows: all, open, setOpen, metric, found, selected, select, caption }: Props) {
+export function TreeTable({ model, rows: all, open, setOpen, metric, found, selected, select, where, caption }: Props) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [lastFocused, setLastFocused] = useState<Node>(ROOT);
   const [extended, setExtended] = useState<{ readonly found: Props["found"]; readonly limit: number }>();
@@ -63,7 +65,7 @@ export function TreeTable({ model, rows: all, open, setOpen, metric, found, sele
       <table class="tree-table" role="treegrid" aria-label={`${caption}. Up and down move, right opens, left closes, Enter shows details.`} onKeyDown={onKeyDown}>
         <thead>
           <tr>
-            <th scope="col">Where</th>
+            <th scope="col">{where}</th>
             {columns.map(({ title, hint, shown }) => (
               <th key={title} scope="col" class={`figure ${shown}`} title={hint}>
                 {title}

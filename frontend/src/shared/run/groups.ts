@@ -1,6 +1,7 @@
 // The list of recordings, filtered and grouped by run directory.
 import type { RunEntry } from "../report";
-import { fileStem, runName } from "../text/names";
+import { fileStem, runName, titleOf } from "../text/names";
+import { severityWord } from "../text/vocabulary";
 import { reviewSummary } from "./review";
 
 export interface Group {
@@ -21,7 +22,7 @@ function textOf(entry: RunEntry & { readonly members?: readonly RunEntry[] }): s
   if (text === undefined) {
     const { verdict, device, action, state, health, live, revision, members = [entry] } = entry;
     const names = members.flatMap((member) => [runName(member.run), member.source, fileStem(member.source), member.evidence_source]);
-    const judged = verdict ? [verdict.title, verdict.severity, verdict.regime, REGIME_WORDS[verdict.regime] ?? ""] : [health];
+    const judged = verdict ? [titleOf(verdict), severityWord(verdict), verdict.title, verdict.regime, REGIME_WORDS[verdict.regime] ?? ""] : [health];
     text = [...names, device, action, state, live ? "live" : "", revision ?? "", reviewSummary(entry), ...judged].join(" ").toLowerCase();
     texts.set(entry, text);
   }

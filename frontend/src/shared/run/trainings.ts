@@ -119,6 +119,7 @@ function entryOf(members: readonly RunEntry[], training?: Training): Unnamed {
   const { verdict: _verdict, gain: _gain, ...rest } = first;
   return {
     ...(job ? { ...rest, action: job.action, ...(job.verdict ? { verdict: job.verdict } : {}), ...(job.gain ? { gain: job.gain } : {}), job } : first),
+    ...(training?.memory_alert && !job && first.verdict ? { verdict: { ...first.verdict, memory_alert: training.memory_alert } } : {}),
     ...progressOf(members),
     ...(memory ? { peak_bytes: memory.peak_bytes!, ...(memory.headroom_bytes === undefined ? {} : { headroom_bytes: memory.headroom_bytes }) } : {}),
     ...(review ? { review } : {}),

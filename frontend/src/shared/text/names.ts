@@ -1,5 +1,5 @@
 // Display names of kernels, files, runs and places in the program.
-import type { Place, Verdict } from "../report";
+import type { MemoryAlert, Place, Verdict } from "../report";
 import { moment } from "./format";
 
 const PREFIXES = /^(?:void |at::native::|\(anonymous namespace\)::|at::|cutlass::|cudnn::|detail::)+/;
@@ -99,8 +99,14 @@ export function shortened(text: string, most: number): string {
   return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
 }
 
-/** The first sentence about a recording: what to change first and its gain, otherwise the verdict. */
-export const leadOf = ({ action, headline }: Verdict): string => action || headline;
+/** The problem with the memory that is more urgent than the verdict about the time. */
+export const leadingAlert = ({ memory_alert: alert }: Pick<Verdict, "memory_alert">): MemoryAlert | undefined => (alert?.leads ? alert : undefined);
+
+/** The first sentence about a recording: an urgent problem with the memory, what to change first and its gain, or the verdict. */
+export const leadOf = (verdict: Verdict): string => leadingAlert(verdict)?.headline ?? (verdict.action || verdict.headline);
+
+/** What leads, in few words: the regime, or an urgent problem with the memory. */
+export const titleOf = (verdict: Verdict): string => leadingAlert(verdict)?.title ?? (verdict.title || verdict.regime);
 
 /** Splits a headline into its first sentence and the rest. */
 export function splitHeadline(headline: string): readonly [string, string] {

@@ -1,5 +1,7 @@
 // Display texts and icons for the words of the report. An unknown word is shown as it is.
+import type { Verdict } from "../report";
 import { title, words } from "./identifier";
+import { leadingAlert } from "./names";
 
 export type IconName = "critical" | "warning" | "info" | "check" | "question" | "cross" | "copy" | "share" | "open" | "dot";
 
@@ -72,12 +74,23 @@ const ROOF: ReadonlyMap<string, string> = new Map([
 
 const unknown = (word: string): Label => ({ text: title(word), icon: "dot", tone: "plain" });
 
-/** The severity of a verdict. Unexplained time is not known to be well spent, so it is never "good". */
-export const severity = ({ severity: word, regime }: { severity: string; regime: string }): Label =>
-  word === "none" && regime === "unexplained" ? NOT_KNOWN : (SEVERITY.get(word) ?? unknown(word));
+type Judged = Pick<Verdict, "severity" | "regime" | "memory_alert">;
+
+/** The severity of what leads: the verdict, or a more urgent problem with the memory. */
+export const severityWord = (judged: Judged): string => leadingAlert(judged)?.severity ?? judged.severity;
+
+/** True if nothing is known to be wrong, but it is not known that the time is well spent either. */
+export const isNotKnown = (judged: Judged): boolean => severityWord(judged) === "none" && judged.regime === "unexplained";
+
+/** The same as a label. Unexplained time is never "good". */
+export const severity = (judged: Judged): Label => (isNotKnown(judged) ? NOT_KNOWN : (SEVERITY.get(severityWord(judged)) ?? unknown(severityWord(judged))));
 export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word);
 export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
+/** What a report's step time is: that of telemetry was timed without a profiler, that of a trace with one. */
+export const stepTitle = ({ steps, basis: word }: { steps: number; basis: string }): string =>
+  `${steps > 1 ? "Mean step" : "Step"}, ${isUnprofiled(word) ? "without a profiler" : "profiled"}`;
+const isUnprofiled = (word: string): boolean => word === "step_clock";
 export const evidenceSource = (word: string): string => EVIDENCE_SOURCE.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);
 export const wait = (word: string): string => WAIT.get(word) ?? words(word);

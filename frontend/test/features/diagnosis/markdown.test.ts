@@ -57,3 +57,26 @@ test("the parts beside the findings are in it, with names that cannot become mar
   assert.ok(markdown.includes("Operators outside of the graphs, per step: aten::mm (2 calls, 1.00 ms)."));
   assert.ok(markdown.includes("- aten::bmm: 20 % of the time lies beyond it (Distance: "));
 });
+
+test("a problem with the memory is a finding, and leads if it is more urgent", () => {
+  const verdict = { regime: "input", share: 0.4, severity: "info", confidence: "high", headline: "The GPU waits.", title: "Waiting for data", action: "Use workers" };
+  const alert = { cause: "growing_memory", severity: "warning", headline: "Keep numbers: each step keeps 2 MB.", action: "Keep numbers", title: "Memory grows" };
+  const findings = [
+    { cause: "growing_memory", title: "Memory grows", severity: "warning", bytes: 1, evidence: [], headline: alert.headline },
+    { cause: "tensor_dominates", title: "One tensor", severity: "info", bytes: 1, evidence: [], headline: "" },
+  ];
+  const finding = { cause: "loader", regime: "input", cost_share: 0.5, evidence: [], title: "Batches", where: [] };
+  const memory = { peak_bytes: 1, parts: [], evidence_source: "trace", kind: "cuda", estimated_bytes: 0, sites: [], findings, missing: "", forecasts: [], lifetimes: [] };
+  const titles = (leads: boolean) => {
+    const made = { ...report("a.pt.trace.json"), memory, findings: [finding], verdict: { ...verdict, memory_alert: { ...alert, leads } } };
+    return reportMarkdown(made).split("\n").filter((line) => line.startsWith("#"));
+  };
+  assert.deepEqual(titles(true), ["## Keep numbers: each step keeps 2 MB.", "### Memory grows", "### Batches"]);
+  assert.deepEqual(titles(false), ["## Use workers", "### Batches", "### Memory grows"]);
+});
+
+test("a step time says whether a profiler ran", () => {
+  const about = (basis: string) => reportMarkdown({ ...report("a"), window: { steps: 5, basis, begin_ns: 0, end_ns: 5e6, step_times_ns: [], step_ns: { mean: 1e6, median: 1e6, p10: 1e6, p90: 1e6 } } });
+  assert.match(about("profiler_step"), /mean step, profiled: 1\.00 ms/);
+  assert.match(about("step_clock"), /mean step, without a profiler: 1\.00 ms/);
+});

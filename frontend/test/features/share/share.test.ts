@@ -102,7 +102,7 @@ test("the saved page contains canvases as pictures, and no controls", () => {
 test("Markdown states the mean step, which shares and gains refer to, before the median", () => {
   const window = { steps: 6, basis: "profiler_step", step_ns: { median: 4e7, p10: 3e7, p90: 9e7, mean: 5e7 }, begin_ns: 0, end_ns: 3e8, step_times_ns: [] };
   const markdown = reportMarkdown({ ...report("a"), window });
-  assert.ok(markdown.includes("6 steps (marked by prof.step()), mean 50.0 ms, p10 30.0 ms, median 40.0 ms, p90 90.0 ms"));
+  assert.ok(markdown.includes("6 steps (marked by prof.step()), mean step, profiled: 50.0 ms, p10 30.0 ms, median 40.0 ms, p90 90.0 ms"));
 });
 
 test("Markdown says why there is no verdict, uses the singular for one step, and lists what was not judged", () => {
@@ -114,7 +114,7 @@ test("Markdown says why there is no verdict, uses the singular for one step, and
   ];
   const markdown = reportMarkdown({ ...report("a"), health, window, regimes });
   assert.ok(markdown.startsWith("## This recording is incomplete, so there is no verdict.\n"));
-  assert.ok(markdown.includes("1 step of 40.0 ms (marked by prof.step())"));
+  assert.ok(markdown.includes("1 step (marked by prof.step()), step, profiled: 40.0 ms"));
   assert.ok(markdown.includes("> It starts up.\n\nTo fix it:\n\n```python\nschedule(wait=1)\n```"));
   assert.ok(markdown.includes("### Not judged\n\n- Cannot tell: Waiting for data. No loader was recorded."));
   assert.ok(!markdown.includes("Host waits"));

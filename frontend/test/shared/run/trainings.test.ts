@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { evidenceOf, neighbour, partName, sectionsOf, sharedFolders, trainingOf, trainingsOf } from "../../../src/shared/run/trainings";
+import { titleOf } from "../../../src/shared/text/names";
+import { severityWord } from "../../../src/shared/text/vocabulary";
 import { entry, list } from "../../recordings";
 
 const EVENTS = "events.out.tfevents.1795283861.7.0";
@@ -17,6 +19,15 @@ test("a training is one entry: the trusted recording, named by its trace, with t
   assert.deepEqual([training!.peak_bytes, training!.headroom_bytes], [9, 1]);
   assert.equal(evidenceOf(training!), "telemetry and trace");
   assert.deepEqual(training!.members.map((member) => partName(member, training!)), ["Telemetry", "Trace"]);
+});
+
+test("a training has the most urgent problem with the memory of its recordings", () => {
+  const alert = { cause: "growing_memory", severity: "warning", headline: "Each step keeps 2 MB.", leads: true, action: "Keep numbers", title: "Memory grows" };
+  const judged = { ...telemetry, verdict: { ...verdict, severity: "info" } };
+  const [training] = trainingsOf({ ...list(trace, judged), trainings: [{ members: [1, 0], because: "", memory_alert: alert }] });
+  assert.equal(titleOf(training!.verdict!), "Memory grows");
+  assert.equal(severityWord(training!.verdict!), "warning");
+  assert.equal(titleOf(judged.verdict), "Waiting for data");
 });
 
 test("every recording leads to its training, so that old addresses do", () => {

@@ -1,0 +1,42 @@
+// Problems with the memory among the findings about time: each with a link to the Memory view.
+import type { MemoryFinding, Report } from "../../shared/report";
+import { severity } from "../../shared/text/vocabulary";
+import { Icon } from "../../shared/widgets/icon";
+import { MemoryFindingCard } from "../../shared/widgets/memory_finding";
+import { Review, type Reviewed } from "./review";
+
+interface Props {
+  readonly findings: readonly MemoryFinding[];
+  /** Opens the memory view. Undefined where there are no views. */
+  readonly showMemory: (() => void) | undefined;
+  readonly reviewed: Reviewed | undefined;
+}
+
+/** The findings about the memory that stand among those about time. */
+export const memoryFindings = ({ memory }: Report): readonly MemoryFinding[] => memory?.findings.filter(({ headline }) => headline !== "") ?? [];
+
+export function MemoryFindings({ findings, showMemory, reviewed }: Props) {
+  return (
+    <>
+      {findings.map((finding) => (
+        <MemoryFindingCard key={finding.cause} finding={finding} badge={<Badge word={finding.severity} />}>
+          {showMemory && (
+            <button type="button" class="link" onClick={showMemory}>
+              Show what fills the memory
+            </button>
+          )}
+          {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title} />}
+        </MemoryFindingCard>
+      ))}
+    </>
+  );
+}
+
+function Badge({ word }: { word: string }) {
+  const { text, icon, tone } = severity({ severity: word, regime: "" });
+  return (
+    <p class={`tone-${tone}`}>
+      <Icon name={icon} /> {text}, about the memory
+    </p>
+  );
+}

@@ -1,0 +1,30 @@
+"""Says at the end of a training how to see what the monitor recorded."""
+
+import logging
+import shlex
+import sys
+from pathlib import Path
+
+_log = logging.getLogger("tb_bottleneck.monitor")
+_told: set[str] = set()
+
+
+def hint_of(logdir: str) -> str:
+    """Returns the line for the results in this logdir."""
+    folder = shlex.quote(logdir)
+    return (
+        f"tb_bottleneck recorded this training. To see why it is slow: tensorboard --logdir {folder}, then open "
+        f"Bottlenecks; or: tb-bottleneck diagnose {folder}"
+    )
+
+
+def tell_results(logdir: Path) -> None:
+    """Tells the line once per logdir: to the training's log if it has one, otherwise to standard error."""
+    text = hint_of(str(logdir))
+    if text in _told:
+        return
+    _told.add(text)
+    if _log.hasHandlers():
+        _log.info("%s", text)
+    elif sys.stderr is not None and _log.isEnabledFor(logging.WARNING):
+        print(text, file=sys.stderr)

@@ -1,0 +1,74 @@
+"""Formats the verdict of a report as plain text: what to change first, the cause, the severity and its reason."""
+
+from collections.abc import Iterator
+
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.rendering.layout import Line, wrapped
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
+
+_SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
+_SMALL = "Minor: less than a tenth of the time can be saved"
+_LEAST = {"critical": 0.2, "warning": 0.1}  # the share of the time that is saved
+_NOTABLE = 1 / (1 - _LEAST["warning"])
+
+
+def verdict_lines(report: pb.Report) -> Iterator[str]:
+    """Yields the lines of the verdict, after a memory problem that is more urgent."""
+    verdict = report.verdict
+    yield from alert_before(verdict)
+    yield from (
+        (Line(verdict.action, "strong"), verdict.headline) if verdict.action else (Line(verdict.headline, "strong"),)
+    )
+    yield Line(f"{_severity(report)}, {verdict.confidence} confidence.{_why(report)}", verdict.severity)
+    yield from alert_after(verdict)
+    yield from wrapped(verdict.situation)
+
+
+def alert_before(verdict: pb.Verdict) -> Iterator[str]:
+    """Yields the memory problem that is more urgent than the verdict, and announces the verdict."""
+    if verdict.memory_alert.leads:
+        yield from (*_alert(verdict.memory_alert, "strong"), "", "About the time:")
+
+
+def alert_after(verdict: pb.Verdict) -> Iterator[str]:
+    """Yields the memory problem that is less urgent than the verdict."""
+    if verdict.HasField("memory_alert") and not verdict.memory_alert.leads:
+        yield from _alert(verdict.memory_alert)
+
+
+def _alert(alert: pb.MemoryAlert, style: str = "") -> Iterator[str]:
+    yield Line(alert.headline, style)
+    yield Line(f"{_SEVERITIES[alert.severity][0]}, about the memory.", alert.severity)
+
+
+def _severity(report: pb.Report) -> str:
+    verdict = report.verdict
+    if verdict.severity == "none":
+        if verdict.title == Regime.UNEXPLAINED.label:
+            return "It is not known what would save time"
+        smaller = any(finding.regime != verdict.regime for finding in report.findings)
+        return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
+    if verdict.regime == Regime.GPU_UNUSED:
+        return "Critical: the device does none of the work"
+    gains = [finding.speedup for finding in report.findings if finding.regime == verdict.regime]
+    if verdict.severity == "info":
+        small = bool(report.plan) or all(gain.basis == "replay" or 1 < gain.high < _NOTABLE for gain in gains)
+        return _SMALL if gains and small else "The recording does not show whether a tenth of the time can be saved"
+    word, part = _SEVERITIES.get(verdict.severity, (verdict.severity, ""))
+    if report.plan or any(gain.basis == "replay" for gain in gains):
+        alone = max((gain.expected for gain in gains if gain.basis == "replay"), default=1.0)
+        first = max(alone, report.plan[0].speedup_total if report.plan else 1.0)
+        together = " by all changes together" if 1 - 1 / max(first, 1.0) < _LEAST.get(verdict.severity, 0.0) else ""
+        return f"{word}: {part} of the time or more can be saved{together}"
+    if any(gain.basis == "estimate" for gain in gains):
+        return f"{word}: {part} of the time or more can probably be saved"
+    most = 1 - 1 / max((gain.high for gain in gains), default=1.0)
+    return f"{word}: at most {share_text(most)} of the time can be saved"
+
+
+def _why(report: pb.Report) -> str:
+    """Returns the text of the rule without its first sentence, which repeats the headline."""
+    verdict = next((verdict for verdict in report.regimes if verdict.regime == report.verdict.regime), None)
+    more = verdict.because.partition(". ")[2] if verdict is not None else ""
+    return f" {more}" if more else ""

@@ -1,0 +1,80 @@
+"""Reports of runs on the CPU speak of operators, not of a device that idles; a saved report keeps these words."""
+
+import re
+
+import pytest
+
+from demo.pairs import RECORDED
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.knowledge.catalogue import all_texts
+from tb_bottleneck.knowledge.cpu_words import cpu_words, on_cpu
+from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.report.on_cpu import say_on_cpu
+from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+CPU_TRACES = sorted(RECORDED.glob("*/slow/*.pt.trace.json.gz"))
+ABOUT_DEVICES = re.compile(r"\b[Dd]evices?\b(?! +[A-Z])|\bGPUs?\b")
+
+
+def texts_of(value) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for item in items for text in texts_of(item)]
+
+
+@pytest.mark.parametrize("part", cpu_words())
+def test_each_replaced_part_is_in_our_texts(part):
+    texts = [text for file in all_texts() if "words" not in file for text in texts_of(dict(file))]
+    assert any(part in text for text in texts)
+
+
+@pytest.mark.parametrize("path", CPU_TRACES, ids=lambda path: path.parent.parent.name)
+def test_a_report_of_the_demo_names_no_device_but_where_one_would_help(path):
+    report = diagnose(str(path))
+    assert report.device.kind == "cpu"
+    shown = [row.meaning for row in report.account if not Regime(row.regime).needs_device]
+    shown += [finding.title for finding in report.findings]
+    shown += [text for finding in report.findings for text in (finding.fix.summary, finding.fix.confirm)]
+    shown += [row.label for finding in report.findings for row in finding.evidence]
+    assert not [text for text in shown if ABOUT_DEVICES.search(text.replace("on a GPU)", ""))]
+
+
+def test_a_report_of_a_device_keeps_its_words():
+    report = pb.Report(device=pb.Device(kind="cuda"))
+    report.account.add(regime="launch", meaning="The device is idle while torch dispatches.")
+    say_on_cpu(report)
+    assert report.account[0].meaning == "The device is idle while torch dispatches."
+
+
+def test_checks_leave_out_what_no_run_on_the_cpu_has():
+    report = pb.Report(device=pb.Device(kind="cpu"))
+    for regime in REGIMES:
+        report.regimes.add(regime=regime, status="clear", title=regime.label)
+    clear = render(report)
+    assert "Launch overhead" in clear
+    assert "Host waits for the device" not in clear
+    report.device.kind = "cuda"
+    assert "Host waits for the device" in render(report)
+
+
+def test_a_saved_report_is_taken_with_these_words(tmp_path):
+    (recorded,) = RECORDED.glob("checkpointing/slow/*.gz")
+    path = tmp_path / recorded.name
+    path.write_bytes(recorded.read_bytes())
+    report = diagnose(str(path))
+    assert report.findings
+    sidecar.write(str(path), identity_of(str(path)), report)
+    taken = sidecar.read(str(path), identity_of(str(path)))
+    assert taken is not None
+    assert taken.findings[0].title == report.findings[0].title
+    assert [row.meaning for row in taken.account] == [row.meaning for row in report.account]
+
+
+def test_words_are_replaced_in_order():
+    launch = "The device is idle while torch dispatches operators and launches kernels."
+    assert on_cpu(launch) == "Torch dispatches operators, and none of them computes."
+    assert on_cpu("Batches are created while the device is idle.") == "Batches are created while no operator computes."
