@@ -1,10 +1,7 @@
-"""The parts of a trace's report beside its verdicts. An error in one of them affects only that part."""
-
-import logging
-from collections.abc import Callable
-from typing import TypeVar
+"""The input pipeline, the work of torch.compile and the steps of an inference server in the report of a trace."""
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
@@ -17,27 +14,14 @@ from tb_bottleneck.report.builders.details.serving import serving
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-_log = logging.getLogger(__name__)
-Part = TypeVar("Part")
 
-
-def details_of(recording: Recording) -> Details:
-    """Returns the parts. Only MemoryError is raised."""
+def details_of(recording: Recording, parts: Parts) -> Details:
+    """Returns the details. Only MemoryError is raised."""
     return Details(
-        input=_guarded(_input_of, recording),
-        compilation=_guarded(_compilation_of, recording),
-        serving=_guarded(_serving_of, recording),
+        input=parts.build("input", lambda: _input_of(recording)),
+        compilation=parts.build("compilation", lambda: _compilation_of(recording)),
+        serving=parts.build("serving", lambda: _serving_of(recording)),
     )
-
-
-def _guarded(build: Callable[[Recording], Part | None], recording: Recording) -> Part | None:
-    try:
-        return build(recording)
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("a part of one report could not be built")
-        return None
 
 
 def _input_of(recording: Recording) -> pb.InputPipeline | None:

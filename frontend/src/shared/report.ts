@@ -179,6 +179,15 @@ export interface Report {
   readonly serving?: Serving;
   /** only if the severity is none */
   readonly headroom: readonly Headroom[];
+  /** parts that are absent because of an error in tb_bottleneck */
+  readonly broken_parts: readonly BrokenPart[];
+}
+
+/** A part of a report that could not be built. */
+export interface BrokenPart {
+  /** memory | input | compilation | serving | places | efficiency | headroom */
+  readonly part: string;
+  readonly because: string;
 }
 
 /** What making one batch consists of. */

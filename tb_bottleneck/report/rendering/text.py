@@ -79,7 +79,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from headroom.lines_of(report.headroom)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
-    if report.regimes:
+    if report.regimes or report.broken_parts:
         yield from ("", heading("What was checked"), *checks.lines_of(report))
 
 

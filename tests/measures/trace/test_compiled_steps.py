@@ -6,6 +6,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
@@ -66,7 +67,7 @@ def recorded(tmp_path, frames, log=None):
 
 def test_with_the_log_of_the_monitor(tmp_path):
     recording = recorded(tmp_path, frames=False, log=LOG)
-    found = details_of(recording).compilation
+    found = details_of(recording, Parts()).compilation
     (function,) = found.functions
     assert (function.function, function.line, function.compilations, function.ns) == ("forward", 5, 1, 40e6)
     assert list(function.reasons) == ["tensor 'x' size mismatch at index 0, in m.py:6: x = f(x)"]
@@ -83,7 +84,7 @@ def test_with_the_log_of_the_monitor(tmp_path):
 
 
 def test_with_frames_alone(tmp_path):
-    found = details_of(recorded(tmp_path, frames=True)).compilation
+    found = details_of(recorded(tmp_path, frames=True), Parts()).compilation
     assert [(row.function, row.line, list(row.reasons)) for row in found.functions] == [("forward", 5, [])]
     assert [(row.function, row.line, row.reason) for row in found.breaks] == [("forward", 7, "")]
     assert "TORCH_LOGS" in found.missing
@@ -123,7 +124,7 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
         return
     reason = "line 7: item()" if log else UNKNOWN
     assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
-    lines = list(text.lines_of(details_of(recording).compilation))
+    lines = list(text.lines_of(details_of(recording, Parts()).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
 

@@ -34,7 +34,7 @@ interface Props {
 }
 
 export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
-  const { account, findings, memory, phases, plan, regimes, window, verdict } = report;
+  const { account, broken_parts: broken, findings, memory, phases, plan, regimes, window, verdict } = report;
   const facts = window && <Facts report={report} />;
   return (
     <>
@@ -59,7 +59,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
           {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
         </div>
       </div>
-      {regimes.length > 0 && <Regimes regimes={regimes} />}
+      {regimes.length + broken.length > 0 && <Regimes regimes={regimes} broken={broken} />}
       <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
     </>
   );

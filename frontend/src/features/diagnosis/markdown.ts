@@ -87,10 +87,11 @@ function plan(report: Report): string {
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
 function openQuestions(report: Report): string {
-  const { regimes, disagreements } = report;
+  const { regimes, broken_parts: broken, disagreements } = report;
   const unjudged = regimes.filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...broken.map(({ because }) => escaped(because)),
     ...untrusted(report).map(escaped),
     ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];

@@ -28,6 +28,12 @@ test("the action leads, and the cause follows it", () => {
   assert.equal(linesWith("")[0], "## The GPU waits.");
 });
 
+test("a part that could not be built is said among what was not judged", () => {
+  const because = "The efficiency could not be determined. This is an error in tb_bottleneck.";
+  const markdown = reportMarkdown({ ...report("a.pt.trace.json"), broken_parts: [{ part: "efficiency", because }] });
+  assert.ok(markdown.includes("### Not judged\n\n- The efficiency could not be determined. This is an error in tb\\_bottleneck."), markdown);
+});
+
 test("the parts beside the findings are in it, with names that cannot become markup", () => {
   const evidence = [{ measure: "m", label: "Distance", value: 2, unit: "count", per: "", count: 1, compared_with: "" }];
   const full = {
