@@ -87,7 +87,7 @@ def test_with_frames_alone(tmp_path):
     found = details_of(recorded(tmp_path, frames=True), Parts()).compilation
     assert [(row.function, row.line, list(row.reasons)) for row in found.functions] == [("forward", 5, [])]
     assert [(row.function, row.line, row.reason) for row in found.breaks] == [("forward", 7, "")]
-    assert "TORCH_LOGS" in found.missing
+    assert "TORCH_TRACE" in found.missing
 
 
 def test_without_both_the_functions_are_not_known(tmp_path):

@@ -7,7 +7,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 MAX_ROWS, MAX_REASONS = 10, 3
 REASONS_MISSING = (
     "The guards and the reasons are not in the trace: record it with tb_bottleneck.Monitor, or run the program with "
-    "TORCH_LOGS=recompiles,graph_breaks."
+    "TORCH_TRACE=DIR, where DIR is the folder of the trace."
 )
 
 
