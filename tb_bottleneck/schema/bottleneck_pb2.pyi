@@ -150,7 +150,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "broken_parts")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "graphs", "broken_parts")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +180,7 @@ class Report(_message.Message):
     COMPILATION_FIELD_NUMBER: _ClassVar[int]
     SERVING_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
     BROKEN_PARTS_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
@@ -210,8 +211,9 @@ class Report(_message.Message):
     compilation: Compilation
     serving: Serving
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
+    graphs: GraphReplays
     broken_parts: _containers.RepeatedCompositeFieldContainer[BrokenPart]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
 
 class BrokenPart(_message.Message):
     __slots__ = ("part", "because")
@@ -284,6 +286,38 @@ class Compilation(_message.Message):
     outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
     missing: str
     def __init__(self, functions: _Optional[_Iterable[_Union[CompiledFunction, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[GraphBreak, _Mapping]]] = ..., compile_ns: _Optional[float] = ..., regions: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., missing: _Optional[str] = ...) -> None: ...
+
+class GraphReplays(_message.Message):
+    __slots__ = ("graphs", "launches", "outside", "outside_operations", "outside_ns")
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_NS_FIELD_NUMBER: _ClassVar[int]
+    graphs: _containers.RepeatedCompositeFieldContainer[ReplayedGraph]
+    launches: float
+    outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
+    outside_operations: float
+    outside_ns: float
+    def __init__(self, graphs: _Optional[_Iterable[_Union[ReplayedGraph, _Mapping]]] = ..., launches: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., outside_operations: _Optional[float] = ..., outside_ns: _Optional[float] = ...) -> None: ...
+
+class ReplayedGraph(_message.Message):
+    __slots__ = ("operations", "launches", "device_ns", "idle_ns", "idle_before_ns", "call_ns", "place")
+    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_NS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_BEFORE_NS_FIELD_NUMBER: _ClassVar[int]
+    CALL_NS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    operations: int
+    launches: float
+    device_ns: float
+    idle_ns: float
+    idle_before_ns: float
+    call_ns: float
+    place: Place
+    def __init__(self, operations: _Optional[int] = ..., launches: _Optional[float] = ..., device_ns: _Optional[float] = ..., idle_ns: _Optional[float] = ..., idle_before_ns: _Optional[float] = ..., call_ns: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class OutsideGraph(_message.Message):
     __slots__ = ("name", "calls", "ns_per_step")

@@ -36,7 +36,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   diagnosis: ({ report, entry, session, state: { list } }) => (
     <Diagnosis
       report={report}
-      details={(report.input || report.compilation || report.serving) && <Details {...report} />}
+      details={(report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
       showFocus={session.showFocus}
       predict={() => session.open("whatif")}
       showMemory={() => session.open("memory")}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import checks, efficiency, headroom, memory, phases
-from tb_bottleneck.report.rendering.details import compilation, input_pipeline, serving
+from tb_bottleneck.report.rendering.details import compilation, graphs, input_pipeline, serving
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -73,6 +73,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", *input_pipeline.lines_of(report.input))
     if report.HasField("compilation"):
         yield from ("", *compilation.lines_of(report.compilation))
+    if report.HasField("graphs"):
+        yield from ("", *graphs.lines_of(report.graphs))
     if report.HasField("serving"):
         yield from ("", *serving.lines_of(report.serving))
     yield from efficiency.lines_of(report.efficiency)

@@ -1,16 +1,17 @@
-// Parts beside the findings: the stages of the input pipeline, torch.compile, and the steps of an inference server.
+// Parts beside the findings: the stages of the input pipeline, torch.compile, captured graphs, and the steps of an inference server.
 import type { ComponentChildren } from "preact";
-import type { Compilation, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 import { WithCode } from "../../shared/widgets/with_code";
-import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
-export function Details({ input, compilation, serving }: Report) {
+export function Details({ input, compilation, graphs, serving }: Report) {
   return (
     <>
       {input && <Stages input={input} />}
       {compilation && <Compiled compilation={compilation} />}
+      {graphs && <Replays graphs={graphs} />}
       {serving && <ServerSteps serving={serving} />}
     </>
   );
@@ -85,6 +86,38 @@ function Compiled({ compilation }: { compilation: Compilation }) {
       )}
       {outside.length > 0 && <p class="muted footnote">{outsideText(outside)}</p>}
       {missing && <p class="muted footnote">{missing}</p>}
+    </section>
+  );
+}
+
+function Replays({ graphs: found }: { graphs: GraphReplays }) {
+  return (
+    <section>
+      <h2>CUDA graphs</h2>
+      <p>{replaysText(found)}</p>
+      <table aria-label="Launches of captured graphs">
+        <thead>
+          <tr>
+            <th scope="col">Graph</th>
+            <th scope="col" class="figure">On the device</th>
+            <th scope="col" class="figure">Idle in it</th>
+            <th scope="col" class="figure">Idle before</th>
+            <th scope="col" class="figure">Call</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.graphs.map((graph, index) => (
+            <tr key={index}>
+              <th scope="row">{graphText(graph)}</th>
+              <td class="figure">{duration(graph.device_ns)}</td>
+              <td class="figure">{duration(graph.idle_ns)}</td>
+              <td class="figure">{graph.idle_before_ns !== undefined && duration(graph.idle_before_ns)}</td>
+              <td class="figure">{duration(graph.call_ns)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {found.outside.length > 0 && <p class="muted footnote">{outsideText(found.outside, "Operations")}</p>}
     </section>
   );
 }

@@ -1,12 +1,12 @@
 // The parts beside the findings as Markdown: input stages, torch.compile, server steps.
-import type { Compilation, InputPipeline, Report, Serving } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, Serving } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
 import { placeName } from "../../shared/text/names";
-import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
-export function detailsMarkdown({ input, compilation, serving }: Report): readonly string[] {
-  return [input && stages(input), compilation && compiled(compilation), serving && serverSteps(serving)].map((part) => part ?? "");
+export function detailsMarkdown({ input, compilation, graphs, serving }: Report): readonly string[] {
+  return [input && stages(input), compilation && compiled(compilation), graphs && replays(graphs), serving && serverSteps(serving)].map((part) => part ?? "");
 }
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -27,6 +27,12 @@ function compiled({ functions, breaks, outside, compile_ns, regions, missing }: 
     ...breaks.map((entry) => [`Graph break: ${where(entry)}`, entry.ns_per_step !== undefined && `${duration(entry.ns_per_step)} per step`, entry.reason]),
   ].map((parts) => escaped(parts.filter(Boolean).join("; ")));
   return section("torch.compile", regions === undefined ? "" : escaped(regionsText(regions, compile_ns)), bulletList(lines), outside.length > 0 ? escaped(outsideText(outside)) : "", escaped(missing));
+}
+
+function replays(found: GraphReplays): string {
+  const rows = found.graphs.map((graph) => [escaped(graphText(graph)), ...[graph.device_ns, graph.idle_ns, graph.idle_before_ns, graph.call_ns].map((ns) => (ns === undefined ? "" : duration(ns)))]);
+  const outside = found.outside.length > 0 ? escaped(outsideText(found.outside, "Operations")) : "";
+  return section("CUDA graphs", escaped(replaysText(found)), table(["Graph", "On the device", "Idle in it", "Idle before", "Call"], rows), outside);
 }
 
 function serverSteps({ server, kinds, shapes }: Serving): string {

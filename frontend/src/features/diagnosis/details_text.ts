@@ -1,5 +1,5 @@
 // Texts of the parts beside the findings, for the page and for Markdown.
-import type { CompiledFunction, GraphBreak, InputPipeline, InputStorage, OutsideGraph, ServingSteps } from "../../shared/report";
+import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, ServingSteps } from "../../shared/report";
 import { bytes, count, duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 
@@ -39,8 +39,15 @@ export function compiledText({ compilations, failure }: CompiledFunction): strin
 export const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
   name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
 
-export const outsideText = (outside: readonly OutsideGraph[]): string =>
-  `Operators outside of the graphs, per step: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
+export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays): string =>
+  `${count(launches)} ${launches === 1 ? "launch" : "launches"} per step; outside of them, ${count(many)} operations run for ${duration(outside_ns)} per step.`;
+
+/** "993 operations, 4 per step in model.py:33 call". */
+export const graphText = ({ operations, launches, place }: ReplayedGraph): string =>
+  `${count(operations)} operations, ${count(launches)} per step${place ? ` in ${placeName(place)}` : ""}`;
+
+export const outsideText = (outside: readonly OutsideGraph[], what = "Operators"): string =>
+  `${what} outside of the graphs, per step: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
 
 export const stepsText = ({ kind, count: many }: ServingSteps): string => `${capital(kind)}: ${count(many)} ${many === 1 ? "step" : "steps"}`;
 

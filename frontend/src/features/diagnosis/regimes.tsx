@@ -1,9 +1,9 @@
 // The verdict on each regime and its reason, and parts of the report that failed. Clear regimes are collapsed.
 import type { BrokenPart, RegimeVerdict } from "../../shared/report";
 import { share } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
 import { status } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
-import { capital } from "./details_text";
 
 export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]; broken: readonly BrokenPart[] }) {
   const clear = regimes.filter((regime) => regime.status === "clear");
@@ -17,7 +17,7 @@ export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]
           {broken.map(({ part, because }) => (
             <li key={part}>
               <Status of="broken" />
-              <span class="name">{capital(part)}</span>
+              <span class="name">{title(part)}</span>
               <span class="figure" />
               <span class="because">{because}</span>
             </li>
