@@ -16,7 +16,7 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "clock_error_ns")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "efficiency", "clock_error_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +33,7 @@ class Job(_message.Message):
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     HOSTS_FIELD_NUMBER: _ClassVar[int]
     SLOWDOWNS_FIELD_NUMBER: _ClassVar[int]
+    EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
     CLOCK_ERROR_NS_FIELD_NUMBER: _ClassVar[int]
     run: str
     ranks: _containers.RepeatedScalarFieldContainer[int]
@@ -50,8 +51,9 @@ class Job(_message.Message):
     step_ns: float
     hosts: _containers.RepeatedCompositeFieldContainer[Host]
     slowdowns: _containers.RepeatedCompositeFieldContainer[Slowdown]
+    efficiency: Efficiency
     clock_error_ns: float
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
 
 class Group(_message.Message):
     __slots__ = ("name", "kind", "ranks", "count", "wait_share", "wire_share", "bus_gbps", "transfers")

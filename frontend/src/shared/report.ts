@@ -39,6 +39,8 @@ export interface Job {
   readonly hosts: readonly Host[];
   /** largest first */
   readonly slowdowns: readonly Slowdown[];
+  /** of all ranks together; absent if no rank has figures */
+  readonly efficiency?: Efficiency;
   /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
   readonly clock_error_ns?: number;
 }
