@@ -260,18 +260,20 @@ class InputStage(_message.Message):
     def __init__(self, stage: _Optional[str] = ..., name: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_batch: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
 
 class InputStorage(_message.Message):
-    __slots__ = ("kind", "filesystem", "read_bytes_per_batch", "disk_bytes_per_batch", "reads_per_batch")
+    __slots__ = ("kind", "filesystem", "read_bytes_per_batch", "disk_bytes_per_batch", "reads_per_batch", "opens_per_batch")
     KIND_FIELD_NUMBER: _ClassVar[int]
     FILESYSTEM_FIELD_NUMBER: _ClassVar[int]
     READ_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     DISK_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     READS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    OPENS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     kind: str
     filesystem: str
     read_bytes_per_batch: float
     disk_bytes_per_batch: float
     reads_per_batch: float
-    def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ...) -> None: ...
+    opens_per_batch: float
+    def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ..., opens_per_batch: _Optional[float] = ...) -> None: ...
 
 class Compilation(_message.Message):
     __slots__ = ("functions", "breaks", "compile_ns", "regions", "outside", "missing")

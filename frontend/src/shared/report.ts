@@ -238,6 +238,8 @@ export interface InputStorage {
   readonly disk_bytes_per_batch?: number;
   /** calls that read */
   readonly reads_per_batch?: number;
+  /** calls of Python's open; only of a training process with Python frames */
+  readonly opens_per_batch?: number;
 }
 
 /** What torch.compile did, and the parts of a step that are not in compiled graphs. */

@@ -45,14 +45,20 @@ def test_frames_of_the_training_thread(tmp_path):
         ("torch/utils/data/dataloader.py(700): __next__", 0, 80),
         (f"{ROOT}fetch.py(49): fetch", 0, 80),
         ("data.py(3): __getitem__", 0, 60),
+        ("<built-in function open>", 1, 0),
+        ("<built-in function open>", 3, 0),
         ("data.py(9): blur", 10, 45),
         (f"{ROOT}collate.py(3): default_collate", 60, 20),
+        ("<built-in function open>", 90, 0),
     ]
     recording = recorded(tmp_path, "_SingleProcessDataLoaderIter", frames)
     assert costliest_stage(recording).text == "transform blur, 56 %"
     assert batch_time(recording).value == pytest.approx(80e6)
     assert processes_needed(recording).value == 4  # 80 ms / 20 ms
-    stages = {stage.stage: stage.share for stage in details_of(recording, Parts()).input.stages}
+    found = details_of(recording, Parts()).input
+    assert found.storage.opens_per_batch == 2, "the third one is not of the loader"
+    assert "2 files opened per batch" in "\n".join(text.lines_of(found))
+    stages = {stage.stage: stage.share for stage in found.stages}
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
 
 

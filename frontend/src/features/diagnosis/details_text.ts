@@ -20,11 +20,11 @@ export function stagesText({ basis, batch_ns, workers, workers_needed, waiting_s
   return `${sentence(facts.join("; "))} ${basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} ${storage ? storageText(storage) : ""}`.trim();
 }
 
-function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch }: InputStorage): string {
+function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch, opens_per_batch }: InputStorage): string {
   const place = [STORAGE[kind], kind && filesystem ? `(${filesystem})` : filesystem].filter(Boolean).join(" ");
   const disk = disk_bytes_per_batch !== undefined ? `, ${bytes(disk_bytes_per_batch)} of them from the disk` : "";
   const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
-  return `Data: ${[place && `on ${place}`, read].filter(Boolean).join("; ")}.`;
+  return `Data: ${[place && `on ${place}`, read, opens_per_batch !== undefined && `${count(opens_per_batch)} files opened per batch`].filter(Boolean).join("; ")}.`;
 }
 
 export const regionsText = (regions: number, compile_ns: number | undefined): string =>
