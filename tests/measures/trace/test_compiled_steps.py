@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
@@ -127,6 +129,35 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
     lines = list(text.lines_of(details_of(recording, Parts()).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
+
+
+def on_a_gpu(tmp_path, *rows):
+    """Three steps of 1 ms with small kernels; each calls a compiled function from 50 to 950 us, and has these rows."""
+    drawing = (
+        "step aaaaaaaaaabbbbbbbbbbcccccccccc\nop ##############################\nsmall .a.b.c.d.a.b.c.d.e.f.a.b.c.d.e"
+    )
+    raw, host = drawn(drawing), {"ph": "X", "pid": 100, "tid": 100}
+    wrapper, function = "torch/_dynamo/eval_frame.py(1076): compile_wrapper", "train.py(5): forward"
+    for at in range(0, 3_000, 1_000):
+        for name, begin, length in ((wrapper, 50, 900), (function, 60, 800), *rows):
+            category = "python_function" if ".py(" in name else "cpu_op"
+            raw["traceEvents"].append(host | {"cat": category, "name": name, "ts": at + begin, "dur": length})
+    path = tmp_path / "g.pt.trace.json"
+    path.write_text(json.dumps(raw | {"with_stack": 1}))
+    return diagnose(str(path))
+
+
+def test_a_function_that_runs_uncompiled_on_a_gpu(tmp_path):
+    """The advice is to compile; the evidence tells that torch.compile was called, and gave the function up."""
+    found = on_a_gpu(tmp_path)
+    (finding,) = [finding for finding in found.findings if finding.cause == "small_kernels"]
+    evidence = {row.label: row.text for row in finding.evidence}
+    assert evidence["Functions that run without compiled code, and why"] == f"forward (train.py:5): {UNKNOWN}"
+    assert [row.failure for row in found.compilation.functions] == [UNKNOWN]
+    compiled = on_a_gpu(tmp_path, ("Torch-Compiled Region: 0/0", 70, 700))
+    assert all("without compiled code" not in row.label for finding in compiled.findings for row in finding.evidence)
+    assert compiled.compilation.regions == 1
+    assert not compiled.compilation.functions
 
 
 @pytest.mark.parametrize(
