@@ -262,7 +262,7 @@ export interface Compilation {
 export interface GraphReplays {
   /** the longest time in all first */
   readonly graphs: readonly ReplayedGraph[];
-  /** per step */
+  /** per step; without steps, in all */
   readonly launches: number;
   /** operations of the device that no graph launches, the longest time first */
   readonly outside: readonly OutsideGraph[];

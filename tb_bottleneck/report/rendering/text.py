@@ -6,6 +6,7 @@ from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.rendering import checks, efficiency, headroom, memory, phases
 from tb_bottleneck.report.rendering.details import compilation, graphs, input_pipeline, serving
+from tb_bottleneck.report.rendering.details.compilation import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -71,10 +72,11 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _plan(report)
     if report.HasField("input"):
         yield from ("", *input_pipeline.lines_of(report.input))
+    per = "in all" if report.window.basis == "whole" else PER_STEP
     if report.HasField("compilation"):
-        yield from ("", *compilation.lines_of(report.compilation))
+        yield from ("", *compilation.lines_of(report.compilation, per))
     if report.HasField("graphs"):
-        yield from ("", *graphs.lines_of(report.graphs))
+        yield from ("", *graphs.lines_of(report.graphs, per))
     if report.HasField("serving"):
         yield from ("", *serving.lines_of(report.serving))
     yield from efficiency.lines_of(report.efficiency)

@@ -7,7 +7,9 @@ import pytest
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.details import graphs as text
+from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -60,3 +62,11 @@ def test_operations_times_and_pauses_of_each_graph(tmp_path, call):
 
 def test_without_a_launch_there_is_no_part(tmp_path):
     assert details_of(recording(tmp_path, "cudaLaunchKernel"), Parts()).graphs is None
+
+
+def test_numbers_of_a_recording_without_steps_are_in_all(tmp_path):
+    recording(tmp_path)
+    path = tmp_path / "g.pt.trace.json"
+    path.write_text(path.read_text().replace("ProfilerStep#", "step"))
+    lines = render(diagnose(str(path)))
+    assert "4 launches in all; outside of them, 2 operations run for 200 µs in all." in lines

@@ -1,5 +1,5 @@
 // Texts of the parts beside the findings, for the page and for Markdown.
-import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, ServingSteps } from "../../shared/report";
+import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, ServingSteps } from "../../shared/report";
 import { bytes, count, duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 
@@ -27,8 +27,11 @@ function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_ba
   return `Data: ${[place && `on ${place}`, read, opens_per_batch !== undefined && `${count(opens_per_batch)} files opened per batch`].filter(Boolean).join("; ")}.`;
 }
 
-export const regionsText = (regions: number, compile_ns: number | undefined): string =>
-  `${count(regions)} compiled ${regions === 1 ? "region" : "regions"} per step${compile_ns ? `; compiling takes ${duration(compile_ns)} per step` : ""}.`;
+/** What numbers of the parts refer to. */
+export const perOf = ({ window }: Report): string => (window?.basis === "whole" ? "in all" : "per step");
+
+export const regionsText = (regions: number, compile_ns: number | undefined, per: string): string =>
+  `${count(regions)} compiled ${regions === 1 ? "region" : "regions"} ${per}${compile_ns ? `; compiling takes ${duration(compile_ns)} ${per}` : ""}.`;
 
 /** "Compiled 2 times". */
 export function compiledText({ compilations, failure }: CompiledFunction): string {
@@ -39,15 +42,15 @@ export function compiledText({ compilations, failure }: CompiledFunction): strin
 export const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
   name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
 
-export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays): string =>
-  `${count(launches)} ${launches === 1 ? "launch" : "launches"} per step; outside of them, ${count(many)} operations run for ${duration(outside_ns)} per step.`;
+export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays, per: string): string =>
+  `${count(launches)} ${launches === 1 ? "launch" : "launches"} ${per}; outside of them, ${count(many)} operations run for ${duration(outside_ns)} ${per}.`;
 
 /** "993 operations, 4 per step in model.py:33 call". */
-export const graphText = ({ operations, launches, place }: ReplayedGraph): string =>
-  `${count(operations)} operations, ${count(launches)} per step${place ? ` in ${placeName(place)}` : ""}`;
+export const graphText = ({ operations, launches, place }: ReplayedGraph, per: string): string =>
+  `${count(operations)} operations, ${count(launches)} ${per}${place ? ` in ${placeName(place)}` : ""}`;
 
-export const outsideText = (outside: readonly OutsideGraph[], what = "Operators"): string =>
-  `${what} outside of the graphs, per step: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
+export const outsideText = (outside: readonly OutsideGraph[], per: string, what = "Operators"): string =>
+  `${what} outside of the graphs, ${per}: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
 
 export const stepsText = ({ kind, count: many }: ServingSteps): string => `${capital(kind)}: ${count(many)} ${many === 1 ? "step" : "steps"}`;
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from tb_bottleneck.measures.trace.graph_replays import GraphReplays, ReplayedGraph
+from tb_bottleneck.report.builders.details.compilation import MIN_NS
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -16,6 +17,7 @@ def replayed_graphs(replays: GraphReplays | None, steps: int) -> pb.GraphReplays
         outside=[
             pb.OutsideGraph(name=entry.name, calls=entry.count / steps, ns_per_step=entry.ns / steps)
             for entry in replays.outside
+            if entry.ns / steps >= MIN_NS
         ],
         outside_operations=replays.outside_count / steps,
         outside_ns=replays.outside_ns / steps,
