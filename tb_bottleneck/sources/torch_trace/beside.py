@@ -7,15 +7,20 @@ same rank where both are known, before the end of the trace; of several, the las
 import hashlib
 import os
 import re
+import time
 from collections.abc import Collection
 from functools import lru_cache
 
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of
+from tb_bottleneck.units import NS_PER_S
 
 MAX_LOGS = 1_000
 """Of a folder, the newest ones."""
+
+SETTLED_NS = 2 * NS_PER_S
+"""A directory that changed later may change again without another time: that of a file system can be this coarse."""
 
 _NAME = re.compile(r"dedicated_log_torch_trace_(?:rank_(\d{1,9})_)?\w{1,40}\.log")
 
@@ -56,7 +61,19 @@ def _logs(trace: str) -> list[tuple[str, int | None]]:
     """Returns the logs with the ranks in their names. Links are not followed."""
     if is_url(trace):
         return []
-    paths = LOCAL.files_in(os.path.dirname(os.path.abspath(trace)), _NAME.fullmatch)[:MAX_LOGS]
+    directory = os.path.dirname(os.path.abspath(trace))
+    try:
+        changed_ns = LOCAL.status(directory).mtime_ns
+    except OSError:
+        return []
+    settled = time.time_ns() - changed_ns > SETTLED_NS
+    return (_listed if settled else _listed.__wrapped__)(directory, changed_ns)
+
+
+@lru_cache(maxsize=64)
+def _listed(directory: str, changed_ns: int) -> list[tuple[str, int | None]]:
+    """Lists a directory once in each of its states: a job has thousands of traces in one."""
+    paths = LOCAL.files_in(directory, _NAME.fullmatch)[:MAX_LOGS]
     ranks = (_NAME.fullmatch(os.path.basename(path)) for path in paths)
     return [(path, int(match[1]) if match and match[1] else None) for path, match in zip(paths, ranks, strict=True)]
 

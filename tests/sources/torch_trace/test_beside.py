@@ -9,7 +9,8 @@ from helpers.torch_trace import compilation, log
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.sources.torch_trace.beside import log_beside
+from tb_bottleneck.sources.local_files import LOCAL
+from tb_bottleneck.sources.torch_trace.beside import log_beside, names_beside
 
 
 @pytest.fixture
@@ -57,6 +58,15 @@ def test_another_log_makes_another_identity(folder, tmp_path):
     assert identity_of(folder) == before
     (tmp_path / "dedicated_log_torch_trace_more.log").write_text("")
     assert identity_of(folder) != before
+
+
+def test_an_unchanged_directory_is_listed_once(folder, tmp_path, monkeypatch):
+    os.utime(tmp_path, (1, 1))
+    names = names_beside(folder)
+    monkeypatch.setattr(LOCAL, "files_in", lambda *_: [])
+    assert names_beside(folder) == names != ""
+    os.utime(tmp_path)
+    assert names_beside(folder) == ""
 
 
 PROGRAM = """
