@@ -87,16 +87,24 @@ class _Launch(Record, frozen=True):
 
 
 def _launches(ops: DeviceOps, rows: Rows, idle_before: Ints) -> list[_Launch]:
+    if not len(rows):
+        return []
     order = rows[np.argsort(ops.call[rows], kind="stable")]
-    edges = np.flatnonzero(np.diff(ops.call[order], prepend=-1))
-    found = []
-    for own in np.split(order, edges[1:]) if len(order) else ():
-        busy = union(ops.start[own], ops.end[own])
-        first, span = int(own[0]), int(ops.end[own].max() - ops.start[own[0]])
-        key = np.sort(ops.name[own]).astype(np.int64).tobytes()
-        idle = span - int(busy.total())
-        found.append(_Launch(first, int(ops.call[first]), key, len(own), span, idle, int(idle_before[first])))
-    return found
+    start, end = ops.start[order], ops.end[order]
+    is_first = np.diff(ops.call[order], prepend=-1) != 0
+    group, firsts = np.cumsum(is_first) - 1, np.flatnonzero(is_first)
+    counts = np.diff(np.append(firsts, len(order))).tolist()
+    span = np.maximum.reduceat(end, firsts) - start[firsts]
+    busy = np.add.reduceat(end - start, firsts)
+    overlaps = ~is_first[1:] & (start[1:] < end[:-1])
+    for number in np.unique(group[1:][overlaps]).tolist():  # branches that run side by side
+        own = slice(firsts[number], firsts[number] + counts[number])
+        busy[number] = union(start[own], end[own]).total()
+    names = ops.name[order][np.lexsort((ops.name[order], group))].astype(np.int64)
+    keys = (part.tobytes() for part in np.split(names, firsts[1:]))
+    heads, idle = order[firsts], (span - busy).tolist()
+    columns = (heads.tolist(), ops.call[heads].tolist(), keys, counts, span.tolist(), idle, idle_before[heads].tolist())
+    return [_Launch(*values) for values in zip(*columns, strict=True)]
 
 
 def _idle_before(ops: DeviceOps) -> Ints:

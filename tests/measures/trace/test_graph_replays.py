@@ -57,7 +57,7 @@ def test_operations_times_and_pauses_of_each_graph(tmp_path, call):
     assert (found.outside_operations, found.outside_ns) == (1, 100_000)
     lines = "\n".join(text.lines_of(found))
     assert "2 launches per step; outside of them, 1 operations run for 100 µs per step." in lines
-    assert "3 operations, 1 per step in block decode: 80.0 µs (20.0 µs of it idle)" in lines
+    assert "3 operations in block decode, 1 per step: 80.0 µs (20.0 µs of it idle)" in lines
 
 
 def test_without_a_launch_there_is_no_part(tmp_path):

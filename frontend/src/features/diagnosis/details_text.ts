@@ -45,9 +45,9 @@ export const where = ({ file, line, function: name }: CompiledFunction | GraphBr
 export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays, per: string): string =>
   `${count(launches)} ${launches === 1 ? "launch" : "launches"} ${per}; outside of them, ${count(many)} operations run for ${duration(outside_ns)} ${per}.`;
 
-/** "993 operations, 4 per step in model.py:33 call". */
+/** "993 operations in model.py:33 call, 4 per step". */
 export const graphText = ({ operations, launches, place }: ReplayedGraph, per: string): string =>
-  `${count(operations)} operations, ${count(launches)} ${per}${place ? ` in ${placeName(place)}` : ""}`;
+  `${count(operations)} operations${place ? ` in ${placeName(place)}` : ""}, ${count(launches)} ${per}`;
 
 export const outsideText = (outside: readonly OutsideGraph[], per: string, what = "Operators"): string =>
   `${what} outside of the graphs, ${per}: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;

@@ -59,7 +59,7 @@ test("the parts beside the findings are in it, with names that cannot become mar
     "3 compiled regions per step.",
     "| Decode: 4 steps (decode 8 requests) | 50.0 % | 1.00 ms |  |  |",
     "4 launches per step; outside of them, 7 operations run for 3.00 ms per step.",
-    "| 993 operations, 4 per step in block denoise | 35.0 ms | 0 ms |  | 200 µs |",
+    "| 993 operations in block denoise, 4 per step | 35.0 ms | 0 ms |  | 200 µs |",
     "| Goodput | 50 % | 60 steps |",
   ])
     assert.ok(markdown.split("\n").includes(line), line);

@@ -19,7 +19,7 @@ def lines_of(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[str]:
     plural = "" if replays.launches == 1 else "es"
     yield from wrapped(f"{count_text(replays.launches)} launch{plural} {per}; {outside}.")
     for graph in replays.graphs:
-        yield from wrapped(f"- {count_text(graph.operations)} operations, {_graph(graph, per)}", "  ")
+        yield from wrapped(f"- {count_text(graph.operations)} operations{_graph(graph, per)}", "  ")
     names = [
         f"{entry.name} ({count_text(entry.calls)} calls, {duration_text(entry.ns_per_step)})"
         for entry in replays.outside
@@ -32,5 +32,5 @@ def _graph(graph: pb.ReplayedGraph, per: str) -> str:
     place = f" in {place_text(graph.place)}" if graph.HasField("place") else ""
     idle = f" ({duration_text(graph.idle_ns)} of it idle)" if graph.idle_ns >= _MIN_NS else ""
     before = f", after {duration_text(graph.idle_before_ns)} without work" if graph.HasField("idle_before_ns") else ""
-    launched = f"{count_text(graph.launches)} {per}{place}"
+    launched = f"{place}, {count_text(graph.launches)} {per}"
     return f"{launched}: {duration_text(graph.device_ns)}{idle}{before}; the call takes {duration_text(graph.call_ns)}"
