@@ -233,7 +233,7 @@ def _sidecar(folder: Path, data: bytes) -> Behaviour:
     trace = _written(folder, "t.pt.trace.json", _sound_trace())
     identity = identity_of(trace)
     assert identity is not None
-    head = f'{{"made_by":"{code_version()}","size":{identity.size},"mtime_ns":{identity.mtime_ns},"report":'
+    head = f'{{"made_by":"{code_version()}","size":{identity.size},"mtime_ns":{identity.mtime_ns},"beside":"","report":'
     sidecar.sidecar_path(trace).write_bytes(head.encode() + data + b"}")
     report = sidecar.read(trace, identity)
     return () if report is None else check(report)

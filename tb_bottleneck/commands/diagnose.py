@@ -143,22 +143,13 @@ def _diagnose(options: argparse.Namespace) -> int:
         return 2
     analysis = analysed(options)
     reports, problems = analysis.reports, analysis.problems
-    _add_prices(reports, options.price_per_hour)
+    _add_prices(analysis, options.price_per_hour)
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += unreadable(reports)
     problems += budget_violations(reports)
     print_problems(problems)
     _show(analysis, options)
     return min(len(problems), 1)
-
-
-def _add_prices(reports: "list[Report]", price: float | None) -> None:
-    if price is not None:
-        from tb_bottleneck.report.efficiency.figures import add_price
-
-        for report in reports:
-            if report.HasField("efficiency"):
-                add_price(report.efficiency, price)
 
 
 @dataclass(frozen=True)
@@ -184,6 +175,19 @@ class Analysis:
             named = named_rank(job)
             judged[ranks] = next((position for position in ranks if self.reports[position].rank == named), ranks[0])
         return rows_of(self.reports, sort, trainings=trainings_of(located, judged), jobs=jobs, states=states)
+
+
+def _add_prices(analysis: Analysis, price: float | None) -> None:
+    if price is not None:
+        from tb_bottleneck.report.efficiency.figures import add_price
+        from tb_bottleneck.report.efficiency.of_job import add_job_price
+
+        for report in analysis.reports:
+            if report.HasField("efficiency"):
+                add_price(report.efficiency, price)
+        for job in analysis.jobs:
+            if job.HasField("efficiency"):
+                add_job_price(job.efficiency, price, job.world_size)
 
 
 def analysed(options: argparse.Namespace) -> Analysis:

@@ -1,43 +1,30 @@
-"""The parts of a trace's report beside its verdicts. An error in one of them affects only that part."""
-
-import logging
-from collections.abc import Callable
-from typing import TypeVar
+"""The input pipeline, torch.compile, captured graphs and an inference server's steps in the report of a trace."""
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
+from tb_bottleneck.measures.trace.graph_replays import graph_replays
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.serving import serving_steps
 from tb_bottleneck.report.builders.details.compilation import recorded_compilation
+from tb_bottleneck.report.builders.details.graphs import replayed_graphs
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
 from tb_bottleneck.report.builders.details.serving import serving
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-_log = logging.getLogger(__name__)
-Part = TypeVar("Part")
 
-
-def details_of(recording: Recording) -> Details:
-    """Returns the parts. Only MemoryError is raised."""
+def details_of(recording: Recording, parts: Parts) -> Details:
+    """Returns the details. Only MemoryError is raised."""
     return Details(
-        input=_guarded(_input_of, recording),
-        compilation=_guarded(_compilation_of, recording),
-        serving=_guarded(_serving_of, recording),
+        input=parts.build("input", lambda: _input_of(recording)),
+        compilation=parts.build("compilation", lambda: _compilation_of(recording)),
+        graphs=parts.build("graphs", lambda: _graphs_of(recording)),
+        serving=parts.build("serving", lambda: _serving_of(recording)),
     )
-
-
-def _guarded(build: Callable[[Recording], Part | None], recording: Recording) -> Part | None:
-    try:
-        return build(recording)
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("a part of one report could not be built")
-        return None
 
 
 def _input_of(recording: Recording) -> pb.InputPipeline | None:
@@ -49,6 +36,10 @@ def _input_of(recording: Recording) -> pb.InputPipeline | None:
 
 def _compilation_of(recording: Recording) -> pb.Compilation | None:
     return recorded_compilation(compiled_steps(recording), len(recording.steps))
+
+
+def _graphs_of(recording: Recording) -> pb.GraphReplays | None:
+    return replayed_graphs(graph_replays(recording), len(recording.steps))
 
 
 def _serving_of(recording: Recording) -> pb.Serving | None:

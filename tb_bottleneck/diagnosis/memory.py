@@ -1,7 +1,5 @@
 """The memory part of the report of a trace."""
 
-import logging
-
 import numpy as np
 
 from tb_bottleneck.measure import Missing
@@ -15,25 +13,14 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.trace import Trace
 
-_log = logging.getLogger(__name__)
-
 
 def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
-    """Returns the memory part, or None if no usable memory events were recorded.
-
-    An error affects only this part of the report.
-    """
-    try:
-        memory = trace_memory(trace)
-        if isinstance(memory, Missing):
-            return None
-        alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
-        sites = memory.places.sites(memory.category, alive)
-        forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
-        findings = findings_of(memory, steps)
-        return memory_message(memory.account, sites, findings, forecasts, course_of(memory, steps.host))
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("the memory of one recording could not be accounted for")
+    """Returns the memory part, or None if no usable memory events were recorded."""
+    memory = trace_memory(trace)
+    if isinstance(memory, Missing):
         return None
+    alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
+    sites = memory.places.sites(memory.category, alive)
+    forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
+    findings = findings_of(memory, steps)
+    return memory_message(memory.account, sites, findings, forecasts, course_of(memory, steps.host))

@@ -11,7 +11,8 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
-from tb_bottleneck.diagnosis.efficiency import add_headroom, guarded
+from tb_bottleneck.diagnosis.efficiency import add_headroom
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
@@ -115,7 +116,8 @@ def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = F
     Only MemoryError is raised.
     """
     try:
-        return _diagnose(reader, _identity(reader, run), latest)
+        parts = Parts()
+        return parts.shown_in(_diagnose(reader, _identity(reader, run), latest, parts))
     except MemoryError:
         raise
     except Exception as error:  # an error in one recording must not affect the others
@@ -136,7 +138,7 @@ def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
     return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -> pb.Report:
+def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, parts: Parts) -> pb.Report:
     recording = TelemetryRecording(reader.telemetry)
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, reader.dropped))
@@ -156,21 +158,21 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool) -
         diagnosis=_judge(recording, defects),
         phases=phases,
         latest_phase_only=latest_phase_only,
-        memory=counted_memory(reader.telemetry, origin.device.kind),
+        memory=parts.build("memory", lambda: counted_memory(reader.telemetry, origin.device.kind)),
         details=Details(
-            input=input_pipeline(
-                sampled_work(recording.facts),
-                recording.fact("workers"),
-                worker_processes_needed(recording),
-                recording.facts,
-            ),
-            compilation=logged_compilation(compile_log(recording.facts)),
+            input=parts.build("input", lambda: _input_of(recording)),
+            compilation=parts.build("compilation", lambda: logged_compilation(compile_log(recording.facts))),
         ),
-        efficiency=guarded(lambda: EfficiencyInputs(telemetry_figures(recording))),
+        efficiency=parts.build("efficiency", lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
-    add_headroom(report)
+    add_headroom(report, parts)
     say_on_cpu(report)
     return report
+
+
+def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:
+    work, needed = sampled_work(recording.facts), worker_processes_needed(recording)
+    return input_pipeline(work, recording.fact("workers"), needed, recording.facts)
 
 
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
@@ -75,9 +76,10 @@ def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Repo
 
 def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Report, Recording | None]:
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
-    identity = ReportIdentity(run, source, "trace")
+    identity, parts = ReportIdentity(run, source, "trace"), Parts()
     try:
-        return _diagnose(loaded(), identity)
+        report, recording = _diagnose(loaded(), identity, parts)
+        return parts.shown_in(report), recording
     except StillGrowing as error:
         return unreadable_report(identity, "growing", str(error)), None
     except BottleneckError as error:
@@ -89,12 +91,12 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
         return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300]), None
 
 
-def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Recording | None]:
+def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.Report, Recording | None]:
     """Returns the report, and the recording if it gets a verdict."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
-    memory = _recorded_memory(trace, steps)
+    memory = parts.build("memory", lambda: _recorded_memory(trace, steps))
     if steps is None or fatal is not None:
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
     recording = Recording(trace, steps)
@@ -104,7 +106,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         account=recording.account,
         membership=membership_of(recording),
         memory=memory,
-        details=details_of(recording),
+        details=details_of(recording, parts),
     )
     fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
     if fatal is not None:
@@ -115,7 +117,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         origin = replace(origin, device=unused_device(trace))
     simulated = origin.device.kind == "cpu" or recording.on_device
     prediction = _replay(recording, diagnosis) if simulated else None
-    places = _places(recording, diagnosis)
+    places = parts.build("places", lambda: _places(recording, diagnosis)) or {}
     if any(regime in AVOIDABLE_REGIMES or regime is Regime.UNEXPLAINED for regime, _ in places):
         defects += stacks_defects(recording)
     report = build(
@@ -126,10 +128,10 @@ def _diagnose(trace: Trace, identity: ReportIdentity) -> tuple[pb.Report, Record
         diagnosis=diagnosis,
         prediction=prediction,
         places=places,
-        efficiency=trace_efficiency(recording),
+        efficiency=parts.build("efficiency", lambda: trace_efficiency(recording)),
         unprofiled=trace_unprofiled(recording, defects),
     )
-    add_headroom(report, recording)
+    add_headroom(report, parts, recording)
     say_on_cpu(report)
     return report, recording
 
@@ -160,15 +162,9 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
 
 
 def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:
-    """Returns the places in the user's program by regime and cause. An error here affects only them."""
+    """Returns the places in the user's program by regime and cause."""
     causes = [(verdict.regime, cause.name) for verdict, cause in causes_by_cost(diagnosis, _TEXTS)]
-    try:
-        return {named: cause_places(recording, *named) for named in causes}
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("the lines of one recording could not be found")
-        return {}
+    return {named: cause_places(recording, *named) for named in causes}
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:

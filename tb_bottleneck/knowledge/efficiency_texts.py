@@ -34,3 +34,19 @@ def basis_text(key: str, values: Mapping[str, str]) -> str:
 def because_text(key: str, values: Mapping[str, str]) -> str:
     """Returns the sentence about why a value is not known."""
     return Template(load("efficiency.toml")["because"][key]).safe_substitute(values)
+
+
+def job_definition(field: str) -> str:
+    """Returns the definition of a figure of a whole job. Raises KeyError if jobs do not have it."""
+    return str(load("efficiency.toml")["job_definition"][field])
+
+
+def job_text(key: str) -> str:
+    """Returns the sentence about where a figure of a job comes from, or why it is not known."""
+    return job_texts()[key]
+
+
+def job_texts() -> Mapping[str, str]:
+    """Returns all of these sentences by key."""
+    texts: Mapping[str, str] = load("efficiency.toml")["job"]
+    return texts

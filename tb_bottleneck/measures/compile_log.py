@@ -1,4 +1,7 @@
-"""What the monitor recorded about torch.compile: compilations with the guard that failed, and breaks with reasons."""
+"""What was recorded about torch.compile: compilations with the guard that failed, and breaks with reasons.
+
+By the monitor, or by torch itself in a log (trace/compile_log.py).
+"""
 
 import re
 from collections.abc import Mapping
@@ -62,7 +65,7 @@ class CompileLog(Record, frozen=True):
 
     def failure_of(self, file: str, line: int) -> str:
         """Returns why the function that begins there is not compiled; empty if it is, or if that is not known."""
-        found = (entry.reason for entry in self.failures if (entry.file, entry.line) == (file, line))
+        found = (entry.reason for entry in self.failures if entry.line == line and _same(entry.file, file))
         return next(found, "")
 
     def at(self, start_us: float, end_us: float) -> Compiled | None:
@@ -101,6 +104,11 @@ def original_function(function: str) -> tuple[str, int]:
     """Returns the function as the program names it, and the line of the break before it; 0 if there is none."""
     match = RESUMED.match(function)
     return (match[1], int(match[2])) if match else (function, 0)
+
+
+def _same(file: str, other: str) -> bool:
+    """Returns True if one path is the end of the other: it depends on how a program is started where they begin."""
+    return f"/{file}".endswith(f"/{other}") or f"/{other}".endswith(f"/{file}")
 
 
 def _entries(fact: Mapping[str, Any], name: str) -> list[Any]:

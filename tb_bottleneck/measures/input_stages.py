@@ -66,6 +66,7 @@ class LoaderWork(Record, frozen=True):
     read_bytes: float | None = None
     disk_bytes: float | None = None
     reads: float | None = None
+    opens: float | None = None  # calls of Python's open
     beside: tuple[Stage, ...] = ()  # other threads pin batches, and copies to the device run
 
     @property

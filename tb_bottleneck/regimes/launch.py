@@ -76,6 +76,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         time_per_launch,
         operators,
         graph_breaks,
+        eager_functions,
         broken_graphs,
         profiler_overhead,
         on_windows,

@@ -59,7 +59,7 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
-    unfused = Cause("unfused_pointwise", model, (*evidence, on_windows), bounded=False)
+    unfused = Cause("unfused_pointwise", model, (*evidence, eager_functions, broken_graphs, on_windows), bounded=False)
     in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure)
     if not measures.on_device and in_use:
         outside = (compiled_regions, eager_functions, broken_graphs, *evidence)

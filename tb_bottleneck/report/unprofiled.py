@@ -1,7 +1,6 @@
 """The step time without a profiler next to the recorded one."""
 
 from collections.abc import Sequence
-from statistics import fmean
 from string import Template
 
 import numpy as np
@@ -36,7 +35,7 @@ def unprofiled_of(
 
     `step_ns` is the median of the steps in ns. With all `times` in ns, the ratio is that of the means.
     """
-    typical = fmean(times) if times else step_ns
+    typical = float(np.mean(times)) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""
     if not any(code in health for code in STATED_BY):
@@ -56,7 +55,7 @@ def step_ns_of(report: pb.Report) -> float | None:
     """
     unprofiled = report.unprofiled
     if report.HasField("unprofiled"):
-        return fmean(unprofiled.step_times_ns) if unprofiled.step_times_ns else unprofiled.step_ns
+        return float(np.mean(unprofiled.step_times_ns)) if unprofiled.step_times_ns else unprofiled.step_ns
     return report.window.step_ns.mean if report.window.HasField("step_ns") else None
 
 

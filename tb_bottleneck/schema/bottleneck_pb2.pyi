@@ -16,7 +16,7 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "clock_error_ns")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "efficiency", "clock_error_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +33,7 @@ class Job(_message.Message):
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     HOSTS_FIELD_NUMBER: _ClassVar[int]
     SLOWDOWNS_FIELD_NUMBER: _ClassVar[int]
+    EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
     CLOCK_ERROR_NS_FIELD_NUMBER: _ClassVar[int]
     run: str
     ranks: _containers.RepeatedScalarFieldContainer[int]
@@ -50,8 +51,9 @@ class Job(_message.Message):
     step_ns: float
     hosts: _containers.RepeatedCompositeFieldContainer[Host]
     slowdowns: _containers.RepeatedCompositeFieldContainer[Slowdown]
+    efficiency: Efficiency
     clock_error_ns: float
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
 
 class Group(_message.Message):
     __slots__ = ("name", "kind", "ranks", "count", "wait_share", "wire_share", "bus_gbps", "transfers")
@@ -150,7 +152,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "graphs", "broken_parts")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -180,6 +182,8 @@ class Report(_message.Message):
     COMPILATION_FIELD_NUMBER: _ClassVar[int]
     SERVING_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    BROKEN_PARTS_FIELD_NUMBER: _ClassVar[int]
     schema: int
     run: str
     source: str
@@ -209,7 +213,17 @@ class Report(_message.Message):
     compilation: Compilation
     serving: Serving
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ...) -> None: ...
+    graphs: GraphReplays
+    broken_parts: _containers.RepeatedCompositeFieldContainer[BrokenPart]
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
+
+class BrokenPart(_message.Message):
+    __slots__ = ("part", "because")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    part: str
+    because: str
+    def __init__(self, part: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
 
 class InputPipeline(_message.Message):
     __slots__ = ("stages", "basis", "batch_ns", "workers", "workers_needed", "waiting_share", "storage")
@@ -246,18 +260,20 @@ class InputStage(_message.Message):
     def __init__(self, stage: _Optional[str] = ..., name: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_batch: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., title: _Optional[str] = ...) -> None: ...
 
 class InputStorage(_message.Message):
-    __slots__ = ("kind", "filesystem", "read_bytes_per_batch", "disk_bytes_per_batch", "reads_per_batch")
+    __slots__ = ("kind", "filesystem", "read_bytes_per_batch", "disk_bytes_per_batch", "reads_per_batch", "opens_per_batch")
     KIND_FIELD_NUMBER: _ClassVar[int]
     FILESYSTEM_FIELD_NUMBER: _ClassVar[int]
     READ_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     DISK_BYTES_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     READS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
+    OPENS_PER_BATCH_FIELD_NUMBER: _ClassVar[int]
     kind: str
     filesystem: str
     read_bytes_per_batch: float
     disk_bytes_per_batch: float
     reads_per_batch: float
-    def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ...) -> None: ...
+    opens_per_batch: float
+    def __init__(self, kind: _Optional[str] = ..., filesystem: _Optional[str] = ..., read_bytes_per_batch: _Optional[float] = ..., disk_bytes_per_batch: _Optional[float] = ..., reads_per_batch: _Optional[float] = ..., opens_per_batch: _Optional[float] = ...) -> None: ...
 
 class Compilation(_message.Message):
     __slots__ = ("functions", "breaks", "compile_ns", "regions", "outside", "missing")
@@ -274,6 +290,38 @@ class Compilation(_message.Message):
     outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
     missing: str
     def __init__(self, functions: _Optional[_Iterable[_Union[CompiledFunction, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[GraphBreak, _Mapping]]] = ..., compile_ns: _Optional[float] = ..., regions: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., missing: _Optional[str] = ...) -> None: ...
+
+class GraphReplays(_message.Message):
+    __slots__ = ("graphs", "launches", "outside", "outside_operations", "outside_ns")
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    OUTSIDE_NS_FIELD_NUMBER: _ClassVar[int]
+    graphs: _containers.RepeatedCompositeFieldContainer[ReplayedGraph]
+    launches: float
+    outside: _containers.RepeatedCompositeFieldContainer[OutsideGraph]
+    outside_operations: float
+    outside_ns: float
+    def __init__(self, graphs: _Optional[_Iterable[_Union[ReplayedGraph, _Mapping]]] = ..., launches: _Optional[float] = ..., outside: _Optional[_Iterable[_Union[OutsideGraph, _Mapping]]] = ..., outside_operations: _Optional[float] = ..., outside_ns: _Optional[float] = ...) -> None: ...
+
+class ReplayedGraph(_message.Message):
+    __slots__ = ("operations", "launches", "device_ns", "idle_ns", "idle_before_ns", "call_ns", "place")
+    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_NS_FIELD_NUMBER: _ClassVar[int]
+    IDLE_BEFORE_NS_FIELD_NUMBER: _ClassVar[int]
+    CALL_NS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    operations: int
+    launches: float
+    device_ns: float
+    idle_ns: float
+    idle_before_ns: float
+    call_ns: float
+    place: Place
+    def __init__(self, operations: _Optional[int] = ..., launches: _Optional[float] = ..., device_ns: _Optional[float] = ..., idle_ns: _Optional[float] = ..., idle_before_ns: _Optional[float] = ..., call_ns: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class OutsideGraph(_message.Message):
     __slots__ = ("name", "calls", "ns_per_step")

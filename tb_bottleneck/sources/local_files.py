@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 from tb_bottleneck.persistence import open_regular
@@ -34,6 +34,18 @@ class Local:
     def open(self, path: str) -> BinaryIO:
         """Opens a regular file for reading."""
         return open_regular(path, self.opens_links)
+
+    def files_in(self, directory: str, is_wanted: Callable[[str], object]) -> list[str]:
+        """Returns the paths of the regular files of a directory with such a name, the newest first. Links are left out,
+        and a directory that cannot be listed has none."""
+        try:
+            with os.scandir(directory) as listing:
+                wanted = [entry for entry in listing if is_wanted(entry.name) and entry.is_file(follow_symlinks=False)]
+                return [
+                    entry.path for entry in sorted(wanted, key=lambda entry: (-entry.stat().st_mtime_ns, entry.name))
+                ]
+        except OSError:
+            return []
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
         """Yields the files. Links to directories are visited last, so that real names are preferred; each real

@@ -12,6 +12,7 @@ from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
 from tb_bottleneck.trace.columns.value_ranges import within_ranges
+from tb_bottleneck.trace.compile_log import add_compile_log
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
@@ -130,11 +131,13 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         builder.add(batch)
     memory = builder.memory()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
+    header, names, threads = read_header(reader.header), builder.names(), builder.threads()
+    add_compile_log(path, header, events, names, threads)
     return Trace(
-        header=read_header(reader.header),
+        header=header,
         events=events,
-        names=builder.names(),
-        threads=builder.threads(),
+        names=names,
+        threads=threads,
         signatures=builder.signatures(),
         messages=builder.messages(),
         lost=reader.lost + builder.lost + out_of_range,

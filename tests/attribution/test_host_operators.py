@@ -44,6 +44,8 @@ def test_an_operator_that_launches_nothing_is_work_of_the_host(tmp_path):
     judged = report(tmp_path, METRICS)
     assert judged.verdict.regime == "host"
     assert judged.findings[0].cause == "host_operators"
+    assert "leave the device idle for " in judged.verdict.headline
+    assert "$" not in judged.verdict.headline
     assert "aten::normal_" in judged.verdict.headline
     assert shares(judged)["host"] > 0.45
 

@@ -552,6 +552,14 @@ def test_an_internal_error_costs_one_report_and_is_reported(tmp_path, monkeypatc
     assert "could not be judged" in caplog.text
 
 
+def test_a_part_that_fails_costs_only_that_part(tmp_path, monkeypatch):
+    path = write(tmp_path / NAME, simulate([simulated_phase("healthy", 20.0)]))
+    monkeypatch.setattr("tb_bottleneck.diagnosis.telemetry.sampled_work", lambda _: 1 / 0)
+    report = diagnose_telemetry(str(path))
+    assert report.HasField("verdict")
+    assert [broken.part for broken in report.broken_parts] == ["input"]
+
+
 def test_a_file_that_is_gone_is_an_unreadable_report():
     report = diagnose_telemetry("/no/such/file")
     assert (report.health.status, report.evidence_source) == ("unreadable", "telemetry")

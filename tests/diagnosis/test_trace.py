@@ -9,7 +9,9 @@ from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
 from tb_bottleneck.report.rendering.json_form import as_dict
+from tb_bottleneck.report.rendering.text import render
 
 WAITING = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
@@ -103,6 +105,31 @@ def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
     found = report(drawn(WAITING))
     assert found["health"]["reasons"][0]["code"] == "broken"
     assert "planted" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("part", "function"),
+    [
+        ("input", "details.loader_work"),
+        ("compilation", "details.compiled_steps"),
+        ("serving", "details.serving_steps"),
+        ("places", "trace.cause_places"),
+        ("efficiency", "efficiency.utilisation"),
+    ],
+)
+def test_a_part_that_fails_is_named_in_the_report_and_logged(tmp_path, monkeypatch, caplog, part, function):
+    def fails(*_):
+        raise KeyError("planted")
+
+    monkeypatch.setattr(f"tb_bottleneck.diagnosis.{function}", fails)
+    path = tmp_path / "t.pt.trace.json"
+    path.write_text(json.dumps(drawn(WAITING, unit_us=1000)))
+    found = diagnose(str(path))
+    assert found.verdict.regime == "input"
+    assert [broken.part for broken in found.broken_parts] == [part]
+    assert found.broken_parts[0].because in " ".join(render(found).split())
+    assert "planted" in caplog.text
+    assert not is_repeatable(found)
 
 
 def test_the_unknown_rank_of_a_distributed_run_is_absent_not_zero(report):

@@ -13,6 +13,7 @@ import { lazyView } from "./lazy_view";
 import type { State } from "./state";
 
 const Details = lazyView(async () => (await import("../features/diagnosis/details")).Details);
+export const Phases = lazyView(async () => (await import("../features/diagnosis/phases")).Phases);
 const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
@@ -36,7 +37,8 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   diagnosis: ({ report, entry, session, state: { list } }) => (
     <Diagnosis
       report={report}
-      details={(report.input || report.compilation || report.serving) && <Details {...report} />}
+      details={(report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
+      phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={session.showFocus} />}
       showFocus={session.showFocus}
       predict={() => session.open("whatif")}
       showMemory={() => session.open("memory")}

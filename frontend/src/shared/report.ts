@@ -39,6 +39,8 @@ export interface Job {
   readonly hosts: readonly Host[];
   /** largest first */
   readonly slowdowns: readonly Slowdown[];
+  /** of all ranks together; absent if no rank has figures */
+  readonly efficiency?: Efficiency;
   /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
   readonly clock_error_ns?: number;
 }
@@ -179,6 +181,17 @@ export interface Report {
   readonly serving?: Serving;
   /** only if the severity is none */
   readonly headroom: readonly Headroom[];
+  /** absent if no captured graph was launched */
+  readonly graphs?: GraphReplays;
+  /** parts that are absent because of an error in tb_bottleneck */
+  readonly broken_parts: readonly BrokenPart[];
+}
+
+/** A part of a report that could not be built. */
+export interface BrokenPart {
+  /** memory | input | compilation | graphs | serving | places | efficiency | headroom */
+  readonly part: string;
+  readonly because: string;
 }
 
 /** What making one batch consists of. */
@@ -225,6 +238,8 @@ export interface InputStorage {
   readonly disk_bytes_per_batch?: number;
   /** calls that read */
   readonly reads_per_batch?: number;
+  /** calls of Python's open; only of a training process with Python frames */
+  readonly opens_per_batch?: number;
 }
 
 /** What torch.compile did, and the parts of a step that are not in compiled graphs. */
@@ -243,13 +258,45 @@ export interface Compilation {
   readonly missing: string;
 }
 
-/** An operator that is called outside of compiled regions, by the name of its outermost call. */
+/** Captured graphs that the program launches (CUDA graphs, HIP graphs). Launches of the same operations are one entry. */
+export interface GraphReplays {
+  /** the longest time in all first */
+  readonly graphs: readonly ReplayedGraph[];
+  /** per step; without steps, in all */
+  readonly launches: number;
+  /** operations of the device that no graph launches, the longest time first */
+  readonly outside: readonly OutsideGraph[];
+  /** per step, all of them */
+  readonly outside_operations: number;
+  /** per step: time in which the device works on them */
+  readonly outside_ns: number;
+}
+
+/** One graph. Times are medians per launch. */
+export interface ReplayedGraph {
+  /** of the device: kernels, copies, fills */
+  readonly operations: number;
+  /** per step */
+  readonly launches: number;
+  /** from the first operation to the end of the last one */
+  readonly device_ns: number;
+  /** of it, in which the device does nothing */
+  readonly idle_ns: number;
+  /** of the device, before the first operation */
+  readonly idle_before_ns?: number;
+  /** of the host: the launching call */
+  readonly call_ns: number;
+  /** with most of the time of these launches; absent if none was recorded */
+  readonly place?: Place;
+}
+
+/** An operator that is called outside of compiled regions, by the name of its outermost call; or an operation of the device outside of captured graphs. */
 export interface OutsideGraph {
   /** untrusted text */
   readonly name: string;
   /** per step */
   readonly calls: number;
-  /** of the host */
+  /** of the host; outside of captured graphs, of the device */
   readonly ns_per_step: number;
 }
 

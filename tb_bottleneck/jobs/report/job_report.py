@@ -22,6 +22,7 @@ from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.cross_check import join
+from tb_bottleneck.report.efficiency.of_job import job_efficiency
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.jobs import job_of
@@ -74,6 +75,7 @@ def jobs_of(
         own = {reports[position].rank: reports[position] for position in members}
         known = [summary for position in members if (summary := summaries[position]) is not None]
         job, context = _job(own, known)
+        _add_efficiency(job, list(own.values()))
         if keep is not None:
             keep(job, own, context)
         jobs.append(job)
@@ -96,6 +98,17 @@ def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> 
     except Exception:  # an error in the analysis of the job must not cost the reports of its ranks
         _log.exception("the analysis of a job failed")
     return job, None
+
+
+def _add_efficiency(job: pb.Job, reports: Sequence[pb.Report]) -> None:
+    try:
+        efficiency = job_efficiency(reports, job.world_size, {group.kind for group in job.groups})
+        if efficiency is not None:
+            job.efficiency.CopyFrom(efficiency)
+    except MemoryError:
+        raise
+    except Exception:  # as above
+        _log.exception("the efficiency of a job could not be determined")
 
 
 def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> None:

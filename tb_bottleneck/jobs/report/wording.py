@@ -10,10 +10,13 @@ from string import Template
 from tb_bottleneck.jobs.report.rank_names import ranks_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.efficiency_texts import job_text
+from tb_bottleneck.knowledge.efficiency_texts import job_texts as efficiency_texts
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.action import with_gain
+from tb_bottleneck.report.efficiency.of_job import add_job_texts
 from tb_bottleneck.report.jobs import straggler_sentence
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
@@ -66,6 +69,9 @@ def without_texts(job: pb.Job) -> pb.Job:
             fact.label = names[fact.label]
     for reason in plain.health.reasons:
         reason.fix = ""
+    keys = {text: key for key, text in efficiency_texts().items()}
+    for note in plain.efficiency.notes if plain.HasField("efficiency") else ():
+        note.CopyFrom(pb.EfficiencyNote(field=note.field, basis=keys.get(note.basis), because=keys.get(note.because)))
     return plain
 
 
@@ -92,6 +98,8 @@ def with_texts(plain: pb.Job) -> None:
         code = reason.code.removeprefix("job_")
         reason.fix = texts.health_fix[code]
         _expect(re.fullmatch(_pattern(texts.health[code]), reason.detail) is not None)
+    if plain.HasField("efficiency"):
+        _explain_efficiency(plain.efficiency)
     for group in plain.groups:
         group.name = printable(group.name)
         _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
@@ -101,6 +109,14 @@ def with_texts(plain: pb.Job) -> None:
     verdict.ClearField("memory_alert")  # the reports of the ranks have it
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
+
+
+def _explain_efficiency(efficiency: pb.Efficiency) -> None:
+    _expect(not efficiency.types and not efficiency.samples_basis)
+    for note in efficiency.notes:
+        note.basis = note.basis and job_text(note.basis)
+        note.because = note.because and job_text(note.because)
+    add_job_texts(efficiency)
 
 
 def _is_number(name: str) -> bool:

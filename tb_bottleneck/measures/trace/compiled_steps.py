@@ -2,8 +2,8 @@
 
 torch marks each call of compiled code with a region `Torch-Compiled Region: frame/number`, and each part of compiling
 with `NAME (dynamo_timed)`. The code after a graph break is a function of its own, which runs inside of the region
-before it; its name has the line of the break. Functions, guards and reasons come from the monitor, functions also from
-Python frames.
+before it; its name has the line of the break. Functions, guards and reasons come from the monitor or from torch's log
+beside the trace, functions also from Python frames.
 """
 
 import re
@@ -66,7 +66,7 @@ class CompiledSteps(Record, frozen=True):
     outside: tuple[OutsideOperator, ...]
     regions: int
     compile_ns: int
-    explained: bool  # by a log of the monitor
+    explained: bool  # by a log
 
 
 @memoized

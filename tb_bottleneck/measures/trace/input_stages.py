@@ -16,7 +16,7 @@ from tb_bottleneck.measures.trace.loader import (
     loader_idle,
     loader_iterator,
 )
-from tb_bottleneck.measures.trace.window import device_work, in_host_steps
+from tb_bottleneck.measures.trace.window import device_work, host_rows, in_host_steps
 from tb_bottleneck.measures.user_code.frames import ancestors, frames_by_thread
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.device_ops import Work
@@ -27,6 +27,8 @@ from tb_bottleneck.units import share_text
 MOMENTS = 1_000
 """Moments of the fetches whose frames are looked up: a stage with a tenth of the time is known to two points."""
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True shows what the loader does")
+# Of io.open and os.open, as the profiler names it. Decoders that open files in C++ do not call it.
+_OPEN = "<built-in function open>"
 _PIN = "torch/utils/data/_utils/pin_memory.py("
 _LOADER_FILES = ("torch/utils/data/_utils/", "torch/utils/data/dataloader.py(")
 
@@ -107,7 +109,9 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
             stacks.append((stack[inside[0] :], count * part))
     if not stacks:
         return _NO_FRAMES
-    return LoaderWork(stages_of(stacks), "frames", float(len(rows)))
+    opens = host_rows(recording, lambda name: name == _OPEN, Kind.PYTHON)
+    opens = opens[(events.thread[opens] == thread) & spans.contains(events.start[opens])]
+    return LoaderWork(stages_of(stacks), "frames", float(len(rows)), opens=float(len(opens)) or None)
 
 
 def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:

@@ -11,6 +11,9 @@ of the call which just returned, gets the whole time.
 
 Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A
 worker that computes in Python was no slower than without it.
+
+Opened files are not counted. Only an audit hook sees them: it cannot be removed, and costs 0.3 us for each audited call
+of Python and 4 us for each `open`, which takes 11 us without it.
 """
 
 import contextlib

@@ -52,6 +52,7 @@ class Details(Record, frozen=True):
 
     input: pb.InputPipeline | None = None
     compilation: pb.Compilation | None = None
+    graphs: pb.GraphReplays | None = None
     serving: pb.Serving | None = None
 
 

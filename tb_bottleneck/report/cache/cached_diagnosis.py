@@ -38,4 +38,6 @@ def diagnose_cached(
 
 def is_repeatable(report: Report) -> bool:
     """Returns True if another diagnosis gives the same report. A file may grow, or a rule may run out of memory."""
+    if report.broken_parts:
+        return False
     return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.paths import filesystem_of
+from tb_bottleneck.sources.torch_trace.beside import names_beside
 from tb_bottleneck.version import __version__
 
 PACKAGE = Path(__file__).parents[2]
@@ -20,6 +21,7 @@ class FileIdentity:
     size: int  # bytes
     mtime_ns: int
     tag: str = ""  # version of the file in a remote store
+    beside: str = ""  # logs of torch.compile in its folder (names_beside)
 
 
 def identity_of(path: str) -> FileIdentity | None:
@@ -30,7 +32,9 @@ def identity_of(path: str) -> FileIdentity | None:
         status = storage.status(real)
     except (OSError, ValueError, Unreadable):
         return None
-    return FileIdentity(real, status.size, status.mtime_ns, status.tag) if status.kind == "file" else None
+    if status.kind != "file":
+        return None
+    return FileIdentity(real, status.size, status.mtime_ns, status.tag, names_beside(path))
 
 
 @cache

@@ -20,6 +20,7 @@ from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.report.builders.details.broken_parts import broken_part
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.report.memory_alert import set_alert
@@ -82,6 +83,8 @@ def remove_foreign_texts(report: pb.Report) -> None:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
     for stage in report.input.stages if report.HasField("input") else ():
         stage.title = stage_text(Stage(stage.stage, stage.name, 0.0))
+    for broken in report.broken_parts:
+        broken.CopyFrom(broken_part(broken.part))
     for reason, fix in zip(report.health.reasons, fixes, strict=True):
         reason.fix = fix
         reason.detail = reason.detail or _PLACEHOLDER.sub("…", health_advice(reason.code).detail.template)

@@ -94,8 +94,8 @@ class Store:
                 self._make_room()
 
     def _entry(self, identity: FileIdentity, kind: str = "report") -> Path:
-        key = f"{identity.size}\0{identity.mtime_ns}\0{identity.tag}\0{self._version}\0".encode("utf-8", "replace")
-        key += os.fsencode(identity.path)
+        state = (identity.size, identity.mtime_ns, identity.tag, identity.beside, self._version, "")
+        key = "\0".join(map(str, state)).encode("utf-8", "replace") + os.fsencode(identity.path)
         return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.{kind}"
 
     def _make_room(self) -> None:

@@ -31,7 +31,7 @@ from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 MODE = 0o644  # other users read it too
 
-_KEYS = {"made_by", "size", "mtime_ns", "report"}
+_KEYS = {"made_by", "size", "mtime_ns", "beside", "report"}
 SUM_TOLERANCE = 1e-6  # of the shares of an account
 # Complete or, if there is no verdict, absent.
 _ACCOUNTS: tuple[list[str], ...] = ([], list(REGIMES))
@@ -61,6 +61,7 @@ def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
         "made_by": code_version(),
         "size": identity.size,
         "mtime_ns": identity.mtime_ns,
+        "beside": identity.beside,
         "report": as_dict(copy),
     }
     path = sidecar_path(trace)
@@ -74,8 +75,8 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
         content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
         if not isinstance(content, dict) or content.keys() != _KEYS:
             return None
-        made_for = (content["made_by"], content["size"], content["mtime_ns"])
-        if made_for != (code_version(), identity.size, identity.mtime_ns):
+        made_for = (content["made_by"], content["size"], content["mtime_ns"], content["beside"])
+        if made_for != (code_version(), identity.size, identity.mtime_ns, identity.beside):
             return None
         report = parse_report(content["report"])
         if not _is_valid(report):

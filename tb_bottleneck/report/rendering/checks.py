@@ -16,6 +16,8 @@ def lines_of(report: pb.Report) -> Iterator[str]:
     for verdict in judged:
         if verdict.status in ("abstains", "broken"):
             yield f"  - {verdict.title}: {verdict.because}"
+    for part in report.broken_parts:
+        yield f"  - {part.because}"
     clear = [verdict.title for verdict in judged if verdict.status == "clear"]
     if clear:
         yield f"  - Clear: {', '.join(clear)}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from tb_bottleneck.report.rendering.details import efficiency
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading
@@ -40,6 +41,7 @@ def _lines(job: pb.Job) -> Iterator[str]:
         gain = f"{factor_text(job.speedup_all.expected)} ({bounds_text(job.speedup_all.low, job.speedup_all.high)})"
         yield from ("", f"All of these fixed: {gain} as fast, simulated together.")
     yield from _groups(job)
+    yield from efficiency.lines_of(job.efficiency, explained=("mfu", "samples_per_second", "cost_per_million_samples"))
     if job.HasField("replay"):
         error = small_share_text(job.replay.error)
         yield from ("", f"Check: without any change, the simulated job differs by {error} from the recorded one.")

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering import checks, memory, phases
-from tb_bottleneck.report.rendering.details import compilation, efficiency, headroom, input_pipeline, serving
+from tb_bottleneck.report.rendering.details import (
+    compilation,
+    efficiency,
+    graphs,
+    headroom,
+    input_pipeline,
+    serving,
+)
+from tb_bottleneck.report.rendering.details.compilation import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -66,15 +74,18 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _plan(report)
     if report.HasField("input"):
         yield from ("", *input_pipeline.lines_of(report.input))
+    per = "in all" if report.window.basis == "whole" else PER_STEP
     if report.HasField("compilation"):
-        yield from ("", *compilation.lines_of(report.compilation))
+        yield from ("", *compilation.lines_of(report.compilation, per))
+    if report.HasField("graphs"):
+        yield from ("", *graphs.lines_of(report.graphs, per))
     if report.HasField("serving"):
         yield from ("", *serving.lines_of(report.serving))
     yield from efficiency.lines_of(report.efficiency)
     yield from headroom.lines_of(report.headroom)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
-    if report.regimes:
+    if report.regimes or report.broken_parts:
         yield from ("", heading("What was checked"), *checks.lines_of(report))
 
 

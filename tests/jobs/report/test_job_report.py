@@ -14,7 +14,9 @@ from tb_bottleneck.jobs.report.health import health_of, is_trusted
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.rank_names import ranks_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.efficiency.figures import add_figures
 from tb_bottleneck.report.rendering.job_text import ranges_text, render_job
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -32,6 +34,9 @@ def report_of(summary):
     report.verdict.MergeFrom(
         pb.Verdict(regime="compute", headline=f"Rank {summary.facts.rank} computes.", severity="none")
     )
+    report.window.step_ns.mean = total / summary.steps
+    add_figures(report.efficiency, {"mfu": known(0.4, "derived"), "peak_flops": known(1e14, "derived")})
+    report.efficiency.samples_per_step = 8
     return report
 
 
@@ -128,6 +133,23 @@ def test_nothing_is_claimed_if_many_pairs_are_wrong():
     context = context_of(summaries)
     assert not is_trusted(context)
     assert "job_wrong_pairs" in [reason.code for reason in health_of(context).reasons]
+
+
+def test_the_figures_of_all_ranks():
+    found = job_of(simulated("data")).efficiency
+    notes = {note.field: note for note in found.notes}
+    assert (found.mfu, found.samples_per_step) == (pytest.approx(0.4), 64)
+    assert notes["samples_per_second"].basis == "of all ranks"
+    assert not found.HasField("goodput")
+    assert "some ranks" in notes["goodput"].because
+
+
+@pytest.mark.parametrize("topology", ["tensor", "pipeline"])
+def test_samples_are_not_summed_over_ranks_that_share_them(topology):
+    job = job_of(simulated(topology))
+    assert not job.efficiency.HasField("samples_per_second")
+    assert job.efficiency.mfu == pytest.approx(0.4)
+    assert "Samples per second is not known: the job has tensor, pipeline" in " ".join(render_job(job).split())
 
 
 def test_an_error_in_the_analysis_costs_only_the_job(monkeypatch):

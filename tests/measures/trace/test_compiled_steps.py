@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
@@ -66,7 +69,7 @@ def recorded(tmp_path, frames, log=None):
 
 def test_with_the_log_of_the_monitor(tmp_path):
     recording = recorded(tmp_path, frames=False, log=LOG)
-    found = details_of(recording).compilation
+    found = details_of(recording, Parts()).compilation
     (function,) = found.functions
     assert (function.function, function.line, function.compilations, function.ns) == ("forward", 5, 1, 40e6)
     assert list(function.reasons) == ["tensor 'x' size mismatch at index 0, in m.py:6: x = f(x)"]
@@ -83,10 +86,10 @@ def test_with_the_log_of_the_monitor(tmp_path):
 
 
 def test_with_frames_alone(tmp_path):
-    found = details_of(recorded(tmp_path, frames=True)).compilation
+    found = details_of(recorded(tmp_path, frames=True), Parts()).compilation
     assert [(row.function, row.line, list(row.reasons)) for row in found.functions] == [("forward", 5, [])]
     assert [(row.function, row.line, row.reason) for row in found.breaks] == [("forward", 7, "")]
-    assert "TORCH_LOGS" in found.missing
+    assert "TORCH_TRACE" in found.missing
 
 
 def test_without_both_the_functions_are_not_known(tmp_path):
@@ -123,9 +126,38 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
         return
     reason = "line 7: item()" if log else UNKNOWN
     assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
-    lines = list(text.lines_of(details_of(recording).compilation))
+    lines = list(text.lines_of(details_of(recording, Parts()).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
+
+
+def on_a_gpu(tmp_path, *rows):
+    """Three steps of 1 ms with small kernels; each calls a compiled function from 50 to 950 us, and has these rows."""
+    drawing = (
+        "step aaaaaaaaaabbbbbbbbbbcccccccccc\nop ##############################\nsmall .a.b.c.d.a.b.c.d.e.f.a.b.c.d.e"
+    )
+    raw, host = drawn(drawing), {"ph": "X", "pid": 100, "tid": 100}
+    wrapper, function = "torch/_dynamo/eval_frame.py(1076): compile_wrapper", "train.py(5): forward"
+    for at in range(0, 3_000, 1_000):
+        for name, begin, length in ((wrapper, 50, 900), (function, 60, 800), *rows):
+            category = "python_function" if ".py(" in name else "cpu_op"
+            raw["traceEvents"].append(host | {"cat": category, "name": name, "ts": at + begin, "dur": length})
+    path = tmp_path / "g.pt.trace.json"
+    path.write_text(json.dumps(raw | {"with_stack": 1}))
+    return diagnose(str(path))
+
+
+def test_a_function_that_runs_uncompiled_on_a_gpu(tmp_path):
+    """The advice is to compile; the evidence tells that torch.compile was called, and gave the function up."""
+    found = on_a_gpu(tmp_path)
+    (finding,) = [finding for finding in found.findings if finding.cause == "small_kernels"]
+    evidence = {row.label: row.text for row in finding.evidence}
+    assert evidence["Functions that run without compiled code, and why"] == f"forward (train.py:5): {UNKNOWN}"
+    assert [row.failure for row in found.compilation.functions] == [UNKNOWN]
+    compiled = on_a_gpu(tmp_path, ("Torch-Compiled Region: 0/0", 70, 700))
+    assert all("without compiled code" not in row.label for finding in compiled.findings for row in finding.evidence)
+    assert compiled.compilation.regions == 1
+    assert not compiled.compilation.functions
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
@@ -44,14 +45,20 @@ def test_frames_of_the_training_thread(tmp_path):
         ("torch/utils/data/dataloader.py(700): __next__", 0, 80),
         (f"{ROOT}fetch.py(49): fetch", 0, 80),
         ("data.py(3): __getitem__", 0, 60),
+        ("<built-in function open>", 1, 0),
+        ("<built-in function open>", 3, 0),
         ("data.py(9): blur", 10, 45),
         (f"{ROOT}collate.py(3): default_collate", 60, 20),
+        ("<built-in function open>", 90, 0),
     ]
     recording = recorded(tmp_path, "_SingleProcessDataLoaderIter", frames)
     assert costliest_stage(recording).text == "transform blur, 56 %"
     assert batch_time(recording).value == pytest.approx(80e6)
     assert processes_needed(recording).value == 4  # 80 ms / 20 ms
-    stages = {stage.stage: stage.share for stage in details_of(recording).input.stages}
+    found = details_of(recording, Parts()).input
+    assert found.storage.opens_per_batch == 2, "the third one is not of the loader"
+    assert "2 files opened per batch" in "\n".join(text.lines_of(found))
+    stages = {stage.stage: stage.share for stage in found.stages}
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
 
 
@@ -71,7 +78,7 @@ def test_pinning_and_copies_beside_the_loader(tmp_path, iterator):
         (device | {"cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "args": about}, 84, 6),
     ]
     recording = recorded(tmp_path, iterator, frames, {"loader_stacks": fact}, beside)
-    found = details_of(recording).input
+    found = details_of(recording, Parts()).input
     stages = {stage.stage: stage for stage in found.stages}
     assert (stages["pin"].ns_per_batch, stages["copy"].ns_per_batch) == pytest.approx((8e6, 6e6))
     assert found.batch_ns == pytest.approx(80e6, rel=0.01), "both run beside the processes that make batches"
@@ -85,7 +92,7 @@ def test_samples_of_the_workers(tmp_path):
     fact = {"stacks": [[stack, 1_600_000_000]], "batches": 10, "waiting_ns": 0, "read_bytes": 1000, "reads": 20}
     context = {"loader_stacks": fact, "workers": 2, "cores": 6, "dataset_storage": "ssd"}
     recording = recorded(tmp_path, "_MultiProcessingDataLoaderIter", context=context)
-    found = details_of(recording).input
+    found = details_of(recording, Parts()).input
     assert (found.batch_ns, found.workers, found.workers_needed) == (160e6, 2, 8)
     assert (found.stages[0].title, found.stages[0].place.line) == ("transform Blur", 9)
     assert (found.storage.kind, found.storage.reads_per_batch) == ("ssd", 2)
@@ -95,4 +102,4 @@ def test_samples_of_the_workers(tmp_path):
 def test_without_frames_and_samples(tmp_path):
     recording = recorded(tmp_path, "_SingleProcessDataLoaderIter")
     assert isinstance(costliest_stage(recording), Missing)
-    assert details_of(recording).input is None
+    assert details_of(recording, Parts()).input is None

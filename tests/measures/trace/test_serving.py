@@ -6,6 +6,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
+from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measures.trace.serving import shape_of
 from tb_bottleneck.report.rendering.details import serving as text
 from tb_bottleneck.trace.steps import find_steps
@@ -62,7 +63,7 @@ def test_steps_by_kind_and_shape(tmp_path):
     path = tmp_path / "s.pt.trace.json"
     path.write_text(json.dumps({"traceEvents": events}))
     trace = load(str(path))
-    serving = details_of(Recording(trace, find_steps(trace))).serving
+    serving = details_of(Recording(trace, find_steps(trace)), Parts()).serving
     kinds = {row.kind: (row.count, row.step_ns, row.device_ns) for row in serving.kinds}
     assert kinds == {"prefill": (1, 1e6, 5e5), "decode": (3, 4e5, 2e5)}
     shares = {(row.kind, row.decode_requests): round(row.share * 2_900) for row in serving.shapes}

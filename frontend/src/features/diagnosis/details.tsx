@@ -1,16 +1,19 @@
-// Parts beside the findings: the stages of the input pipeline, torch.compile, and the steps of an inference server.
+// Parts beside the findings: the stages of the input pipeline, torch.compile, captured graphs, and the steps of an inference server.
 import type { ComponentChildren } from "preact";
-import type { Compilation, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 import { WithCode } from "../../shared/widgets/with_code";
-import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
-export function Details({ input, compilation, serving }: Report) {
+export function Details(report: Report) {
+  const { input, compilation, graphs, serving } = report;
+  const per = perOf(report);
   return (
     <>
       {input && <Stages input={input} />}
-      {compilation && <Compiled compilation={compilation} />}
+      {compilation && <Compiled compilation={compilation} per={per} />}
+      {graphs && <Replays graphs={graphs} per={per} />}
       {serving && <ServerSteps serving={serving} />}
     </>
   );
@@ -46,12 +49,12 @@ function Stages({ input }: { input: InputPipeline }) {
   );
 }
 
-function Compiled({ compilation }: { compilation: Compilation }) {
+function Compiled({ compilation, per }: { compilation: Compilation; per: string }) {
   const { functions, breaks, outside, compile_ns, regions, missing } = compilation;
   return (
     <section>
       <h2>torch.compile</h2>
-      {regions !== undefined && <p>{regionsText(regions, compile_ns)}</p>}
+      {regions !== undefined && <p>{regionsText(regions, compile_ns, per)}</p>}
       {functions.length + breaks.length > 0 && (
         <table aria-label="Compilations and graph breaks">
           <thead>
@@ -77,14 +80,46 @@ function Compiled({ compilation }: { compilation: Compilation }) {
                   Graph break: <code>{where(entry)}</code>
                   {entry.reason && <Below><WithCode text={entry.reason} /></Below>}
                 </th>
-                <td class="figure">{entry.ns_per_step !== undefined && <>{duration(entry.ns_per_step)} per step</>}</td>
+                <td class="figure">{entry.ns_per_step !== undefined && <>{duration(entry.ns_per_step)} {per}</>}</td>
               </tr>
             ))}
           </tbody>
         </table>
       )}
-      {outside.length > 0 && <p class="muted footnote">{outsideText(outside)}</p>}
+      {outside.length > 0 && <p class="muted footnote">{outsideText(outside, per)}</p>}
       {missing && <p class="muted footnote">{missing}</p>}
+    </section>
+  );
+}
+
+function Replays({ graphs: found, per }: { graphs: GraphReplays; per: string }) {
+  return (
+    <section>
+      <h2>CUDA graphs</h2>
+      <p>{replaysText(found, per)}</p>
+      <table aria-label="Launches of captured graphs">
+        <thead>
+          <tr>
+            <th scope="col">Graph</th>
+            <th scope="col" class="figure">On the device</th>
+            <th scope="col" class="figure">Idle in it</th>
+            <th scope="col" class="figure">Idle before</th>
+            <th scope="col" class="figure">Call</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.graphs.map((graph, index) => (
+            <tr key={index}>
+              <th scope="row">{graphText(graph, per)}</th>
+              <td class="figure">{duration(graph.device_ns)}</td>
+              <td class="figure">{duration(graph.idle_ns)}</td>
+              <td class="figure">{graph.idle_before_ns !== undefined && duration(graph.idle_before_ns)}</td>
+              <td class="figure">{duration(graph.call_ns)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {found.outside.length > 0 && <p class="muted footnote">{outsideText(found.outside, per, "Operations")}</p>}
     </section>
   );
 }

@@ -1,12 +1,14 @@
 // The parts beside the findings as Markdown: input stages, torch.compile, server steps.
-import type { Compilation, InputPipeline, Report, Serving } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, Serving } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
 import { placeName } from "../../shared/text/names";
-import { capital, compiledText, outsideText, regionsText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
 
-export function detailsMarkdown({ input, compilation, serving }: Report): readonly string[] {
-  return [input && stages(input), compilation && compiled(compilation), serving && serverSteps(serving)].map((part) => part ?? "");
+export function detailsMarkdown(report: Report): readonly string[] {
+  const { input, compilation, graphs, serving } = report;
+  const per = perOf(report);
+  return [input && stages(input), compilation && compiled(compilation, per), graphs && replays(graphs, per), serving && serverSteps(serving)].map((part) => part ?? "");
 }
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -21,12 +23,18 @@ function stages(input: InputPipeline): string {
   return section(STAGES_TITLE, table(["Stage", "Share", "Per batch"], rows), escaped(stagesText(input)));
 }
 
-function compiled({ functions, breaks, outside, compile_ns, regions, missing }: Compilation): string {
+function compiled({ functions, breaks, outside, compile_ns, regions, missing }: Compilation, per: string): string {
   const lines = [
     ...functions.map((entry) => [`${compiledText(entry)}: ${where(entry)}`, entry.ns !== undefined && duration(entry.ns), entry.failure, ...entry.reasons.map((reason) => `guard: ${reason}`)]),
-    ...breaks.map((entry) => [`Graph break: ${where(entry)}`, entry.ns_per_step !== undefined && `${duration(entry.ns_per_step)} per step`, entry.reason]),
+    ...breaks.map((entry) => [`Graph break: ${where(entry)}`, entry.ns_per_step !== undefined && `${duration(entry.ns_per_step)} ${per}`, entry.reason]),
   ].map((parts) => escaped(parts.filter(Boolean).join("; ")));
-  return section("torch.compile", regions === undefined ? "" : escaped(regionsText(regions, compile_ns)), bulletList(lines), outside.length > 0 ? escaped(outsideText(outside)) : "", escaped(missing));
+  return section("torch.compile", regions === undefined ? "" : escaped(regionsText(regions, compile_ns, per)), bulletList(lines), outside.length > 0 ? escaped(outsideText(outside, per)) : "", escaped(missing));
+}
+
+function replays(found: GraphReplays, per: string): string {
+  const rows = found.graphs.map((graph) => [escaped(graphText(graph, per)), ...[graph.device_ns, graph.idle_ns, graph.idle_before_ns, graph.call_ns].map((ns) => (ns === undefined ? "" : duration(ns)))]);
+  const outside = found.outside.length > 0 ? escaped(outsideText(found.outside, per, "Operations")) : "";
+  return section("CUDA graphs", escaped(replaysText(found, per)), table(["Graph", "On the device", "Idle in it", "Idle before", "Call"], rows), outside);
 }
 
 function serverSteps({ server, kinds, shapes }: Serving): string {

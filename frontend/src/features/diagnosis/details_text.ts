@@ -1,5 +1,5 @@
 // Texts of the parts beside the findings, for the page and for Markdown.
-import type { CompiledFunction, GraphBreak, InputPipeline, InputStorage, OutsideGraph, ServingSteps } from "../../shared/report";
+import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, ServingSteps } from "../../shared/report";
 import { bytes, count, duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 
@@ -20,15 +20,18 @@ export function stagesText({ basis, batch_ns, workers, workers_needed, waiting_s
   return `${sentence(facts.join("; "))} ${basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} ${storage ? storageText(storage) : ""}`.trim();
 }
 
-function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch }: InputStorage): string {
+function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch, opens_per_batch }: InputStorage): string {
   const place = [STORAGE[kind], kind && filesystem ? `(${filesystem})` : filesystem].filter(Boolean).join(" ");
   const disk = disk_bytes_per_batch !== undefined ? `, ${bytes(disk_bytes_per_batch)} of them from the disk` : "";
   const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
-  return `Data: ${[place && `on ${place}`, read].filter(Boolean).join("; ")}.`;
+  return `Data: ${[place && `on ${place}`, read, opens_per_batch !== undefined && `${count(opens_per_batch)} files opened per batch`].filter(Boolean).join("; ")}.`;
 }
 
-export const regionsText = (regions: number, compile_ns: number | undefined): string =>
-  `${count(regions)} compiled ${regions === 1 ? "region" : "regions"} per step${compile_ns ? `; compiling takes ${duration(compile_ns)} per step` : ""}.`;
+/** What numbers of the parts refer to. */
+export const perOf = ({ window }: Report): string => (window?.basis === "whole" ? "in all" : "per step");
+
+export const regionsText = (regions: number, compile_ns: number | undefined, per: string): string =>
+  `${count(regions)} compiled ${regions === 1 ? "region" : "regions"} ${per}${compile_ns ? `; compiling takes ${duration(compile_ns)} ${per}` : ""}.`;
 
 /** "Compiled 2 times". */
 export function compiledText({ compilations, failure }: CompiledFunction): string {
@@ -39,8 +42,15 @@ export function compiledText({ compilations, failure }: CompiledFunction): strin
 export const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
   name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
 
-export const outsideText = (outside: readonly OutsideGraph[]): string =>
-  `Operators outside of the graphs, per step: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
+export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays, per: string): string =>
+  `${count(launches)} ${launches === 1 ? "launch" : "launches"} ${per}; outside of them, ${count(many)} operations run for ${duration(outside_ns)} ${per}.`;
+
+/** "993 operations in model.py:33 call, 4 per step". */
+export const graphText = ({ operations, launches, place }: ReplayedGraph, per: string): string =>
+  `${count(operations)} operations${place ? ` in ${placeName(place)}` : ""}, ${count(launches)} ${per}`;
+
+export const outsideText = (outside: readonly OutsideGraph[], per: string, what = "Operators"): string =>
+  `${what} outside of the graphs, ${per}: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
 
 export const stepsText = ({ kind, count: many }: ServingSteps): string => `${capital(kind)}: ${count(many)} ${many === 1 ? "step" : "steps"}`;
 

@@ -11,7 +11,6 @@ import { Findings } from "./findings";
 import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
 import { memoryFindings, MemoryFindings } from "./memory_findings";
-import { Phases } from "./phases";
 import type { ShowPlace } from "./places";
 import { Plan } from "./plan";
 import { Regimes } from "./regimes";
@@ -29,14 +28,16 @@ interface Props {
   /** Opens the memory view. */
   readonly showMemory?: () => void;
   readonly reviewed: Reviewed | undefined;
+  /** The run over time. */
+  readonly phases?: ComponentChildren;
   /** The efficiency, and what remains to gain. */
   readonly efficiency?: ComponentChildren;
   /** Shows a place of the program in the breakdown. */
   readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, details, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
-  const { account, findings, memory, phases, plan, window, verdict } = report;
+export function Diagnosis({ report, details, phases, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
+  const { account, broken_parts: broken, findings, memory, plan, window, verdict } = report;
   const aboutMemory = memoryFindings(report);
   const facts = window && <Facts report={report} />;
   return (
@@ -49,7 +50,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves with-sidebar">
         <div class="half">
-          <Phases phases={phases} showFocus={showFocus} />
+          {phases}
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
         </div>
         <div class="half">
@@ -71,7 +72,7 @@ export function Diagnosis({ report, details, showFocus, predict, showMemory, rev
           {efficiency}
           {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
-          {report.regimes.length > 0 && <Regimes regimes={checkedRegimes(report)} />}
+          {report.regimes.length + broken.length > 0 && <Regimes regimes={checkedRegimes(report)} broken={broken} />}
         </div>
       </div>
       <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />

@@ -108,10 +108,11 @@ function plan(report: Report): string {
 
 /** What could not be judged, and where the evidence sources disagree. Without it, silence would read as a clear verdict. */
 function openQuestions(report: Report): string {
-  const { disagreements } = report;
+  const { broken_parts: broken, disagreements } = report;
   const unjudged = checkedRegimes(report).filter((regime) => regime.status === "abstains" || regime.status === "broken");
   const lines = [
     ...unjudged.map((regime) => `${status(regime.status).text}: ${escaped(regime.title || regime.regime)}. ${escaped(regime.because)}`.trim()),
+    ...broken.map(({ because }) => escaped(because)),
     ...untrusted(report).map(escaped),
     ...disagreements.map(({ sentence }) => escaped(sentence)),
   ];

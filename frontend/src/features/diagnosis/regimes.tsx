@@ -1,16 +1,29 @@
-// The verdict on each regime and its reason. Clear regimes are collapsed.
-import type { RegimeVerdict } from "../../shared/report";
+// The verdict on each regime and its reason, and parts of the report that failed. Clear regimes are collapsed.
+import type { BrokenPart, RegimeVerdict } from "../../shared/report";
 import { share } from "../../shared/text/format";
+import { title } from "../../shared/text/identifier";
 import { status } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 
-export function Regimes({ regimes }: { regimes: readonly RegimeVerdict[] }) {
+export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]; broken: readonly BrokenPart[] }) {
   const clear = regimes.filter((regime) => regime.status === "clear");
   const others = regimes.filter((regime) => regime.status !== "clear").sort((a, b) => order(a) - order(b));
   return (
     <section class="regimes">
       <h2>What was checked</h2>
       <Rows regimes={others} />
+      {broken.length > 0 && (
+        <ul class="checks">
+          {broken.map(({ part, because }) => (
+            <li key={part}>
+              <Status of="broken" />
+              <span class="name">{title(part)}</span>
+              <span class="figure" />
+              <span class="because">{because}</span>
+            </li>
+          ))}
+        </ul>
+      )}
       {clear.length > 0 && (
         <details>
           <summary>
@@ -37,20 +50,24 @@ function order({ status: word }: RegimeVerdict): number {
 function Rows({ regimes }: { regimes: readonly RegimeVerdict[] }) {
   return (
     <ul class="checks">
-      {regimes.map((regime) => {
-        const { text, icon, tone } = status(regime.status);
-        return (
-          <li key={regime.regime}>
-            <span class={`status tone-${tone}`}>
-              <Icon name={icon} />
-              {text}
-            </span>
-            <span class="name">{regime.title || regime.regime}</span>
-            <span class="figure">{share(regime.share)}</span>
-            <span class="because">{regime.because}</span>
-          </li>
-        );
-      })}
+      {regimes.map((regime) => (
+        <li key={regime.regime}>
+          <Status of={regime.status} />
+          <span class="name">{regime.title || regime.regime}</span>
+          <span class="figure">{share(regime.share)}</span>
+          <span class="because">{regime.because}</span>
+        </li>
+      ))}
     </ul>
+  );
+}
+
+function Status({ of }: { of: string }) {
+  const { text, icon, tone } = status(of);
+  return (
+    <span class={`status tone-${tone}`}>
+      <Icon name={icon} />
+      {text}
+    </span>
   );
 }

@@ -5,7 +5,7 @@ import type { Efficiency as Message, Headroom, Report } from "../../shared/repor
 import { evidence } from "../../shared/text/format";
 import { WithCode } from "../../shared/widgets/with_code";
 import sheet from "./efficiency.css";
-import { boundText, costPerMillion, figuresOf, valueText, type Figure } from "./values";
+import { boundText, costPerMillion, figuresOf, valueText, type Figure } from "../../shared/text/efficiency";
 
 addStyle(sheet);
 

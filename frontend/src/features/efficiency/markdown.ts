@@ -2,7 +2,7 @@
 import type { Report } from "../../shared/report";
 import { evidence } from "../../shared/text/format";
 import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
-import { boundText, figuresOf } from "./values";
+import { boundText, figuresOf } from "../../shared/text/efficiency";
 
 export const efficiencyMarkdown = (report: Report): readonly string[] => [remaining(report), figures(report)];
 

@@ -9,6 +9,7 @@ import { poll } from "../../shared/server/polling";
 import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
 import { count, duration, epochMs, moment, share, speedup } from "../../shared/text/format";
+import { knownFigures, unknownText } from "../../shared/text/efficiency";
 import { leadOf } from "../../shared/text/names";
 import { CodeBlock } from "../../shared/widgets/code_block";
 import { CopyButton } from "../../shared/widgets/copy_button";
@@ -90,6 +91,7 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
       </div>
       {answer.basis === "accounts" && <SaveCommand answer={answer} because={answer.because} />}
       {job.health && <Health health={job.health} />}
+      {job.efficiency && <p class="muted footnote">{unknownText(job.efficiency)}</p>}
       <HeatMap job={job} table={table} selected={selected} toggle={toggle} openRank={openRank} />
       <div class="halves">
         <div class="half">
@@ -140,6 +142,7 @@ function Facts({ answer, job }: { answer: JobAnswer; job: Job }) {
       {job.step_ns > 0 && <Fact name="Step" value={duration(job.step_ns)} note="median of all ranks" />}
       {hosts.length > 0 && <Fact name="Hosts" value={count(hosts.length)} note={hosts.length > 1 ? (clock === undefined ? "clocks are not aligned" : `clocks aligned to ${clock < LEAST_CLOCK_ERROR ? "less than 1 µs" : duration(clock)}`) : ""} />}
       {replay && <Fact name="Replay error" value={share(replay.error)} note="of the simulation without any change" />}
+      {job.efficiency && knownFigures(job.efficiency).map(({ note, value }) => <Fact key={note.field} name={note.title} value={value ?? ""} note={note.basis} />)}
       <Fact name="Source" value={SOURCES.get(answer.basis) ?? answer.basis} note={sourceNote(answer)} />
     </dl>
   );

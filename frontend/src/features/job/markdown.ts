@@ -2,6 +2,7 @@
 import type { JobAnswer } from "../../shared/report";
 import { count, duration, evidence, share, speedup } from "../../shared/text/format";
 import { bulletList, codeBlock, escaped, joinParts, tableRow } from "../../shared/text/markdown";
+import { knownFigures, unknownText } from "../../shared/text/efficiency";
 import { leadOf } from "../../shared/text/names";
 import { kindOf, placeOf } from "./words";
 
@@ -25,6 +26,7 @@ export function jobMarkdown({ job, because }: JobAnswer): string {
     verdict?.action ? escaped(verdict.headline) : "",
     about.filter(Boolean).join(" · "),
     ...(health?.reasons ?? []).map(({ detail }) => `> ${escaped(detail)}`),
+    ...(job.efficiency ? [bulletList(knownFigures(job.efficiency).map(({ note, value }) => escaped(`${note.title}: ${value} (${note.basis})`))), escaped(unknownText(job.efficiency))] : []),
     ...fixes,
     rows.length > 0 ? [tableRow("Process groups", "Waiting", "Transfer"), tableRow("---", "---:", "---:"), ...rows].join("\n") : "",
   ]);

@@ -28,6 +28,12 @@ test("the action leads, and the cause follows it", () => {
   assert.equal(linesWith("")[0], "## The GPU waits.");
 });
 
+test("a part that could not be built is said among what was not judged", () => {
+  const because = "The efficiency could not be determined. This is an error in tb_bottleneck.";
+  const markdown = reportMarkdown({ ...report("a.pt.trace.json"), broken_parts: [{ part: "efficiency", because }] });
+  assert.ok(markdown.includes("### Not judged\n\n- The efficiency could not be determined. This is an error in tb\\_bottleneck."), markdown);
+});
+
 test("the parts beside the findings are in it, with names that cannot become markup", () => {
   const evidence = [{ measure: "m", label: "Distance", value: 2, unit: "count", per: "", count: 1, compared_with: "" }];
   const full = {
@@ -40,6 +46,7 @@ test("the parts beside the findings are in it, with names that cannot become mar
       regions: 3,
       missing: "",
     },
+    graphs: { graphs: [{ operations: 993, launches: 4, device_ns: 35e6, idle_ns: 0, call_ns: 2e5, place: place({ block: "denoise" }) }], launches: 4, outside: [], outside_operations: 7, outside_ns: 3e6 },
     serving: { server: "vLLM", kinds: [], shapes: [{ kind: "decode", count: 4, share: 0.5, step_ns: 1e6, decode_requests: 8 }] },
     headroom: [{ kind: "operator", title: "aten::bmm", summary: "", evidence, share: 0.2 }],
     efficiency: { types: [], notes: [{ field: "goodput", title: "Goodput", unit: "share", definition: "d", basis: "60 steps", because: "" }], goodput: 0.5, samples_basis: "" },
@@ -51,6 +58,8 @@ test("the parts beside the findings are in it, with names that cannot become mar
     "- Graph break: m.py:9 forward; 2.00 ms per step; print",
     "3 compiled regions per step.",
     "| Decode: 4 steps (decode 8 requests) | 50.0 % | 1.00 ms |  |  |",
+    "4 launches per step; outside of them, 7 operations run for 3.00 ms per step.",
+    "| 993 operations in block denoise, 4 per step | 35.0 ms | 0 ms |  | 200 µs |",
     "| Goodput | 50 % | 60 steps |",
   ])
     assert.ok(markdown.split("\n").includes(line), line);

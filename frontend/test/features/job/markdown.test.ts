@@ -17,6 +17,14 @@ test("names cannot become markup", () => {
   assert.ok(!jobMarkdown(answer({ job: job({ groups: [group] }) })).includes("<img>"));
 });
 
+test("the figures of all ranks, and why samples are not summed", () => {
+  const note = (field: string, title: string, unit: string, fields: object) => ({ field, title, unit, definition: "", basis: "", because: "", ...fields });
+  const notes = [note("mfu", "MFU", "share", { basis: "of all ranks" }), note("samples_per_second", "Samples per second", "per_second", { because: "groups unknown" }), note("goodput", "Goodput", "share", { because: "no" })];
+  const markdown = jobMarkdown(answer({ job: job({ efficiency: { mfu: 0.41, types: [], samples_basis: "", notes } }) }));
+  assert.ok(markdown.includes("- MFU: 41 % (of all ranks)"), markdown);
+  assert.ok(markdown.includes("\n\nSamples per second is not known: groups unknown.\n"), markdown);
+});
+
 test("ranks are named as ranges", () => {
   assert.equal(ranksText([3]), "rank 3");
   assert.equal(ranksText([0, 1, 2, 5]), "ranks 0–2, 5");

@@ -5,9 +5,11 @@ from tb_bottleneck.measures.trace.compiled_steps import CompiledSteps
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3
+MIN_NS = 1_000
+"""Of an operator outside of the graphs, per step: less does not matter."""
 REASONS_MISSING = (
     "The guards and the reasons are not in the trace: record it with tb_bottleneck.Monitor, or run the program with "
-    "TORCH_LOGS=recompiles,graph_breaks."
+    "TORCH_TRACE=DIR, where DIR is the folder of the trace."
 )
 
 
@@ -47,6 +49,7 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
         outside=[
             pb.OutsideGraph(name=entry.name, calls=entry.calls / steps, ns_per_step=entry.ns / steps)
             for entry in compiled.outside
+            if entry.ns / steps >= MIN_NS
         ],
         missing=missing,
     )

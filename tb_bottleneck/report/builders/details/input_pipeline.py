@@ -28,6 +28,7 @@ def input_pipeline(
         read_bytes_per_batch=_per_batch(work, work.read_bytes),
         disk_bytes_per_batch=_per_batch(work, work.disk_bytes),
         reads_per_batch=_per_batch(work, work.reads),
+        opens_per_batch=_per_batch(work, work.opens),
     )
     kind, system = facts.get("dataset_storage"), facts.get("dataset_filesystem")
     storage.kind = kind if kind in _KINDS else ""

@@ -7,16 +7,16 @@ from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text
 
-_MIN_NS = 1_000  # per step
+PER_STEP = "per step"
 
 
-def lines_of(compilation: pb.Compilation) -> Iterator[str]:
-    """Yields the lines of the part."""
+def lines_of(compilation: pb.Compilation, per: str = PER_STEP) -> Iterator[str]:
+    """Yields the lines of the part; `per` says what its numbers refer to."""
     yield Line("torch.compile", "strong")
     if compilation.HasField("regions"):
         plural = "" if compilation.regions == 1 else "s"
-        took = f"; compiling takes {duration_text(compilation.compile_ns)} per step" if compilation.compile_ns else ""
-        yield from wrapped(f"{compilation.regions:.3g} compiled region{plural} per step{took}.")
+        took = f"; compiling takes {duration_text(compilation.compile_ns)} {per}" if compilation.compile_ns else ""
+        yield from wrapped(f"{compilation.regions:.3g} compiled region{plural} {per}{took}.")
     for function in compilation.functions:
         time = f", {duration_text(function.ns)}" if function.HasField("ns") else ""
         yield from wrapped(f"- {_place(function)}: {_count(function)}{time}", "  ")
@@ -24,13 +24,12 @@ def lines_of(compilation: pb.Compilation) -> Iterator[str]:
         for reason in function.reasons:
             yield from wrapped(f"guard: {reason}", "      ")
     for entry in compilation.breaks:
-        time = f", {duration_text(entry.ns_per_step)} per step" if entry.HasField("ns_per_step") else ""
+        time = f", {duration_text(entry.ns_per_step)} {per}" if entry.HasField("ns_per_step") else ""
         yield from wrapped(f"- graph break in {_place(entry)}{time}", "  ")
         yield from wrapped(entry.reason, "      ")
-    outside = [entry for entry in compilation.outside if entry.ns_per_step >= _MIN_NS]
-    if outside:
-        names = [_operator(entry) for entry in outside]
-        yield from wrapped(f"- operators outside of the graphs, per step: {', '.join(names)}", "  ")
+    if compilation.outside:
+        names = [_operator(entry) for entry in compilation.outside]
+        yield from wrapped(f"- operators outside of the graphs, {per}: {', '.join(names)}", "  ")
     yield from wrapped(compilation.missing)
 
 

@@ -1,6 +1,6 @@
 """Formats the efficiency part of a report as plain text."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.report.rendering.layout import Line, wrapped
@@ -13,8 +13,8 @@ _EXPLAINED = ("mfu", "cost_per_million_samples")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def lines_of(efficiency: pb.Efficiency) -> Iterator[str]:
-    """Yields the lines of the section; none if no figure is known."""
+def lines_of(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[str]:
+    """Yields the lines of the section; none if no figure is known. They say why `explained` ones are not."""
     fields = {text.field for text in figure_texts()}  # a saved report may have others
     known = [note for note in efficiency.notes if note.field in fields and efficiency.HasField(note.field)]
     if not known:
@@ -30,7 +30,7 @@ def lines_of(efficiency: pb.Efficiency) -> Iterator[str]:
     if efficiency.HasField("mfu"):
         yield from wrapped(next((note.definition for note in known if note.field == "mfu"), ""), "  ")
     for note in efficiency.notes:
-        if note.because and note.field in _EXPLAINED:
+        if note.because and note.field in explained:
             yield from wrapped(f"{note.title} is not known: {note.because}.", "  ")
 
 

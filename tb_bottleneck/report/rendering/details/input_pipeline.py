@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.report.rendering.figures import place_text
+from tb_bottleneck.report.rendering.figures import count_text, place_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import bytes_text, duration_text, share_text
@@ -49,4 +49,6 @@ def _storage(storage: pb.InputStorage) -> str:
         if storage.HasField("disk_bytes_per_batch"):
             text += f", {bytes_text(storage.disk_bytes_per_batch)} of them from the disk"
         parts.append(text)
+    if storage.HasField("opens_per_batch"):
+        parts.append(f"{count_text(storage.opens_per_batch)} files opened per batch")
     return f"Data: {'; '.join(parts)}."

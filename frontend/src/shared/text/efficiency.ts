@@ -1,6 +1,6 @@
 // The figures of efficiency as text.
-import type { Efficiency, EfficiencyNote, Headroom, TypeShare } from "../../shared/report";
-import { count, factor, flops, operations, shortShare } from "../../shared/text/format";
+import type { Efficiency, EfficiencyNote, Headroom, TypeShare } from "../report";
+import { count, factor, flops, operations, shortShare } from "./format";
 
 export interface Figure {
   readonly note: EfficiencyNote;
@@ -17,6 +17,17 @@ export function figuresOf(efficiency: Efficiency): readonly Figure[] {
     return { note, value: typeof value === "number" ? valueText(value, note.unit) + types : undefined };
   });
 }
+
+export const knownFigures = (efficiency: Efficiency): readonly Figure[] => figuresOf(efficiency).filter(({ value }) => value !== undefined);
+
+const EXPLAINED = ["mfu", "samples_per_second"];
+
+/** Why the most wanted figures are not known: "Samples per second is not known: recordings of some ranks are missing." */
+export const unknownText = (efficiency: Efficiency): string =>
+  figuresOf(efficiency)
+    .filter(({ note, value }) => value === undefined && EXPLAINED.includes(note.field))
+    .map(({ note }) => `${note.title} is not known: ${note.because}.`)
+    .join(" ");
 
 /** A value by the unit of its note. */
 export function valueText(value: number, unit: string): string {

@@ -1,7 +1,7 @@
 // The figures of efficiency as text, in the words and with the formulas of the command line.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boundText, costPerMillion, figuresOf, valueText } from "../../../src/features/efficiency/values";
+import { boundText, costPerMillion, figuresOf, valueText } from "../../../src/shared/text/efficiency";
 import type { EfficiencyNote, Headroom } from "../../../src/shared/report";
 
 const note = (field: string, unit: string, because = ""): EfficiencyNote => ({ field, unit, because, basis: because ? "" : "b", title: field, definition: "d" });

@@ -1,0 +1,1 @@
+"""Logs of torch.compile, which torch writes with TORCH_TRACE=DIR."""
