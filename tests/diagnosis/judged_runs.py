@@ -1,11 +1,6 @@
 """Simulated runs of telemetry, judged: what the tests of its diagnosis share."""
 
-from helpers.simulated_telemetry import (
-    FACTS,
-    HEALTHY,
-    SimulatedPhase,
-    simulate,
-)
+from helpers.simulated_telemetry import FACTS, HEALTHY, SimulatedPhase, simulate
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema import bottleneck_pb2 as pb

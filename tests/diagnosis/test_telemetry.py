@@ -5,16 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from diagnosis.judged_runs import judged, share_of, status_of
-from helpers.simulated_telemetry import (
-    HARD_NEGATIVES,
-    HOST,
-    PROBLEMS,
-    TRUTH,
-    SimulatedPhase,
-    simulate,
-    simulated_phase,
-)
+from helpers.simulated_telemetry import HOST, SimulatedPhase, simulate
 from helpers.telemetry_files import NAME, write
+from helpers.telemetry_problems import HARD_NEGATIVES, PROBLEMS, TRUTH, simulated_phase
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.regime import REGIMES

@@ -5,13 +5,8 @@ from dataclasses import replace
 import pytest
 from diagnosis.judged_runs import BLIND_ON_CPU, ON_CPU, judged, share_of
 from helpers import simulated_telemetry
-from helpers.simulated_telemetry import (
-    FACTS,
-    HEALTHY,
-    HOST,
-    SimulatedPhase,
-    simulated_phase,
-)
+from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, SimulatedPhase
+from helpers.telemetry_problems import simulated_phase
 
 
 def test_an_idle_device_is_not_throttled_and_a_normal_power_cap_is_no_problem():

@@ -4,14 +4,9 @@ from dataclasses import replace
 
 import pytest
 from diagnosis.judged_runs import BLIND_ON_CPU, ON_CPU, judged, share_of, status_of
-from helpers.simulated_telemetry import (
-    FACTS,
-    STEADY,
-    SimulatedPhase,
-    simulate,
-    simulated_phase,
-)
+from helpers.simulated_telemetry import FACTS, STEADY, SimulatedPhase, simulate
 from helpers.telemetry_files import NAME, write
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.report.rendering.text import render
