@@ -15,9 +15,10 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 from helpers.draw import drawn
-from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.simulated_telemetry import simulate
 from helpers.snapshots import random_snapshot
 from helpers.telemetry_files import NAME, events
+from helpers.telemetry_problems import simulated_phase
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.comparison.compare import compare_runs

@@ -26,8 +26,9 @@ CHECKOUT = HERE.parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests"), str(HERE)]
 
 from helpers.draw import drawn  # noqa: E402
-from helpers.simulated_telemetry import simulate, simulated_phase  # noqa: E402
+from helpers.simulated_telemetry import simulate  # noqa: E402
 from helpers.telemetry_files import NAME, write  # noqa: E402
+from helpers.telemetry_problems import simulated_phase  # noqa: E402
 from playwright.sync_api import Browser, Frame, Page, sync_playwright  # noqa: E402
 from simulate.kineto import DIALECTS, Recording, kineto_json  # noqa: E402
 from simulate.machine import Machine  # noqa: E402

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from helpers.draw import drawn
-from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.simulated_telemetry import simulate
 from helpers.simulated_training_memory import SimulatedTraining
 from helpers.telemetry_files import NAME as EVENTS
 from helpers.telemetry_files import write as write_events
+from helpers.telemetry_problems import simulated_phase
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.other_device import OtherDevice

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from helpers.draw import drawn
-from helpers.simulated_telemetry import simulate, simulated_phase
+from helpers.simulated_telemetry import simulate
 from helpers.telemetry_files import NAME, write
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.__main__ import main
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate, simulated_phase
+from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measure import Measure, Missing

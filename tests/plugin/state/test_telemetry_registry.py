@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.simulated_telemetry import BEGIN, S, simulate, simulated_phase
+from helpers.simulated_telemetry import BEGIN, S, simulate
 from helpers.telemetry_files import NAME, write
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.plugin.state import telemetry_registry as module
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext

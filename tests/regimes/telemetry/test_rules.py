@@ -4,7 +4,8 @@ import importlib
 import pkgutil
 
 import pytest
-from helpers.simulated_telemetry import HEALTHY, simulate, simulated_phase
+from helpers.simulated_telemetry import HEALTHY, simulate
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.measures.measure_set import Measures

@@ -1,8 +1,9 @@
 """The phases of a run, drawn with one letter for ten seconds."""
 
 import pytest
-from helpers.simulated_telemetry import S, SimulatedPhase, simulate, simulated_phase
+from helpers.simulated_telemetry import S, SimulatedPhase, simulate
 from helpers.telemetry_files import context
+from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.report.builders.telemetry_phases import _confirmed, phases_of
