@@ -224,7 +224,8 @@ def test_the_peak_is_compared_with_that_of_another_recording(look):
 
 def test_the_diagnosis_leads_to_the_memory(look):
     seen = look("diagnosis", run="leak")
-    card = seen.frame.locator(".memory-card")
+    card = seen.frame.locator(".finding[data-cause=retained_graph]")
     expect(card).to_contain_text("The graphs of past steps are kept", timeout=PATIENCE)
-    card.locator("button").click()
+    expect(card).to_contain_text("Worth fixing, about the memory")
+    card.get_by_role("button", name="Show what fills the memory").click()
     expect(seen.frame.locator("#panel .memory-curve").first).to_be_visible(timeout=PATIENCE)
