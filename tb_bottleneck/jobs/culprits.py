@@ -14,6 +14,7 @@ from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import Changed, unchanged
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 
+# Fixes are applied in this order. Collections of garbage are moved after the other pauses were removed.
 FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_collectives, pipeline_bubble)
 SPREADING = ("data_imbalance", "expert_imbalance")
 # A cause is named if it costs this share of the step, alone or beside the others: less is within the noise of steps.
@@ -58,8 +59,8 @@ def culprits_of(context: JobContext) -> Verdict:
         without = _length(context, [other for other in candidates if other is not candidate])
         if max(base / alone, without / together) >= 1 / (1 - MIN_COST):
             found.append(_culprit(context, candidate, base, alone, noise))
+    whole = base / _length(context, [culprit.candidate for culprit in found])  # in the order of FINDERS
     found.sort(key=lambda culprit: (-culprit.expected, culprit.candidate.cause, culprit.candidate.ranks.tolist()))
-    whole = base / _length(context, [culprit.candidate for culprit in found])
     return Verdict(tuple(found), whole, max(whole / noise, 1.0), whole * noise)
 
 
