@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +22,7 @@ from simulate.jobs.as_summaries import summaries_of  # noqa: E402
 from simulate.jobs.as_traces import write_traces  # noqa: E402
 from simulate.jobs.cases import PLANTERS, Case, healthy, planted, planted_two  # noqa: E402
 from simulate.jobs.execution import Timeline, execute  # noqa: E402
-from simulate.jobs.topologies import TOPOLOGIES, Faults  # noqa: E402
+from simulate.jobs.topologies import FIRST_STEP, TOPOLOGIES, Faults  # noqa: E402
 
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
 from tb_bottleneck.jobs.culprits import culprits_of  # noqa: E402
@@ -81,7 +81,11 @@ class Judged:
 
 
 def judged(name: str, case: Case, *, through_files: bool = False) -> Judged:
-    """Simulates a job, judges it, and simulates it with its fix. `through_files` writes and reads traces."""
+    """Simulates a job, judges it, and simulates it with its fix.
+
+    `through_files` writes and reads traces. They begin with one step more, which the analysis leaves out.
+    """
+    case = replace(case, shape=replace(case.shape, lead=1)) if through_files else case
     job = _job(case, case.faults)
     lines = execute(job)
     context = JobContext(job_table((_summaries_of_files if through_files else summaries_of)(job, lines)))
@@ -109,7 +113,8 @@ def _job(case: Case, faults: Faults):
 
 
 def _length(lines: list[Timeline]) -> float:
-    return max(line.end for line in lines) - min(line.marks[0][1] for line in lines)
+    """Returns the time from the begin of the first step with faults, the first one that is judged, to the end."""
+    return max(line.end for line in lines) - min(dict(line.marks)[FIRST_STEP] for line in lines)
 
 
 # --- The page ---
