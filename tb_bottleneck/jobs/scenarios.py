@@ -85,6 +85,12 @@ def _speeds(changed: Changed, context: JobContext) -> Floats:
     return np.where(slow, speed, 1.0)
 
 
+def even_work(changed: Changed, context: JobContext) -> Changed:
+    """Returns the same device work, spread evenly over the ranks; in a pipeline also over the microbatches, which would
+    otherwise still hold each other up."""
+    return even_microbatches(changed, context) if context.grid.stages > 1 else even(changed, context)
+
+
 def even(changed: Changed, context: JobContext) -> Changed:
     """Returns the same device work, spread evenly over the ranks in each slot: the work up to the n-th start of a step,
     of one stage.

@@ -1,5 +1,7 @@
 """Planted causes are found on their ranks, and nothing is found in healthy jobs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.simulated_jobs import context_of, of_case, planted, simulated
@@ -88,3 +90,12 @@ def test_a_cause_is_named_once_and_fixed_once(seed):
     assert [c.candidate.cause for c in verdict.culprits] == ["data_imbalance"]
     assert len(verdict.culprits[0].candidate.ranks) > 3
     assert verdict.expected_all == pytest.approx(verdict.culprits[0].expected)
+
+
+def test_uneven_microbatches_are_evened_also_if_a_rank_has_more_work_in_most_steps():
+    case, summaries = planted("data_imbalance", 5_000_014)
+    context = context_of(summaries)
+    fixed = context_of(of_case(replace(case, faults=case.fixed)))
+    (culprit,) = culprits_of(context).culprits
+    assert "excess_ns" in culprit.candidate.facts, "the first sign: more work in most steps"
+    assert culprit.expected == pytest.approx(context.recorded_ns / fixed.recorded_ns, rel=0.02)
