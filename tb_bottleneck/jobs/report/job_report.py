@@ -21,6 +21,7 @@ from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.job_members import jobs_in
@@ -108,7 +109,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     if context.clocks.error is not None:
         job.clock_error_ns = context.clocks.error
     if verdict.culprits:
-        job.speedup_all.CopyFrom(_speedup(verdict.expected_all, verdict.low_all, verdict.high_all))
+        job.speedup_all.CopyFrom(_speedup(verdict.gain))
     del job.stragglers[:]
     job.ClearField("speedup")
     stragglers = [culprit for culprit in verdict.culprits if culprit.candidate.cause in OF_RANKS]
@@ -186,7 +187,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         ranks=_ranks(context, culprit),
         cost_share=culprit.cost_share,
         evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
-        speedup=_speedup(culprit.expected, culprit.low, culprit.high, bound),
+        speedup=_speedup(culprit.gain, bound),
         fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm),
         host=candidate.host + 1,
     )
@@ -203,11 +204,11 @@ def _evidence(name: str, value: float | str) -> pb.Evidence:
     return pb.Evidence(label=line.label, value=value, unit=line.unit)
 
 
-def _speedup(expected: float, low: float, high: float, bound: bool = False) -> pb.Speedup:
-    words = job_texts().words
+def _speedup(gain: Gain, bound: bool = False) -> pb.Speedup:
+    words, expected, high = job_texts().words, gain.expected, gain.high
     if bound:
         return pb.Speedup(expected=expected, low=1.0, high=high, basis="bound", because=words["bound"].substitute())
-    return pb.Speedup(expected=expected, low=low, high=high, basis="replay", assumes=words["assumes"].substitute())
+    return pb.Speedup(expected=expected, low=gain.low, high=high, basis="replay", assumes=words["assumes"].substitute())
 
 
 def _hosts(context: JobContext) -> list[pb.Host]:

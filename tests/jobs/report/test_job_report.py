@@ -169,7 +169,7 @@ def test_ranks_in_words(ranks, text):
 def test_the_text_leads_with_the_verdict():
     lines = render_job(job_of(simulated("data", Faults(input={6: 0.5})))).splitlines()
     assert lines[0] == "Job: ranks 0-7 of 8"
-    assert lines[2].startswith("Speed up the data loader of rank 6: about 1.4")
+    assert lines[2].startswith("Speed up the data loader of rank 6: about 1.5")
     assert any(line.startswith("The other ranks wait for rank 6, which waits for data") for line in lines[3:5])
     assert any(line.startswith("Step: ") and "2 hosts, clocks aligned to" in line for line in lines)
 
