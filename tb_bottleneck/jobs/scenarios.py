@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.replay.sweep import Result, sweep
+from tb_bottleneck.jobs.group_kinds import LAYER_KINDS
+from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Devices of one model differ by about 2 %; the rest up to here is the noise of the amounts of work.
 MIN_SLOW_DEVICE = 1.05
-LAYER_KINDS = ("tensor", "context", "expert")
-"""Groups whose collectives are within the layers, and so within the work of a microbatch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class Changed:
 
     def result(self, context: JobContext) -> Result:
         """Returns the simulated job."""
-        return sweep(context.graph, self.own, self.wire, self.tail)
+        return context.complete.simulated(self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:

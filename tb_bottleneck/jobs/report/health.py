@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 # Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on.
 DEGRADED, REFUSED = 0.01, 0.05
-# The replay of the unchanged job may differ by this share.
-MAX_REPLAY_ERROR = 0.03
 
 
 def wrong_share(context: JobContext) -> float:

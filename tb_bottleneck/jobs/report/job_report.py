@@ -130,7 +130,8 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
         typical = pb.Verdict()
         typical.CopyFrom(_typical(reports).verdict)
         typical.ClearField("action")  # its gain is that of one rank's step
-        typical.headline += f" {texts.words['balanced'].substitute()}"
+        balanced = "balanced_recorded" if job.missing_ranks else "balanced"
+        typical.headline += f" {texts.words[balanced].substitute()}"
         return typical
     first = verdict.culprits[0]
     cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
