@@ -14,7 +14,7 @@ from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
 from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.group_rows import group_rows
-from tb_bottleneck.jobs.report.health import health_of, is_trusted
+from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
 from tb_bottleneck.jobs.report.wording import action_of, action_sentence, headline_of
 from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
@@ -72,7 +72,8 @@ def jobs_of(
     jobs = []
     for members in jobs_in(reports):
         own = {reports[position].rank: reports[position] for position in members}
-        known = [summary for position in members if (summary := summaries[position]) is not None]
+        usable = (summary for position in members if (summary := summaries[position]) is not None)
+        known = [summary for summary in usable if not is_cut_short(summary)]
         job, context = _job(own, known)
         if keep is not None:
             keep(job, own, context)
@@ -130,7 +131,7 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
         typical = pb.Verdict()
         typical.CopyFrom(_typical(reports).verdict)
         typical.ClearField("action")  # its gain is that of one rank's step
-        balanced = "balanced_recorded" if job.missing_ranks else "balanced"
+        balanced = "balanced" if len(context.job.ranks) == context.job.world_size else "balanced_recorded"
         typical.headline += f" {texts.words[balanced].substitute()}"
         return typical
     first = verdict.culprits[0]
