@@ -93,7 +93,7 @@ def page(sizes: list[int], repeats: int) -> Iterator[str]:
         # A job whose replay is wrong is judged by the accounts of its ranks, without a gain.
         culprits = culprits_of(planted.context).culprits if is_trusted(planted.context) else ()
         found = ", ".join(f"{culprit.candidate.cause} {culprit.candidate.ranks.tolist()}" for culprit in culprits)
-        gain = next((c for c in culprits if c.candidate.cause == cause), None)
+        gain = next((c.gain for c in culprits if c.candidate.cause == cause), None)
         recorded, unprofiled = planted.recorded / fixed.recorded, planted.unprofiled / fixed.unprofiled
         hits = [gain is not None and gain.low <= ratio <= gain.high for ratio in (recorded, unprofiled)]
         inside += all(hits)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +22,7 @@ from simulate.jobs.as_summaries import summaries_of  # noqa: E402
 from simulate.jobs.as_traces import write_traces  # noqa: E402
 from simulate.jobs.cases import PLANTERS, Case, healthy, planted, planted_two  # noqa: E402
 from simulate.jobs.execution import Timeline, execute  # noqa: E402
-from simulate.jobs.topologies import TOPOLOGIES, Faults  # noqa: E402
+from simulate.jobs.topologies import FIRST_STEP, TOPOLOGIES, Faults  # noqa: E402
 
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
 from tb_bottleneck.jobs.culprits import culprits_of  # noqa: E402
@@ -31,7 +31,7 @@ from tb_bottleneck.jobs.pairing.job_table import job_table  # noqa: E402
 from tb_bottleneck.jobs.summary.encoding import decode  # noqa: E402
 
 # Held out: methods and thresholds were examined with other seeds.
-FIRST_SEED = 5_000_000
+FIRST_SEED = 6_000_000
 TARGET = 0.95
 TARGET_MEDIAN, TARGET_WORST = 0.03, 0.10
 FILES_EVERY = 10
@@ -81,18 +81,22 @@ class Judged:
 
 
 def judged(name: str, case: Case, *, through_files: bool = False) -> Judged:
-    """Simulates a job, judges it, and simulates it with its fix. `through_files` writes and reads traces."""
+    """Simulates a job, judges it, and simulates it with its fix.
+
+    `through_files` writes and reads traces. They begin with one step more, which the analysis leaves out.
+    """
+    case = replace(case, shape=replace(case.shape, lead=1)) if through_files else case
     job = _job(case, case.faults)
     lines = execute(job)
     context = JobContext(job_table((_summaries_of_files if through_files else summaries_of)(job, lines)))
     verdict = culprits_of(context)
-    gains = {culprit.candidate.cause: culprit.expected for culprit in verdict.culprits}
+    gains = {culprit.candidate.cause: culprit.gain.expected for culprit in verdict.culprits}
     return Judged(
         name,
         case,
         {culprit.candidate.cause: frozenset(culprit.candidate.ranks.tolist()) for culprit in verdict.culprits},
         gains.get(name),
-        verdict.expected_all,
+        verdict.gain.expected,
         _length(lines) / _length(execute(_job(case, case.fixed))),
         context.error,
     )
@@ -109,7 +113,8 @@ def _job(case: Case, faults: Faults):
 
 
 def _length(lines: list[Timeline]) -> float:
-    return max(line.end for line in lines) - min(line.marks[0][1] for line in lines)
+    """Returns the time from the begin of the first step with faults, the first one that is judged, to the end."""
+    return max(line.end for line in lines) - min(dict(line.marks)[FIRST_STEP] for line in lines)
 
 
 # --- The page ---
@@ -156,7 +161,7 @@ def page(jobs: int, seed: int = FIRST_SEED, sizes: dict[int, tuple[str, ...]] = 
     yield ""
     yield "## Misses"
     yield ""
-    yield from list(_misses([*results, *larger])) or ["None."]
+    yield from list(_misses([*results, *larger, *files])) or ["None."]
 
 
 def _causes(results: list[Judged]) -> Iterator[str]:
@@ -232,13 +237,13 @@ def _large(results: list[Judged]) -> Iterator[str]:
 
 
 def _files(files: list[Judged]) -> Iterator[str]:
-    found = sum(set(result.case.causes) <= set(result.found) for result in files)
+    found = sum(result.hit for result in files)
     extra = sum(bool(result.extra) for result in files)
     errors = [abs(result.error) for result in files if result.error is not None]
     yield "## Through trace files"
     yield ""
-    yield f"{len(files)} of these jobs were also written as Kineto traces and read by the whole analysis, which"
-    yield "leaves out the first step of each rank."
+    yield f"{len(files)} of these jobs were also written as Kineto traces and read by the whole analysis. They begin"
+    yield "with one step more, in which nothing is planted: the analysis leaves out the first step of each rank."
     yield f"The planted cause is found in {found}, another one named in {extra}. Unmodified replay: worst error"
     yield f"{max(result.replay_error for result in files):.2%}. Gain: error median {median(errors):.1%}, worst"
     yield f"{max(errors):.1%}."
@@ -253,9 +258,9 @@ def _misses(results: list[Judged]) -> Iterator[str]:
                 f"{cause} {sorted(ranks) or ''}".strip() for cause, ranks in result.case.causes.items()
             )
             found = ", ".join(f"{cause} {sorted(ranks)}" for cause, ranks in sorted(result.found.items()))
-            gain = f", true gain {result.true:.2f}x, predicted {(error + 1) * result.true:.2f}x" if error else ""
+            predicted = f", predicted {(error + 1) * result.true:.2f}x" if error is not None else ""
             yield f"- {result.case.topology}, seed {result.case.shape.seed}, {result.case.shape.ranks} ranks: planted"
-            yield f"  {planted_on or 'nothing'}; found {found or 'nothing'}{gain}."
+            yield f"  {planted_on or 'nothing'}; found {found or 'nothing'}, true gain {result.true:.2f}x{predicted}."
     counts = Counter(cause for result in results for cause in result.extra)
     if counts:
         yield ""

@@ -48,6 +48,7 @@ or, with torch alone (at least 19 steps):
 MANY = 20
 """More reports than this need a hint how to see a single one."""
 
+MAX_WORKERS = 1024
 _PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz, event files of the monitor and snapshots (*.pickle), at any depth"
 
 
@@ -115,15 +116,17 @@ def add_recordings(parser: argparse.ArgumentParser) -> None:
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
     """Declares where many recordings are analysed."""
-    places = parser.add_argument_group("many recordings")
+    places = parser.add_argument_group("many recordings").add_mutually_exclusive_group()
     places.add_argument(
         "--processes",
-        type=int,
+        type=_count,
         default=0,
         metavar="N",
         help="local processes; by default one per core if that saves time, 1 for this process only",
     )
-    places.add_argument("--workers", type=int, default=0, metavar="N", help="start a Dask cluster here with N workers")
+    places.add_argument(
+        "--workers", type=_count, default=0, metavar="N", help="start a Dask cluster here with N workers"
+    )
     places.add_argument(
         "--scheduler",
         default="",
@@ -133,6 +136,12 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
     places.add_argument(
         "--scheduler-file", default="", metavar="FILE", help="use the Dask cluster whose scheduler wrote this file"
     )
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 12 and 0 < int(text) <= MAX_WORKERS):
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number from 1 to {MAX_WORKERS}")
+    return int(text)
 
 
 def _diagnose(options: argparse.Namespace) -> int:

@@ -13,10 +13,13 @@ from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
-from tb_bottleneck.jobs.replay.sweep import Result, sweep
+from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
+from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, wire_times_of
 from tb_bottleneck.trace.table import Floats, Ints
 
+# The replay of the unchanged job may differ by this share.
+MAX_REPLAY_ERROR = 0.03
 # Longer than any window, so that the times of all ranks fit on one axis.
 _APART_NS = 1 << 42
 
@@ -62,13 +65,24 @@ class JobContext:
     @cached_property
     def wires(self) -> WireTimes:
         """Waiting and transfer of each row."""
-        wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts)
+        wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts, self.grid.kinds)
         return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
 
     @cached_property
     def graph(self) -> JobGraph:
         """The dependency graph."""
         return job_graph(self.job, self.pairs, self.clocks)
+
+    @cached_property
+    def complete(self) -> CompleteGraph:
+        """The dependency graph with the missing ranks, if these behave like their peers: if it is replayed as
+        recorded."""
+        recorded, times = as_recorded(self.graph, self.pairs), (self.graph.points.own, self.wires.wire, self.graph.tail)
+        found = complete_graph(self.job, self.pairs, self.clocks, self.grid, recorded)
+        if found is not recorded:
+            errors = [abs(graph.simulated(*times).length / self.recorded_ns - 1) for graph in (found, recorded)]
+            found = found if errors[0] <= max(MAX_REPLAY_ERROR, errors[1]) else recorded
+        return found
 
     @cached_property
     def own(self) -> OwnTable:
@@ -88,7 +102,7 @@ class JobContext:
     @cached_property
     def replay(self) -> Result:
         """The simulated job without changes."""
-        return sweep(self.graph, self.graph.points.own, self.wires.wire, self.graph.tail)
+        return self.complete.simulated(self.graph.points.own, self.wires.wire, self.graph.tail)
 
     @cached_property
     def recorded_ns(self) -> float:

@@ -5,36 +5,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidate import Candidate, Fix
+from tb_bottleneck.jobs.causes.candidate import Candidate, bounded_share, fixed
 from tb_bottleneck.jobs.causes.imbalance import imbalance
 from tb_bottleneck.jobs.causes.links import exposed_collectives, pipeline_bubble, slow_links
 from tb_bottleneck.jobs.causes.pauses import pauses
 from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.scenarios import Changed, unchanged
-from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
+from tb_bottleneck.jobs.gain_bounds import Intervals
+from tb_bottleneck.jobs.scenarios import Changed
+from tb_bottleneck.replay.gain import Gain
 
+# Fixes are applied in this order. Collections of garbage are moved after the other pauses were removed.
 FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_collectives, pipeline_bubble)
 SPREADING = ("data_imbalance", "expert_imbalance")
 # A cause is named if it costs this share of the step, alone or beside the others: less is within the noise of steps.
 MIN_COST = 0.03
-# Bounds of 95 % of a normal distribution.
-CONFIDENCE = 1.96
 
 
 @dataclass(frozen=True, eq=False)
 class Culprit:
-    """A cause, and the factor by which the job becomes faster: expected, low, high."""
+    """A cause, and the gain of its fix."""
 
     candidate: Candidate
-    expected: float
-    low: float
-    high: float
+    gain: Gain
 
     @property
     def cost_share(self) -> float:
         """Share of the job's time."""
-        return 1 - 1 / self.expected
+        return 1 - 1 / self.gain.expected
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,7 @@ class Verdict:
     """The culprits by expected gain, and the gain of all fixes together."""
 
     culprits: tuple[Culprit, ...]
-    expected_all: float
-    low_all: float
-    high_all: float
+    gain: Gain
 
 
 def culprits_of(context: JobContext) -> Verdict:
@@ -52,15 +48,15 @@ def culprits_of(context: JobContext) -> Verdict:
     candidates = merged([candidate for find in FINDERS for candidate in find(context)])
     base = context.replay.length
     together = _length(context, candidates)
-    noise, found = _noise(context, candidates), []
+    intervals, found = Intervals(context, candidates), []
     for candidate in candidates:
         alone = _length(context, [candidate])
         without = _length(context, [other for other in candidates if other is not candidate])
         if max(base / alone, without / together) >= 1 / (1 - MIN_COST):
-            found.append(_culprit(context, candidate, base, alone, noise))
-    found.sort(key=lambda culprit: (-culprit.expected, culprit.candidate.cause, culprit.candidate.ranks.tolist()))
-    whole = base / _length(context, [culprit.candidate for culprit in found])
-    return Verdict(tuple(found), whole, max(whole / noise, 1.0), whole * noise)
+            found.append(Culprit(candidate, intervals.of([candidate])))
+    whole = intervals.of([culprit.candidate for culprit in found])  # in the order of FINDERS
+    found.sort(key=lambda culprit: (-culprit.gain.expected, culprit.candidate.cause, culprit.candidate.ranks.tolist()))
+    return Verdict(tuple(found), whole)
 
 
 def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -88,43 +84,6 @@ def _one(same: Sequence[Candidate]) -> Candidate:
     return Candidate(same[0].cause, ranks, fix, facts, host=same[0].host)
 
 
-def _noise(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the factor between a gain and its bounds: the noise of runs, and the error of the mean of few steps.
-
-    Steps that still differ after all fixes differ by chance, as on a machine whose cores other programs use. Two runs
-    are compared, each with such an error.
-    """
-    changed, points, table = _fixed(context, candidates), context.graph.points, context.own
-    time = changed.result(context).node[: len(points)]
-    ends = np.full(table.own.shape[1], -np.inf)
-    np.maximum.at(ends, table.step, time)
-    steps = np.diff(ends[np.isfinite(ends)])
-    if not table.by_step or len(steps) < 2 or steps.mean() <= 0:
-        return 1 + RUN_TO_RUN_NOISE
-    error = float(np.std(steps, ddof=1) / np.sqrt(len(steps)) / steps.mean())
-    return 1 + float(np.hypot(RUN_TO_RUN_NOISE, CONFIDENCE * np.sqrt(2) * error))
-
-
-def _culprit(context: JobContext, candidate: Candidate, base: float, alone: float, noise: float) -> Culprit:
-    expected = max(base / alone, 1.0)
-    low, high = (base / _after(context, fix, alone) for fix in (candidate.low, candidate.high))
-    return Culprit(candidate, expected, max(min(low, expected) / noise, 1.0), max(high, expected) * noise)
-
-
-def _after(context: JobContext, fix: Fix | None, alone: float) -> float:
-    return fix(unchanged(context), context).length(context) if fix is not None else alone
-
-
 def _length(context: JobContext, candidates: Sequence[Candidate]) -> float:
     """Returns the length of the job with these fixes. A bound that was not simulated scales the result."""
-    changed, scale = _fixed(context, candidates), 1.0
-    for candidate in candidates:
-        scale *= candidate.bound / context.replay.length if candidate.bound is not None else 1.0
-    return changed.length(context) * scale
-
-
-def _fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
-    changed = unchanged(context)
-    for candidate in candidates:
-        changed = candidate.fix(changed, context) if candidate.fix is not None else changed
-    return changed
+    return fixed(context, candidates).length(context) * bounded_share(context, candidates)

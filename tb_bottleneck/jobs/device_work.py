@@ -48,7 +48,7 @@ def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
 def _power(device: Floats, amounts: Floats) -> float:
     """Returns p where the device time of peers follows amount ** p, from how both vary within each rank; 1 if they do
     not vary enough."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         logarithms = [np.log(values) - np.log(lower_median(values)) for values in (amounts, device)]
     known = np.isfinite(logarithms[0]) & np.isfinite(logarithms[1])
     x, y = (np.where(known, values, np.nan) for values in logarithms)

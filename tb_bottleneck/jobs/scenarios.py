@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.replay.sweep import Result, sweep
+from tb_bottleneck.jobs.group_kinds import LAYER_KINDS
+from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Devices of one model differ by about 2 %; the rest up to here is the noise of the amounts of work.
 MIN_SLOW_DEVICE = 1.05
-LAYER_KINDS = ("tensor", "context", "expert")
-"""Groups whose collectives are within the layers, and so within the work of a microbatch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class Changed:
 
     def result(self, context: JobContext) -> Result:
         """Returns the simulated job."""
-        return sweep(context.graph, self.own, self.wire, self.tail)
+        return context.complete.simulated(self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:
@@ -83,6 +82,12 @@ def _speeds(changed: Changed, context: JobContext) -> Floats:
         speed = np.nanmedian(_device(changed, context) / context.expected_device, axis=1)
     slow = np.isfinite(speed) & (speed > MIN_SLOW_DEVICE) & ~np.isnan(context.amounts).all()
     return np.where(slow, speed, 1.0)
+
+
+def even_work(changed: Changed, context: JobContext) -> Changed:
+    """Returns the same device work, spread evenly over the ranks; in a pipeline also over the microbatches, which would
+    otherwise still hold each other up."""
+    return even_microbatches(changed, context) if context.grid.stages > 1 else even(changed, context)
 
 
 def even(changed: Changed, context: JobContext) -> Changed:
@@ -185,21 +190,27 @@ def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> 
 def at_common_steps(changed: Changed, context: JobContext, collected: Floats) -> Changed:
     """Returns garbage collections at common steps: the n-th collection of each rank is in the same step.
 
-    `collected` is the time of the collections by rank and step.
+    `collected` is the time of the collections by rank and step. Other interruptions stay where they are.
     """
-    table = context.own
-    usual = np.where(
-        collected > 0, np.maximum(table.own[:, :, Own.INTERRUPTION] - collected, 0.0), table.own[:, :, Own.INTERRUPTION]
-    )
-    counts = (collected > 0).sum(axis=1)
-    steps = np.linspace(0, collected.shape[1] - 1, int(counts.max(initial=0)) + 2)[1:-1].round().astype(np.int64)
-    target = usual.copy()
-    for rank, row in enumerate(collected):
-        for number, step in enumerate(np.flatnonzero(row > 0)):
-            target[rank, steps[number]] += row[step]
+    points, table = context.graph.points, context.own
+    place = points.rank * collected.shape[1] + table.step
+    known, first = np.unique(place, return_index=True)
+    interrupted = changed.own[:, Own.INTERRUPTION]
+    total = np.bincount(place, weights=interrupted, minlength=collected.size)
+    moved = np.minimum(collected.ravel(), total).reshape(collected.shape)
+    recorded = np.isin(np.arange(collected.size), known).reshape(collected.shape)
+    steps = _common_steps(moved > 0)
+    target = np.zeros_like(collected)
+    for rank, row in enumerate(moved):
+        for number, step in enumerate(np.flatnonzero(row > 0).tolist()):
+            target[rank, steps[number] if recorded[rank, steps[number]] else step] += row[step]
     own = changed.own.copy()
-    points = context.graph.points
-    _, first = np.unique(points.rank * table.own.shape[1] + table.step, return_index=True)
-    own[:, Own.INTERRUPTION] = 0.0
-    own[first, Own.INTERRUPTION] = target[points.rank[first], table.step[first]]
+    own[:, Own.INTERRUPTION] = interrupted * (1 - moved.ravel() / np.maximum(total, 1.0))[place]
+    own[first, Own.INTERRUPTION] += target.ravel()[known]
     return replace(changed, own=own)
+
+
+def _common_steps(collects: Bools) -> Ints:
+    """Returns the steps of the first, second, ... collection of all ranks, spread over the recording."""
+    count = int(collects.sum(axis=1).max(initial=0))
+    return np.linspace(0, collects.shape[1] - 1, count + 2)[1:-1].round().astype(np.int64)

@@ -75,9 +75,8 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
     """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
     shortest = _shortest(before, after)
     gain = _ratio(before.expected, after.expected, shortest)
-    partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
     gains = {
-        "fix": [partial, *(_ratio(before.expected, graph, shortest) for graph in after.fix)],
+        "fix": [gain_in_part(gain), *(_ratio(before.expected, graph, shortest) for graph in after.fix)],
         "profiler": [
             _ratio(start, graph, shortest * start.window() / max(before.expected.window(), 1.0))
             for start, graph in zip(before.profiler, after.profiler, strict=True)
@@ -86,6 +85,11 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
         "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
     }
     return {source: deviations(gain, ratios) for source, ratios in gains.items()}
+
+
+def gain_in_part(gain: float) -> float:
+    """Returns the gain of a fix that saves only a part of what is expected."""
+    return 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
 
 
 def _on_next_host(before: Variants, after: Variants, factor: float, shortest: float) -> float:

@@ -1,11 +1,14 @@
-"""Tests that `tb-bottleneck diagnose` of a small recording imports nothing that it does not need."""
+"""`tb-bottleneck diagnose` imports nothing that a small recording does not need, and checks where it runs."""
 
 import json
 import os
 import subprocess
 import sys
 
+import pytest
 from comparison.drawn_runs import recorded, repeated
+
+from tb_bottleneck.__main__ import main
 
 RUN = repeated(9, loader="######....", gpu="......####")
 SCRIPT = """
@@ -57,3 +60,14 @@ def test_json_sidecar_and_gate_work_with_lazy_imports(tmp_path):
     done = diagnosed("--no-cache", "--json", "--write", "--fail-over", "input=99%", path, path)
     assert len(json.loads(done.stdout.rsplit("\n", 2)[0])["reports"]) == 2
     assert os.path.exists(f"{path}.bottlenecks.json")
+
+
+@pytest.mark.parametrize(
+    "places",
+    [("--workers", "-1"), ("--processes", "0"), ("--workers", "2", "--processes", "2"), ("--workers", "1000000")],
+)
+def test_a_wrong_number_of_workers_is_wrong_usage(tmp_path, capsys, places):
+    with pytest.raises(SystemExit) as stopped:
+        main(["diagnose", str(tmp_path), *places])
+    assert stopped.value.code == 2
+    assert places[0] in capsys.readouterr().err.splitlines()[-1]

@@ -9,7 +9,7 @@ from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.causes.work_amounts import expert_skew
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import even, even_microbatches, even_stages, microbatch_classes
+from tb_bottleneck.jobs.scenarios import even_stages, even_work, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -45,7 +45,7 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
     cause = "expert_imbalance" if skew >= MIN_EXPERT_SKEW else "data_imbalance"
     late = ranks[np.flatnonzero(np.bincount(np.nanargmax(device, axis=0), minlength=len(ranks)))]
     facts = {"spread_ns": spread, "correlation": correlation, "skew": skew}
-    yield Candidate(cause, late, even, facts)
+    yield Candidate(cause, late, even_work, facts)
 
 
 def _correlation(device: Floats, work: Floats) -> float:
@@ -88,4 +88,4 @@ def _microbatches(context: JobContext) -> Iterator[Candidate]:
     spread = float((deviation * count).sum() / total.sum())
     if spread >= MIN_MICROBATCH_SPREAD:
         everyone = np.arange(len(context.job.summaries))
-        yield Candidate("data_imbalance", everyone, even_microbatches, {"microbatch_spread": spread})
+        yield Candidate("data_imbalance", everyone, even_work, {"microbatch_spread": spread})

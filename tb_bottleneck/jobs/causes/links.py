@@ -39,8 +39,12 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
 
 
 def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
-    """Returns the rows of slow channels, and the usual wire time of each in ns."""
+    """Returns the rows of slow channels, and the usual wire time of each in ns.
+
+    Where a member is not recorded, a slow link looks like waiting for that member.
+    """
     rows, paired = context.job.rows, context.pairs.pair >= 0
+    paired[paired] = context.wires.complete[context.pairs.pair[paired]]
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
     chosen = np.flatnonzero(paired)
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])

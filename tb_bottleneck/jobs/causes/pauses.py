@@ -28,15 +28,10 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     collected = collections(context)
     interrupted = excess[:, :, Own.INTERRUPTION] > MIN_PAUSE * context.step_ns
     by_collector = interrupted & (collected >= MIN_COLLECTED * excess[:, :, Own.INTERRUPTION])
-    if len(_ranks(by_collector)) > 1:
-        facts = {"pauses": float(by_collector.sum()), "pause_ns": float(collected[by_collector].mean())}
-        time = np.where(by_collector, collected, 0.0)
-        yield Candidate(
-            "unsynchronised_gc", _ranks(by_collector), lambda changed, of: at_common_steps(changed, of, time), facts
-        )
-    else:
+    if len(_ranks(by_collector)) < 2:
         by_collector = np.zeros_like(by_collector)
-    yield from _of_kind(context, "rank_interruption", interrupted & ~by_collector, Own.INTERRUPTION, slow)
+    time = np.where(by_collector, collected, 0.0)
+    yield from _of_kind(context, "rank_interruption", interrupted & ~by_collector, Own.INTERRUPTION, slow, time)
     late = excess[:, :, Own.INPUT] > MIN_PAUSE * context.step_ns
     yield from _of_kind(context, "rank_input", late, Own.INPUT, slow)
     stopped = excess[:, :, Own.HOST] + excess[:, :, Own.OTHER] > MIN_HOST_PAUSE * context.step_ns
@@ -44,6 +39,11 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     count = stopped.sum(axis=1)
     recurring = (count >= MIN_HOST_PAUSES) & (count < stopped.shape[1] / 2)
     yield from _of_kind(context, "rank_interruption", stopped & recurring[:, None], Own.HOST, slow)
+    if by_collector.any():
+        facts = {"pauses": float(by_collector.sum()), "pause_ns": float(collected[by_collector].mean())}
+        yield Candidate(
+            "unsynchronised_gc", _ranks(by_collector), lambda changed, of: at_common_steps(changed, of, time), facts
+        )
 
 
 def collections(context: JobContext) -> Floats:
@@ -57,8 +57,11 @@ def collections(context: JobContext) -> Floats:
     return table
 
 
-def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools) -> Iterator[Candidate]:
-    """Yields a candidate for pauses of one kind. `slow` are ranks and kinds that take longer in most steps."""
+def _of_kind(
+    context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools, remaining: Floats | float = 0.0
+) -> Iterator[Candidate]:
+    """Yields a candidate for pauses of one kind. `slow` are ranks and kinds that take longer in most steps; `remaining`
+    is the time by rank and step that the fix leaves, beside the usual one: that of another cause."""
     ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):
         return
@@ -69,7 +72,9 @@ def _of_kind(context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bo
         "origin_share": origin_share(context, ranks),
     }
     kinds = kinds_mask((Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,))
-    yield Candidate(cause, ranks, lambda changed, of: like_peers(changed, of, ranks, kinds), facts)
+    target = context.own.usual.copy()
+    target[:, :, kind] += remaining
+    yield Candidate(cause, ranks, lambda changed, of: like_peers(changed, of, ranks, kinds, target), facts)
 
 
 def _ranks(paused: Bools) -> Ints:

@@ -3,6 +3,7 @@
 A Dask cluster is configured from outside (its own YAML files and DASK_* variables); this module only connects.
 """
 
+import json
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from tb_bottleneck.report.cache.file_identity import code_version
 from tb_bottleneck.sources.paths import status_of
 
 SCHEDULER_VARIABLE = "DASK_SCHEDULER_ADDRESS"
+MAX_SCHEDULER_FILE = 1 << 20
 NO_DASK = 'Dask is not installed: pip install "tb_bottleneck[dask]"'
 
 
@@ -76,12 +78,10 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 @contextmanager
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     """Yields what a client connects to: a cluster of this machine that ends with the run, or the one that was named."""
-    if options.scheduler_file:
-        status_of(options.scheduler_file)  # Dask would wait for a file that does not exist
-        yield {"scheduler_file": options.scheduler_file}
-        return
-    if options.scheduler:
-        yield {"address": options.scheduler, "timeout": 30}
+    address = _written_address(options.scheduler_file) if options.scheduler_file else options.scheduler
+    if address:
+        _check(address)
+        yield {"address": address, "timeout": 30}
         return
     from distributed import LocalCluster
 
@@ -89,6 +89,27 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     # Batches of dead workers are run again one by one (batches.py), so Dask need not try them several times.
     with LocalCluster(**settings, scheduler_kwargs={"allowed_failures": 0}) as cluster:
         yield {"address": cluster}
+
+
+def _written_address(path: str) -> str:
+    """Returns the address in a scheduler's file. Raises NotFound or ValueError."""
+    status_of(path)  # Dask would wait for a file that does not exist
+    with open(path, "rb") as file:
+        written = json.loads(file.read(MAX_SCHEDULER_FILE))
+    address = written.get("address") if isinstance(written, dict) else None
+    if not isinstance(address, str) or not address:
+        raise ValueError(f"{path} names no address")
+    return address
+
+
+def _check(address: str) -> None:
+    """Raises OSError or ValueError for an address that a client of Dask would only fail on a minute later."""
+    from distributed.comm import resolve_address
+    from distributed.security import Security
+
+    resolve_address(address)
+    if address.startswith("tls://") and Security().get_connection_args("client").get("ssl_context") is None:
+        raise ValueError("TLS needs the certificate of the client: distributed.comm.tls in Dask's configuration")
 
 
 def _checked_workers(client: Any) -> int:

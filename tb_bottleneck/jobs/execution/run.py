@@ -25,16 +25,17 @@ def analyse_all(
     """Returns the results in the order of the tasks; they are the same wherever the tasks run.
 
     `processes` is the number of local processes, 0 for as many as are useful. The other options name a Dask cluster, or
-    the number of workers of a local one.
+    the number of workers of a local one; at most one of them is given.
     """
     with bar as begin:
+        environment = {} if processes else os.environ
         if _is_alone(tasks, scheduler or scheduler_file or workers, processes):
             return [analyse(task, begin(os.path.basename(task.path))) for task in tasks]
         from tb_bottleneck.jobs.execution.batches import analyse_in_batches
         from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool, usable_cores
 
         progress = begin(f"{len(tasks)} recordings")
-        options = ClusterOptions.of(scheduler, scheduler_file, workers, os.environ)
+        options = ClusterOptions.of(scheduler, scheduler_file, workers, environment)
         if options.on_dask:
             with dask_executors(options) as (open_executor, count):
                 return analyse_in_batches(tasks, open_executor, count, progress)
@@ -44,10 +45,10 @@ def analyse_all(
 
 def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
     """Returns True if the tasks run in this process: that is asked for, or others would not save time."""
-    if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
-        return False
     if processes:
         return processes == 1
+    if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
+        return False
     return len(tasks) < 2 or not _several_cores() or _bytes(tasks) < MIN_BYTES
 
 

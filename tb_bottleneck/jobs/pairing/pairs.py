@@ -44,7 +44,7 @@ def pairs_of(job: JobTable) -> Pairs:
     rows = job.rows
     messages = np.isin(rows.operation, P2P)
     key, level = _keys(job, ~messages)
-    ids = _ids(key)
+    ids = ids_of(key)
     ids[messages] = _message_ids(job, messages) + (ids.max(initial=0) + 1)
     ids[(key[0] == UNKNOWN) & ~messages] = -1
     single = _counts(ids) == 1
@@ -66,7 +66,7 @@ def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
     if collectives.any() and named[collectives].all() and (rows.sequence[collectives] >= 0).all():
         return (zero, rows.group, rows.sequence), "sequence"
     known = bool(named[collectives].all())
-    classes = _ids((rows.group, *(() if known else (rows.operation, _size(rows)))))
+    classes = ids_of((rows.group, *(() if known else (rows.operation, _size(rows)))))
     step, ordinal = ordinals_of(job, np.where(collectives, classes, -1))
     return (step, classes, ordinal), "order" if known else "size"
 
@@ -82,15 +82,15 @@ def _message_ids(job: JobTable, messages: Bools) -> Ints:
     own = np.array(job.ranks, np.int64)[rows.rank[messages]]
     peer, sends = rows.peer[messages], rows.operation[messages] == Operation.SEND
     source, target = np.where(sends, own, peer), np.where(sends, peer, own)
-    channel = _ids((rows.rank[messages], rows.group[messages], source, target, sends.astype(np.int64)))
+    channel = ids_of((rows.rank[messages], rows.group[messages], source, target, sends.astype(np.int64)))
     step = rows.step[messages] if job.numbered else np.zeros(len(own), np.int64)
-    position = _positions(_ids((channel, step)), rows.order[messages])
+    position = positions(ids_of((channel, step)), rows.order[messages])
     known = peer >= 0
-    ids = _ids((rows.group[messages], source, target, step, position))
+    ids = ids_of((rows.group[messages], source, target, step, position))
     return np.where(known, ids, ids.max(initial=0) + 1 + np.arange(len(ids)))
 
 
-def _positions(classes: Ints, order: Ints) -> Ints:
+def positions(classes: Ints, order: Ints) -> Ints:
     """Returns the position of each row among those of its class, by order."""
     by_class = np.lexsort((order, classes))
     sorted_classes = classes[by_class]
@@ -100,7 +100,7 @@ def _positions(classes: Ints, order: Ints) -> Ints:
     return position
 
 
-def _ids(columns: tuple[Ints, ...]) -> Ints:
+def ids_of(columns: tuple[Ints, ...]) -> Ints:
     """Returns one number per distinct combination of values."""
     ids = np.zeros(len(columns[0]), np.int64)
     for values in columns:
@@ -125,7 +125,7 @@ def _contradicting(rows: JobRows, ids: Ints) -> Bools:
         np.minimum.at(low, ids[paired], values[paired])
         np.maximum.at(high, ids[paired], values[paired])
         wrong |= (high > low) & (low > 0)
-    twice = _ids((ids, rows.rank))
+    twice = ids_of((ids, rows.rank))
     repeated = (np.bincount(twice)[twice] > 1) & paired
     wrong[ids[repeated]] = True
     return wrong

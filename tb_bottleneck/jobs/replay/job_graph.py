@@ -87,9 +87,10 @@ class _Edges:
         return {name: np.concatenate(parts) for name, parts in zip(names, zip(*self._parts, strict=True), strict=True)}
 
 
-def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks) -> JobGraph:
-    """Returns the graph of the recorded job. Its nodes are points, then arrivals by row, then pairs."""
-    points, rows = points_of_job(job, pairs), len(job.rows)
+def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | None = None) -> JobGraph:
+    """Returns the graph of a job, by default with its recorded points. Its nodes are points, then arrivals by row, then
+    pairs."""
+    points, rows = points_of_job(job, pairs) if points is None else points, len(job.rows)
     arrival, meeting = len(points), len(points) + rows
     begin = clocks.aligned(np.arange(len(job.summaries)), np.array([s.facts.begin_ns for s in job.summaries]))
     base = np.full(meeting + pairs.count, -np.inf)

@@ -2,10 +2,11 @@
 
 Where the clocks of a pair's ranks are one or aligned well enough, the transfer of a rank is the time from the last
 arrival to its end. Elsewhere it is the shortest duration of the pair, which needs no clocks. If members of a group were
-not recorded, all recorded ones may have waited: the transfer is then at most what the same operation of this group took
-elsewhere, in its fastest tenth.
+not recorded, all recorded ones may have waited: the transfer is then at most what the same operation took in this group
+and in complete groups of the same kind and size, of each the fastest tenth.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,8 +35,9 @@ class WireTimes:
     complete: Bools
 
 
-def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints) -> WireTimes:
-    """Returns the wire time and the wait of each row. `hosts` are the numbers of the ranks' hosts, -1 if not known."""
+def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kinds: Sequence[str]) -> WireTimes:
+    """Returns the wire time and the wait of each row. `hosts` are the numbers of the ranks' hosts, -1 if not known, and
+    `kinds` the kinds of the groups."""
     rows = job.rows
     duration = (rows.end - rows.start).astype(np.float64)
     paired = np.flatnonzero(pairs.pair >= 0)
@@ -50,7 +52,7 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints) -> W
     _, first = np.unique(pairs.pair[order], return_index=True)
     last = order[first] if len(order) else order
     complete = size >= _sizes(job)[last] if len(last) else np.zeros(0, np.bool_)
-    fast = np.where(complete, shortest, np.minimum(shortest, _fast(job, last, shortest)))
+    fast = np.where(complete, shortest, np.minimum(shortest, _fast(job, last, shortest, complete, kinds)))
     since = np.clip(end[paired] - latest[pair], 0.0, duration[paired])
     wire = duration.copy()
     wire[paired] = np.where((on_clock & complete)[pair], since, fast[pair])
@@ -93,13 +95,29 @@ def _sizes(job: JobTable) -> Ints:
     return np.where(np.isin(job.rows.operation, P2P), 2, size)
 
 
-def _fast(job: JobTable, last: Ints, shortest: Floats) -> Floats:
-    """Returns per pair the fastest tenth of the times of this operation and size in its group."""
-    rows = job.rows
-    keys = np.stack((rows.group[last], rows.operation[last], rows.bytes[last]))
-    _, kind = np.unique(keys, axis=1, return_inverse=True)
+def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: Sequence[str]) -> Floats:
+    """Returns per pair the fastest tenth of the times of this operation and size: in its group, or in complete groups
+    of its kind and size if that is less."""
+    rows, size = job.rows, _sizes(job)
+    role = np.unique(kinds or ("",), return_inverse=True)[1][rows.group[last]]
+    alike = (rows.operation[last], rows.bytes[last])
+    fast = np.minimum(
+        _fast_of(shortest, np.ones_like(complete), rows.group[last], *alike),
+        _fast_of(shortest, complete, role, size[last], *alike),
+    )
+    return np.asarray(fast, np.float64)
+
+
+def _fast_of(shortest: Floats, counted: Bools, *keys: Ints) -> Floats:
+    """Returns per pair the fastest tenth of the counted ones with the same keys; inf if there is none."""
+    _, kind = np.unique(np.stack(keys), axis=1, return_inverse=True)
     kind = kind.ravel()
-    fast = np.zeros(int(kind.max(initial=-1)) + 1)
-    for number in range(len(fast)):
-        fast[number] = np.quantile(shortest[kind == number], _FAST_SHARE)
+    used = np.flatnonzero(counted)
+    ordered = shortest[used[np.lexsort((shortest[used], kind[used]))]]
+    size = np.bincount(kind[used], minlength=int(kind.max(initial=-1)) + 1)
+    fast, known = np.full(len(size), np.inf), size > 0
+    place = (np.cumsum(size) - size)[known] + (size[known] - 1) * _FAST_SHARE
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, np.cumsum(size)[known] - 1)
+    fast[known] = ordered[low] + (ordered[high] - ordered[low]) * (place - low)
     return fast[kind]

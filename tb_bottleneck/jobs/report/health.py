@@ -2,15 +2,25 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.jobs.context import JobContext
+import numpy as np
+
+from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
+from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 # Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on.
 DEGRADED, REFUSED = 0.01, 0.05
-# The replay of the unchanged job may differ by this share.
-MAX_REPLAY_ERROR = 0.03
+# A damaged recording whose steps have less than this share of the communications of its other steps is cut short: with
+# more than 5 % of the rows unpaired there are no figures of waiting.
+MIN_STEADY = 0.95
+
+
+def is_cut_short(summary: RankSummary) -> bool:
+    """Returns True if a part of the steps is missing in a damaged recording. Such a rank counts as missing."""
+    calls = np.bincount(summary.communications.step, minlength=summary.steps)
+    return summary.facts.lost and bool(calls.min() < MIN_STEADY * calls.max() or not calls.max())
 
 
 def wrong_share(context: JobContext) -> float:

@@ -14,13 +14,14 @@ from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
 from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.group_rows import group_rows
-from tb_bottleneck.jobs.report.health import health_of, is_trusted
+from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
 from tb_bottleneck.jobs.report.wording import action_of, action_sentence, headline_of
 from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
@@ -73,7 +74,8 @@ def jobs_of(
     jobs = []
     for members in jobs_in(reports):
         own = {reports[position].rank: reports[position] for position in members}
-        known = [summary for position in members if (summary := summaries[position]) is not None]
+        usable = (summary for position in members if (summary := summaries[position]) is not None)
+        known = [summary for summary in usable if not is_cut_short(summary)]
         job, context = _job(own, known)
         _add_efficiency(job, list(own.values()))
         if keep is not None:
@@ -122,7 +124,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     if context.clocks.error is not None:
         job.clock_error_ns = context.clocks.error
     if verdict.culprits:
-        job.speedup_all.CopyFrom(_speedup(verdict.expected_all, verdict.low_all, verdict.high_all))
+        job.speedup_all.CopyFrom(_speedup(verdict.gain))
     del job.stragglers[:]
     job.ClearField("speedup")
     stragglers = [culprit for culprit in verdict.culprits if culprit.candidate.cause in OF_RANKS]
@@ -144,7 +146,8 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
         typical = pb.Verdict()
         typical.CopyFrom(_typical(reports).verdict)
         typical.ClearField("action")  # its gain is that of one rank's step
-        typical.headline += f" {texts.words['balanced'].substitute()}"
+        balanced = "balanced" if len(context.job.ranks) == context.job.world_size else "balanced_recorded"
+        typical.headline += f" {texts.words[balanced].substitute()}"
         return typical
     first = verdict.culprits[0]
     cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
@@ -201,7 +204,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         ranks=_ranks(context, culprit),
         cost_share=culprit.cost_share,
         evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
-        speedup=_speedup(culprit.expected, culprit.low, culprit.high, bound),
+        speedup=_speedup(culprit.gain, bound),
         fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm),
         host=candidate.host + 1,
     )
@@ -218,11 +221,11 @@ def _evidence(name: str, value: float | str) -> pb.Evidence:
     return pb.Evidence(label=line.label, value=value, unit=line.unit)
 
 
-def _speedup(expected: float, low: float, high: float, bound: bool = False) -> pb.Speedup:
-    words = job_texts().words
+def _speedup(gain: Gain, bound: bool = False) -> pb.Speedup:
+    words, expected, high = job_texts().words, gain.expected, gain.high
     if bound:
         return pb.Speedup(expected=expected, low=1.0, high=high, basis="bound", because=words["bound"].substitute())
-    return pb.Speedup(expected=expected, low=low, high=high, basis="replay", assumes=words["assumes"].substitute())
+    return pb.Speedup(expected=expected, low=gain.low, high=high, basis="replay", assumes=words["assumes"].substitute())
 
 
 def _hosts(context: JobContext) -> list[pb.Host]:

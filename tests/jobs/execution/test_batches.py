@@ -177,6 +177,37 @@ def test_a_missing_scheduler_file_is_an_error():
         pass
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("node1", "missing port"),
+        ("carrier://node1:8786", "unknown address scheme"),
+        ("tls://127.0.0.1:1", "distributed.comm.tls"),
+    ],
+)
+def test_a_wrong_address_is_an_error_before_a_client_waits_for_it(address, message):
+    pytest.importorskip("distributed")
+    with pytest.raises(NoCluster, match=message), dask_executors(ClusterOptions(scheduler=address)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[1]", "names no address"), ("{", "cannot be used"), ('{"address": "node1"}', "missing port")],
+)
+def test_a_wrong_scheduler_file_is_an_error(text, message, tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "scheduler.json").write_text(text)
+    options = ClusterOptions(scheduler_file=str(tmp_path / "scheduler.json"))
+    with pytest.raises(NoCluster, match=message), dask_executors(options):
+        pass
+
+
+def test_processes_are_used_although_the_environment_names_a_scheduler(files, monkeypatch):
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tcp://127.0.0.1:1")
+    assert len(analyse_all(tasks_of(files[:2]), progress_bar(), processes=1)) == 2
+
+
 def test_without_dask_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
     with pytest.raises(NoCluster, match="pip install"), dask_executors(ClusterOptions(workers=2)):

@@ -30,8 +30,8 @@ def test_without_a_straggler_the_job_is_as_fast_as_its_other_ranks_allow(topolog
     fast, _ = length(topology, Faults())
     (culprit,) = culprits_of(context).culprits
     assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == ("slow_rank", [3])
-    assert culprit.expected == pytest.approx(slow / fast, rel=0.02)
-    assert culprit.low <= slow / fast <= culprit.high
+    assert culprit.gain.expected == pytest.approx(slow / fast, rel=0.02)
+    assert culprit.gain.low <= slow / fast <= culprit.gain.high
 
 
 def test_of_two_ranks_the_slow_one_becomes_like_the_fast_one():
@@ -40,7 +40,7 @@ def test_of_two_ranks_the_slow_one_becomes_like_the_fast_one():
     fast, _ = length("data", Faults(), ranks=2)
     assert slow / fast > 3
     (culprit,) = culprits_of(context).culprits
-    assert culprit.expected == pytest.approx(slow / fast, rel=0.02)
+    assert culprit.gain.expected == pytest.approx(slow / fast, rel=0.02)
 
 
 def test_several_stragglers_are_fixed_together():
@@ -48,7 +48,7 @@ def test_several_stragglers_are_fixed_together():
     fast, _ = length("data", Faults())
     (culprit,) = culprits_of(context).culprits
     assert culprit.candidate.ranks.tolist() == [1, 2, 5]
-    assert culprit.expected == pytest.approx(slow / fast, rel=0.02)
+    assert culprit.gain.expected == pytest.approx(slow / fast, rel=0.02)
 
 
 def test_a_rank_that_did_not_wait_would_wait_if_it_were_faster():

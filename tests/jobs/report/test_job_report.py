@@ -191,9 +191,21 @@ def test_ranks_in_words(ranks, text):
 def test_the_text_leads_with_the_verdict():
     lines = render_job(job_of(simulated("data", Faults(input={6: 0.5})))).splitlines()
     assert lines[0] == "Job: ranks 0-7 of 8"
-    assert lines[2].startswith("Speed up the data loader of rank 6: about 1.4")
+    assert lines[2].startswith("Speed up the data loader of rank 6: about 1.5")
     assert any(line.startswith("The other ranks wait for rank 6, which waits for data") for line in lines[3:5])
     assert any(line.startswith("Step: ") and "2 hosts, clocks aligned to" in line for line in lines)
+
+
+def test_a_rank_whose_recording_is_cut_short_counts_as_missing():
+    summaries = simulated("pipeline", Faults(host={6: 0.6}))
+    whole = job_of(summaries)
+    lost = [number for number, step in enumerate(summaries[3].communications.step) if step >= 2]
+    cut = without_rows(summaries[3], lost)
+    summaries[3] = replace(cut, facts=replace(cut.facts, lost=True))
+    job = job_of(summaries)
+    assert [(culprit.cause, list(culprit.ranks)) for culprit in job.culprits] == [("slow_rank", [6])]
+    assert job.culprits[0].speedup.expected == pytest.approx(whole.culprits[0].speedup.expected, rel=0.02)
+    assert "job_missing" in {reason.code for reason in job.health.reasons}
 
 
 def test_ranges_of_ranks():

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from simulate.jobs.topologies import PER_HOST, STAGES, Faults, Shape
+from simulate.jobs.topologies import FIRST_STEP, PER_HOST, STAGES, Faults, Shape
 
 STEPS = 7
-_FIRST = 3
 _PIPELINES = ("pipeline", "megatron")
 _SIZES = {"megatron": (32,)}
 _USUAL_SIZES = (8, 8, 8, 16, 16, 32)
@@ -65,7 +64,7 @@ def _rank_input(random: Random, draft: Draft) -> None:
 
 
 def _rank_interruption(random: Random, draft: Draft) -> None:
-    steps = random.sample(range(_FIRST, _FIRST + STEPS), random.choice((1, 2)))
+    steps = random.sample(range(FIRST_STEP, FIRST_STEP + STEPS), random.choice((1, 2)))
     draft.faults.pauses.update({(0, step): random.uniform(0.6, 2.0) for step in steps})
     draft.causes["rank_interruption"] = frozenset({0})
 
@@ -73,7 +72,7 @@ def _rank_interruption(random: Random, draft: Draft) -> None:
 def _unsynchronised_gc(random: Random, draft: Draft) -> None:
     """Each collection is on another rank in another step."""
     ranks = random.sample(range(draft.ranks), random.randint(4, 6))
-    steps = random.sample(range(_FIRST, _FIRST + STEPS), len(ranks))
+    steps = random.sample(range(FIRST_STEP, FIRST_STEP + STEPS), len(ranks))
     length = random.uniform(0.3, 0.9)
     for rank, step in zip(ranks, steps, strict=True):
         draft.faults.collections[rank, step] = length * random.uniform(0.9, 1.1)

@@ -10,6 +10,8 @@ US, MS = 1_000.0, 1_000_000.0
 PER_HOST = 4
 STAGES = 4
 MAX_EXPERT_RANKS = 64
+FIRST_STEP = 3
+"""The number of the first step in which something may be planted."""
 
 
 @dataclass
@@ -34,13 +36,22 @@ class Faults:
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a job. `noise` is the standard deviation of each piece of work, as a share."""
+    """The size of a job. `noise` is the standard deviation of each piece of work, as a share.
+
+    Before its `steps` it runs `lead` more: those that a recording has and the analysis leaves out.
+    """
 
     ranks: int = 8
     steps: int = 7
+    lead: int = 0
     seed: int = 0
     noise: float = 0.01
     work: float = 40 * MS
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of all steps."""
+        return range(FIRST_STEP - self.lead, FIRST_STEP + self.steps)
 
 
 class _Builder:
@@ -102,7 +113,7 @@ def data_parallel(shape: Shape, faults: Faults) -> Job:
     everyone = tuple(range(shape.ranks))
     build.group("0", "default_pg", everyone)
     buckets = 4
-    for step in range(3, 3 + shape.steps):
+    for step in shape.numbers:
         comms = [build.comm("allreduce", "0", 25 << 20, 1.2 * MS) for _ in range(buckets)]
         amounts = build.amounts(shape.ranks)
         for rank in everyone:
@@ -125,7 +136,7 @@ def sharded(shape: Shape, faults: Faults) -> Job:
     build.group("0", "default_pg", everyone)
     build.group("1", "mesh_fsdp", everyone)
     layers = 4
-    for step in range(3, 3 + shape.steps):
+    for step in shape.numbers:
         gathers = [build.comm("_allgather_base", "1", 48 << 20, 1.0 * MS) for _ in range(2 * layers)]
         scatters = [build.comm("_reduce_scatter_base", "1", 48 << 20, 1.0 * MS, lane=22) for _ in range(layers)]
         amounts = build.amounts(shape.ranks)
@@ -158,7 +169,7 @@ def tensor_parallel(shape: Shape, faults: Faults) -> Job:
     tensor = [build.group(f"t{n}", "TENSOR_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(inner)]
     data = [build.group(f"d{n}", "DATA_PARALLEL_GROUP", ranks) for n, ranks in enumerate(outer)]
     layers = 6
-    for step in range(3, 3 + shape.steps):
+    for step in shape.numbers:
         split = [[build.comm("allreduce", name, 8 << 20, 0.15 * MS) for _ in range(4 * layers)] for name in tensor]
         last = [build.comm("allreduce", name, 100 << 20, 2.0 * MS, lane=22) for name in data]
         amounts = build.amounts(len(inner))
@@ -183,7 +194,7 @@ def experts(shape: Shape, faults: Faults) -> Job:
     parts = [tuple(range(first, first + size)) for first in range(0, shape.ranks, size)]
     names = [build.group(f"e{n}", "EXPERT_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(parts)]
     layers, tokens = 4, 4096
-    for step in range(3, 3 + shape.steps):
+    for step in shape.numbers:
         exchanges = []
         for name, ranks in zip(names, parts, strict=True):
             tokens_of = [int(tokens * faults.experts.get(rank, 1.0)) for rank in ranks]
@@ -229,7 +240,7 @@ def _pipeline(shape: Shape, faults: Faults, tensor: int) -> Job:
         end = first // per_stage * per_stage + per_stage
         data.append(build.group(f"d{len(data)}", "DATA_PARALLEL_GROUP", tuple(range(first, end, tensor))))
     replicas = per_stage // tensor
-    for step in range(3, 3 + shape.steps):
+    for step in shape.numbers:
         last = [build.comm("allreduce", name, 100 << 20, 1.0 * MS, lane=22) for name in data]
         drawn = build.amounts(microbatches * replicas)
         inner = {

@@ -1,0 +1,53 @@
+"""Missing ranks of a job behave like their peers, if the job is then replayed as recorded."""
+
+import pytest
+from helpers.simulated_jobs import context_of, simulated
+from simulate.jobs.topologies import Faults
+
+from tb_bottleneck.jobs.culprits import culprits_of
+
+PIPELINE = {"topology": "pipeline", "ranks": 16, "faults": Faults(host={9: 0.5})}
+"""Stages of four ranks: rank 9 is in the pipeline of ranks 1, 5 and 13."""
+MEGATRON = {"topology": "megatron", "ranks": 32, "steps": 4, "faults": Faults(host={21: 0.5})}
+"""Rank 21 shares its layers with ranks 20 to 23, and is in the pipeline of ranks 5, 13 and 29."""
+
+
+def context_without(missing, **job):
+    return context_of([summary for summary in simulated(**job) if summary.facts.rank not in missing])
+
+
+@pytest.mark.parametrize(
+    ("job", "missing"),
+    [(PIPELINE, ranks) for ranks in ((1,), (5,), (13,), (1, 13), (8,))]
+    + [(MEGATRON, ranks) for ranks in ((5,), (20, 22), (0, 1, 2, 3))],
+)
+def test_a_slow_rank_is_found_with_its_gain_although_others_are_missing(job, missing):
+    slow = 9 if job is PIPELINE else 21
+    (expected,) = culprits_of(context_without((), **job)).culprits
+    context = context_without(missing, **job)
+    (culprit,) = culprits_of(context).culprits
+    assert culprit.candidate.cause == "slow_rank"
+    assert [context.job.ranks[position] for position in culprit.candidate.ranks] == [slow]
+    assert culprit.gain.expected == pytest.approx(expected.gain.expected, rel=0.02)
+    assert context.error < 0.01
+
+
+def test_a_missing_rank_that_is_unlike_its_peers_is_not_replaced():
+    """Rank 9 itself is missing. With a peer in its place, the job would be a third faster than recorded."""
+    context = context_without((9,), **PIPELINE)
+    assert len(context.complete.rank) == len(context.job.ranks)
+    assert not culprits_of(context).culprits
+
+
+def test_a_job_that_is_complete_or_waits_for_no_missing_rank_is_replayed_as_recorded():
+    for missing in (), (3,):
+        context = context_without(missing, topology="data", faults=Faults(host={5: 0.5}))
+        assert context.complete.graph is context.graph
+        (culprit,) = culprits_of(context).culprits
+        assert culprit.candidate.cause == "slow_rank"
+
+
+def test_a_missing_slow_rank_is_no_slow_link():
+    """The others of its group wait for it, so that their transfers look long."""
+    context = context_without((5,), topology="tensor", faults=Faults(host={5: 0.5}))
+    assert "slow_link" not in {culprit.candidate.cause for culprit in culprits_of(context).culprits}
