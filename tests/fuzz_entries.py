@@ -104,7 +104,7 @@ def impossible(message: Message) -> list[str]:
 def _is_possible(name: str, value: float) -> bool:
     if "share" in name:
         return 0 <= value <= 1 + 1e-9
-    positive = name in ("ns_per_step", "step_ns", "step_times_ns", "expected")
+    positive = name in ("ns_per_step", "step_ns", "step_times_ns", "step_ns_after", "mean", "median", "expected", "low")
     return math.isfinite(value) and (value >= 0 or not positive)
 
 

@@ -32,6 +32,8 @@ from tb_bottleneck.sources.paths import filesystem_of, is_url
 MODE = 0o644  # other users read it too
 
 _KEYS = {"made_by", "size", "mtime_ns", "beside", "report"}
+_TIMES = frozenset(("ns_per_step", "step_ns", "step_times_ns", "step_ns_after", "mean", "median", "p10", "p90"))
+_RATIOS = frozenset(("expected", "low", "high", "speedup_total", "ratio"))
 SUM_TOLERANCE = 1e-6  # of the shares of an account
 # Complete or, if there is no verdict, absent.
 _ACCOUNTS: tuple[list[str], ...] = ([], list(REGIMES))
@@ -124,15 +126,21 @@ def _sums_to_one(account: Sequence[pb.AccountRow]) -> bool:
 
 
 def _has_possible_numbers(message: Message) -> bool:
-    """Returns True if all shares are from 0 to 1, and all other numbers are finite."""
+    """Returns True if shares are from 0 to 1, times of steps and gains not negative, and all other numbers finite."""
     for field, value in message.ListFields():
         for item in [value] if isinstance(value, Message | float | int | str) else value:
             if isinstance(item, Message):
                 if not _has_possible_numbers(item):
                     return False
-            elif isinstance(item, float) and not (0 <= item <= 1 if "share" in field.name else abs(item) < inf):
+            elif isinstance(item, float) and not _is_possible(field.name, item):
                 return False
     return True
+
+
+def _is_possible(name: str, number: float) -> bool:
+    if "share" in name:
+        return 0 <= number <= 1
+    return (0 if name in _TIMES | _RATIOS else -inf) <= number < inf and number > -inf
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:

@@ -153,6 +153,7 @@ EDITS = {
     "an unknown verdict": lambda c: c["report"]["verdict"].update(regime="x"),
     "half an account": lambda c: c["report"]["account"].pop(),
     "more than the window": lambda c: _first(c, "account").update(share=_first(c, "account")["share"] + 1e-5),
+    "a negative time": lambda c: _first(c, "account").update(ns_per_step=-9.0),
     "too large a share": lambda c: _first(c, "account").update(share=1e300),
     "a number of 400 digits": lambda c: _first(c, "account").update(share=10**400),
     "a number for a report": lambda c: c.update(report=7),
