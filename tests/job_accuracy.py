@@ -25,7 +25,7 @@ from simulate.jobs.execution import Timeline, execute  # noqa: E402
 from simulate.jobs.topologies import FIRST_STEP, TOPOLOGIES, Faults  # noqa: E402
 
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
-from tb_bottleneck.jobs.culprits import culprits_of  # noqa: E402
+from tb_bottleneck.jobs.culprits import MIN_COST, culprits_of  # noqa: E402
 from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse  # noqa: E402
 from tb_bottleneck.jobs.pairing.job_table import job_table  # noqa: E402
 from tb_bottleneck.jobs.summary.encoding import decode  # noqa: E402
@@ -168,20 +168,23 @@ def _causes(results: list[Judged]) -> Iterator[str]:
     yield "## Causes"
     yield ""
     yield "Recall: planted jobs in which the cause is found on the right ranks. Precision: of all jobs in which the"
-    yield f"cause is named, those in which it is planted. Target {TARGET}."
+    yield f"cause is named, those in which it is planted. Target {TARGET}. A cause is only named if it costs at least"
+    yield f"{MIN_COST:.0%} of the step: the second recall is of the jobs whose true gain is that large."
     yield ""
-    yield "| cause | jobs | recall | precision | gain, median | error, median | error, worst |"
-    yield "|---|---:|---:|---:|---:|---:|---:|"
+    yield "| cause | jobs | recall | recall, worth naming | precision | gain, median | error, median | error, worst |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     for name in PLANTERS:
         mine = [result for result in results if result.name == name]
         right = sum(result.hit for result in mine)
+        worth = [result.hit for result in mine if result.true >= 1 / (1 - MIN_COST)]
+        recalls = f"{right / len(mine):.3f} | {sum(worth) / max(len(worth), 1):.3f} of {len(worth)}"
         named = [result for result in results if name in result.found]
         planted_in = sum(name in result.case.causes for result in named)
         errors = [abs(result.error) for result in mine if result.error is not None]
         precision = planted_in / len(named) if named else 0.0
         spread = f"{median(errors):.1%} | {max(errors):.1%}" if errors else "- | -"
         gain = median(result.true for result in mine)
-        yield f"| {name} | {len(mine)} | {right / len(mine):.3f} | {precision:.3f} | {gain:.2f}x | {spread} |"
+        yield f"| {name} | {len(mine)} | {recalls} | {precision:.3f} | {gain:.2f}x | {spread} |"
     clean = [result for result in results if result.name == "healthy"]
     silent = sum(not result.found for result in clean)
     yield ""
