@@ -29,6 +29,8 @@ OUTSIDE_A_TRACE = frozenset(
 )
 """Causes that lie in the machine or in worker processes: the monitor samples them, and torch.profiler does not."""
 
+_SEVERITIES = ("critical", "warning", "info", "none")
+
 
 @dataclass(frozen=True)
 class Trust:
@@ -61,6 +63,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     names_problem = said.severity != "none"
     cause = telemetry.findings[0].cause if telemetry.findings else ""
     if names_problem and cause in OUTSIDE_A_TRACE and not _same_cause(trace, cause):
+        if _is_worse(seen, said) and (seen.confidence != "low" or said.confidence == "low"):
+            return "trace", "worse_in_trace"
         return "telemetry", "outside_a_trace"
     if said.regime == Regime.UNEXPLAINED:
         return "trace", "telemetry_unknown"
@@ -76,6 +80,10 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if seen.severity != "none" and not measured and seen.share >= said.share:
         return "trace", "only_a_trace"
     return "telemetry", "all_steps"
+
+
+def _is_worse(one: pb.Verdict, other: pb.Verdict) -> bool:
+    return _SEVERITIES.index(one.severity or "none") < _SEVERITIES.index(other.severity or "none")
 
 
 def _same_cause(report: pb.Report, cause: str) -> bool:

@@ -850,20 +850,22 @@ class Place(_message.Message):
     def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Speedup(_message.Message):
-    __slots__ = ("expected", "low", "high", "basis", "assumes", "because")
+    __slots__ = ("expected", "low", "high", "basis", "assumes", "because", "unless")
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     ASSUMES_FIELD_NUMBER: _ClassVar[int]
     BECAUSE_FIELD_NUMBER: _ClassVar[int]
+    UNLESS_FIELD_NUMBER: _ClassVar[int]
     expected: float
     low: float
     high: float
     basis: str
     assumes: str
     because: str
-    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
+    unless: str
+    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ..., because: _Optional[str] = ..., unless: _Optional[str] = ...) -> None: ...
 
 class Evidence(_message.Message):
     __slots__ = ("label", "value", "unit", "text", "compared_with", "begin_ns", "end_ns")

@@ -108,6 +108,7 @@ def verdict_of(source: str, regime: str, share: float, severity: str, confidence
         (("host", 0.2, "warning"), ("unexplained", 1.0, "none", "low"), "", "trace", "only from outside"),
         (("compute", 0.6, "none"), ("memory", 0.6, "none", "medium"), "", "trace", "each kernel"),
         (("host", 0.2, "warning"), ("compute", 0.3, "warning", "low"), "contended_cores", "telemetry", "the machine"),
+        (("input", 0.6, "critical"), ("compute", 0.3, "info", "medium"), "contended_cores", "trace", "a worse problem"),
         (("compute", 0.6, "none"), ("input", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
         (("launch", 0.5, "critical"), ("input", 0.1, "warning", "medium"), "", "trace", "Only a trace"),
         (("input", 0.4, "critical"), ("compute", 0.7, "none", "medium"), "", "telemetry", "2.0 %"),

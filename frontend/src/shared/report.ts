@@ -755,10 +755,12 @@ export interface Speedup {
   readonly high: number;
   /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;
-  /** the assumptions, as text; of a bound: when it does not hold; may be empty */
+  /** replay, estimate, ranks: the assumptions, as text; otherwise empty */
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;
+  /** of a bound: when the gain may be larger, as text; absent if never */
+  readonly unless?: string;
 }
 
 export interface Evidence {

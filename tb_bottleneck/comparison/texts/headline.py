@@ -61,11 +61,12 @@ def headline_of(
     If both runs measured steps without a profiler, these lead. `ranks` are the numbers of ranks if they differ; `means`
     are the changes by regime on average over all steps.
     """
-    sentence = _without_profiler(comparison) + _difference(comparison)
+    sentence = _difference(comparison)
     if not may_be_same_work(comparison):
         measured = comparison.similarity
         what = "products with weights of the same shape" if measured.basis == WEIGHTS else "operators"
         return headline_text("unlike").safe_substitute(similarity=share_text(measured.share), what=what) + sentence
+    sentence = _without_profiler(comparison) + sentence
     # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:

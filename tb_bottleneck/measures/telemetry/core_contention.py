@@ -12,7 +12,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.fast_steps import fast_step
-from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers, cores_usable, worker_busy
+from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers, cores_usable
 from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
 from tb_bottleneck.measures.telemetry.storage import workers_queue
 from tb_bottleneck.telemetry.bounded_columns import Floats
@@ -62,14 +62,8 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def loader_core_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Wait for a core of the workers that make the batches, or of the training process if it makes them (share of the
-    time in which they run or wait for a core): the part of a batch's time that free cores would save."""
-    beside = configured_workers(recording) > 0
-    runs = worker_busy(recording) if beside else thread_runs(recording)
-    waits = workers_queue(recording) if beside else core_wait(recording)
-    if isinstance(runs, Missing) or isinstance(waits, Missing):
-        return runs if isinstance(runs, Missing) else waits
-    return Measure(waits.value / max(runs.value + waits.value, 1e-9), "share", "", waits.count, waits.source)
+    """Time in which the workers wait for a core; without workers, the training process (share of the time)."""
+    return workers_queue(recording) if configured_workers(recording) else core_wait(recording)
 
 
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:

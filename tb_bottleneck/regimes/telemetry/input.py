@@ -64,14 +64,15 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             return Judgement(ABSTAINS, share, missing=signal.because, evidence=(utilisation_deviation,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    contended = _contended(measures, share)
-    if contended is None:
-        return Judgement(FIRES, share, share, (_cause(measures, share),))
-    return Judgement(FIRES, share, share, (contended, _cause(measures, share - contended.cost_share)))
+    cause, contended = _cause(measures, share), _contended(measures, share)
+    return Judgement(FIRES, share, share, (cause,) if contended is None else (cause, contended))
 
 
 def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:
-    """Returns the cause if other processes take the cores that the loader needs. It costs the loader's wait for one."""
+    """Returns the cause if other processes take the cores that the loader needs.
+
+    It costs the loader's wait for a core. That is also part of the loader's own cause, whose fix can save all of it.
+    """
     waits = measures.value(loader_core_wait, 0.0)
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     if not crowded or measures.value(cores_of_others, 0.0) < MOST_OF_CORES or waits < MIN_CORE_WAIT:

@@ -44,8 +44,8 @@ def _of_basis(gain: pb.Speedup) -> str:
         return _simulated(gain.expected, gain.low, gain.high)
     if gain.basis == "estimate":
         return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
-    unless = f" ({gain.assumes})" if gain.assumes else ""
-    return f"at most {_times(gain.high, 1)}{_TIMES} faster{unless}"
+    most = f"{_times(gain.high, 1)}{_TIMES} faster"
+    return f"up to {most}, {gain.unless}" if gain.unless else f"at most {most}"
 
 
 def _simulated(expected: float, low: float, high: float) -> str:

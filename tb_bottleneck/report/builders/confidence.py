@@ -21,7 +21,7 @@ KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects with which some of the idle time may not have been idle, or some of the steps may be incomplete.
-DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "truncated", "overlapping_steps")
+DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "overlapping_steps")
 
 
 def trace_confidence(
@@ -54,9 +54,10 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
     # On a CPU run the profiler's own time is part of the operators and of the time between them, to unknown shares.
     doubtful_codes = DOUBTFUL_DEFECTS if recording.on_device else (*DOUBTFUL_DEFECTS, "profiler_overhead")
     doubtful = any(defect.code in doubtful_codes for defect in defects)
-    # A single step, or steps unlike the others, do not show what the run does.
-    atypical = any(defect.code == "atypical_steps" for defect in defects)
-    is_sample = recording.steps.basis != "whole" and len(recording.steps) > 1 and not atypical
+    # A single step, or steps unlike the others, do not show what the run does. A truncated file lacks whole threads or
+    # kinds of events: the profiler does not write events in the order of time.
+    partial = any(defect.code in ("atypical_steps", "truncated") for defect in defects)
+    is_sample = recording.steps.basis != "whole" and len(recording.steps) > 1 and not partial
     if unexplained > LARGE_UNEXPLAINED_SHARE or not is_sample:
         return "low"
     if unexplained > UNEXPLAINED_SHARE or doubtful or len(recording.steps) < MIN_TRACE_STEPS:

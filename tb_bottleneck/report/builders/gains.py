@@ -78,8 +78,8 @@ def _bound(recoverable: float, on_cpu: bool) -> pb.Speedup:
     if not 0 < recoverable < 1:
         return _none()
     best = 1 / (1 - recoverable)
-    assumes = word("cores_stay_taken").substitute() if on_cpu else ""
-    return pb.Speedup(expected=best, low=1, high=best, basis="bound", assumes=assumes)
+    unless = word("cores_become_free").substitute() if on_cpu else None
+    return pb.Speedup(expected=best, low=1, high=best, basis="bound", unless=unless)
 
 
 def _estimate(cause: AnyCause) -> pb.Speedup:

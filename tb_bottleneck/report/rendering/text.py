@@ -222,8 +222,12 @@ def _plan(report: pb.Report) -> Iterator[str]:
 def gain_text(speedup: pb.Speedup) -> str:
     """Returns the gain of a fix as the end of a sentence."""
     if speedup.basis == "bound":
-        unless = f"; {speedup.assumes}" if speedup.assumes else ""
-        return f"; at best {factor_text(speedup.high)} as fast (a bound, not simulated{unless})"
+        most = f"{factor_text(speedup.high)} as fast"
+        return (
+            f"; up to {most}, {speedup.unless} (not simulated)"
+            if speedup.unless
+            else f"; at best {most} (a bound, not simulated)"
+        )
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
     if speedup.basis == "estimate":

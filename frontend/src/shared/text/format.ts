@@ -162,7 +162,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
     case "replay":
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
-      return { gain: `up to ${times(gain.expected)}`, basis: `an upper bound, if all of this time disappeared${gain.assumes ? `; ${gain.assumes}` : ""}` };
+      return { gain: `up to ${times(gain.expected)}`, basis: gain.unless ? `if all of this time disappeared; ${gain.unless}` : "an upper bound, if all of this time disappeared" };
     case "estimate":
       return { gain: `roughly ${times(gain.expected)}`, basis: `from measured changes, ${times(gain.low)} or more` };
     case "ranks":
