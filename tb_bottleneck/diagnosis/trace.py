@@ -11,6 +11,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
 from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.unprofiled import trace_unprofiled
 from tb_bottleneck.errors import BottleneckError, StillGrowing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
@@ -38,7 +39,6 @@ from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.report.on_cpu import say_on_cpu
-from tb_bottleneck.report.unprofiled import trace_unprofiled
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tb_bottleneck.regime import DEVICE_REGIMES
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.unprofiled import step_ns_of
+from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
     AccountRow,
     Efficiency,

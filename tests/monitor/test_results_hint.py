@@ -1,6 +1,7 @@
 """A training's end says once where the results are, on rank 0, where the training's log or the terminal shows it."""
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,8 +51,9 @@ def test_other_ranks_and_empty_recordings_are_silent(
 
 
 def test_without_a_log_of_the_training_it_is_on_the_terminal_once(tmp_path: Path) -> None:
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True, timeout=300
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=True, timeout=300, env=env
     )
     assert done.stdout == ""
     assert done.stderr.count("tb-bottleneck diagnose") == 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_bottleneck.errors import NoCluster
 from tb_bottleneck.report.cache.file_identity import code_version
-from tb_bottleneck.sources.paths import status_of
+from tb_bottleneck.sources.paths import filesystem_of, status_of
 
 SCHEDULER_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 MAX_SCHEDULER_FILE = 1 << 20
@@ -94,7 +94,7 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
 def _written_address(path: str) -> str:
     """Returns the address in a scheduler's file. Raises NotFound or ValueError."""
     status_of(path)  # Dask would wait for a file that does not exist
-    with open(path, "rb") as file:
+    with filesystem_of(path).open(path) as file:
         written = json.loads(file.read(MAX_SCHEDULER_FILE))
     address = written.get("address") if isinstance(written, dict) else None
     if not isinstance(address, str) or not address:

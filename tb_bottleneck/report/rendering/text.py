@@ -25,7 +25,7 @@ from tb_bottleneck.report.rendering.figures import (
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.report.rendering.verdict import verdict_lines
-from tb_bottleneck.report.unprofiled import step_ns_of
+from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import duration_text, share_text
 
@@ -223,11 +223,9 @@ def gain_text(speedup: pb.Speedup) -> str:
     """Returns the gain of a fix as the end of a sentence."""
     if speedup.basis == "bound":
         most = f"{factor_text(speedup.high)} as fast"
-        return (
-            f"; up to {most}, {speedup.unless} (not simulated)"
-            if speedup.unless
-            else f"; at best {most} (a bound, not simulated)"
-        )
+        if speedup.unless:
+            return f"; up to {most}, {speedup.unless} (not simulated)"
+        return f"; at best {most} (a bound, not simulated)"
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
     if speedup.basis == "estimate":
