@@ -30,7 +30,8 @@ def add(commands: "Subparsers") -> None:
         "export",
         "write events, kernels, collectives and ranks as Parquet files",
         "Writes the events, kernels, collectives and a row per rank of traces as Parquet files, for DuckDB, pandas, "
-        "Polars and others. The columns and example queries are in docs/export.md.",
+        "Polars and others. It needs pyarrow: pip install 'tb_bottleneck[parquet]'. The columns and example queries "
+        "are in docs/export.md.",
         EXAMPLES,
     )
     parser.add_argument(

@@ -22,8 +22,9 @@ function outcomeOf(speedup: number, difference: string): Label {
 }
 
 /** The description of the significance test, unless the headline already contains it. */
-export function testNote({ headline, test }: Comparison): string {
-  return headline.toLowerCase().includes(test.replace(/\.$/, "").toLowerCase()) ? "" : test;
+export function testNote({ headline, test, unprofiled }: Comparison): string {
+  if (headline.toLowerCase().includes(test.replace(/\.$/, "").toLowerCase())) return "";
+  return unprofiled ? `Recorded steps: ${test}` : test;
 }
 
 /** How the time on another device was predicted. */
