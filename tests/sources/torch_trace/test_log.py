@@ -1,4 +1,4 @@
-"""A log of torch.compile is read as the monitor records it, whatever it contains."""
+"""A log of torch.compile is read as the monitor records it, with any content."""
 
 import io
 
