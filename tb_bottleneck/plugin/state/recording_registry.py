@@ -1,6 +1,7 @@
 """The reports of all recordings: traces, which worker processes analyse, and telemetry, which the server reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tb_bottleneck.plugin.state.job_index import JobIndex, KnownJob
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
@@ -12,6 +13,29 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """The recordings of one scan, sorted once: clients ask many times between two scans. Never modified."""
+
+    recordings: tuple[RecordingFile, ...] = ()
+    telemetry: frozenset[RecordingFile] = frozenset()
+    others: frozenset[RecordingFile] = frozenset()
+    by_place: Mapping[str, list[RecordingFile]] = field(default_factory=dict)
+    traces_by_run: Mapping[str, list[RecordingFile]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, recordings: Iterable[RecordingFile]) -> "_Wanted":
+        recordings = tuple(recordings)
+        telemetry = frozenset(recording for recording in recordings if recording.is_telemetry)
+        by_place: dict[str, list[RecordingFile]] = {}
+        traces_by_run: dict[str, list[RecordingFile]] = {}
+        for recording in recordings:
+            by_place.setdefault(_place_of(recording), []).append(recording)
+            if recording.is_trace:
+                traces_by_run.setdefault(recording.run, []).append(recording)
+        return cls(recordings, telemetry, frozenset(recordings) - telemetry, by_place, traces_by_run)
+
+
 class RecordingRegistry:
     """Any thread may call every method."""
 
@@ -19,15 +43,17 @@ class RecordingRegistry:
         self._analyses = analyses
         self._telemetry = telemetry
         self._jobs = jobs or JobIndex()
-        self._wanted: tuple[RecordingFile, ...] = ()
+        self._wanted = _Wanted()
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
         """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
-        on request."""
-        self._wanted = wanted = tuple(recordings)
+        on request. With the recordings of the last call, it costs the same for any number of them."""
+        wanted = self._wanted
+        if wanted.recordings is not recordings:
+            self._wanted = wanted = _Wanted.of(recordings)
         held = self._jobs.update(recordings, saved_jobs).held
-        self._analyses.want((recording for recording in wanted if not recording.is_telemetry), held)
-        self._telemetry.want(recording for recording in wanted if recording.is_telemetry)
+        self._analyses.want(wanted.others, held)
+        self._telemetry.want(wanted.telemetry)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one."""
@@ -64,8 +90,8 @@ class RecordingRegistry:
         if not recording.is_trace or own is None or not own.account:
             return []
         equal: dict[int, RecordingFile] = {}
-        for other in self._wanted:
-            if other.run != recording.run or not other.is_trace or other == recording:
+        for other in self._wanted.traces_by_run.get(recording.run, ()):
+            if other == recording:
                 continue
             digest = self.look(other)[1]
             if digest is None or digest.rank is None or digest.rank == own.rank:
@@ -76,10 +102,9 @@ class RecordingRegistry:
 
     def _joined(self, recording: RecordingFile, report: Report) -> Report:
         """Returns the report, joined with the existing reports of the other evidence source about the same training."""
-        place = place_of(directory_of(recording))
-        near = [each for each in self._wanted if place_of(directory_of(each)) == place]
-        known = [(each, self.look(each)[1]) for each in near]
-        jobs = [job for job in self.jobs if place_of(directory_of(job.first)) == place]
+        place = _place_of(recording)
+        known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
+        jobs = [job for job in self.jobs if _place_of(job.first) == place]
         own = next(each for each in TrainingIndex().trainings(known, jobs) if recording in each.recordings)
         located = [(directory_of(recording), report)]
         for other in own.recordings:
@@ -92,3 +117,7 @@ class RecordingRegistry:
         from tb_bottleneck.report.cross_check import join  # imports the rules
 
         return join(located)[0]
+
+
+def _place_of(recording: RecordingFile) -> str:
+    return place_of(directory_of(recording))

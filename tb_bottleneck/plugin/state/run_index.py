@@ -66,9 +66,11 @@ class RunIndex:
         began = time.monotonic()
         try:
             listing, review = self._scan(self._roots), read_all(self._roots)
-            recordings = listing.recordings
+            last, recordings = self._last, listing.recordings
+            if last is not None and recordings == last.listing.recordings:
+                recordings = last.listing.recordings  # what others built from the same tuple stays valid
             scan = LogdirScan(
-                replace(listing, problems=listing.problems + review.problems),
+                replace(listing, recordings=recordings, problems=listing.problems + review.problems),
                 {id_of(recording): recording for recording in recordings},
                 review.notes,
                 reviews_of(review.notes, recordings),

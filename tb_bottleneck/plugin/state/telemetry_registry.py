@@ -82,18 +82,18 @@ class TelemetryRegistry:
         self._entries: LruCache[str, TelemetryEntry] = LruCache(CACHED_FILES)
         # By path: the judged recording, or None if it has to be judged again; its digest; the time of its last record.
         self._digests: dict[str, tuple[RecordingFile | None, Digest, int]] = {}
-        self._wanted: dict[str, RecordingFile] = {}
+        self._wanted: frozenset[RecordingFile] = frozenset()
+        self._stale: dict[str, RecordingFile] = {}  # those that changed since they were judged, by path
         self._thread: threading.Thread | None = None
         self._closed = False
 
     def want(self, recordings: Iterable[RecordingFile]) -> None:
         """Makes these the only files to read, and drops the results of all others."""
+        wanted = frozenset(recordings)
         with self._lock:
-            self._wanted = {recording.path: recording for recording in recordings}
-            for unwanted in self._digests.keys() - self._wanted.keys():
-                del self._digests[unwanted]
-            self._entries.keep(self._wanted.__contains__)
-            if self._thread is None and not self._closed and self._next() is not None:
+            if wanted is not self._wanted:
+                self._replace(wanted)
+            if self._thread is None and not self._closed and self._stale:
                 self._thread = threading.Thread(target=self._judge_changed, name="tb_bottleneck-telemetry", daemon=True)
                 self._thread.start()
 
@@ -109,6 +109,7 @@ class TelemetryRegistry:
             if digest.live != live:
                 digest = replace(digest, live=live)
                 self._digests[recording.path] = None, digest, last
+                self._stale[recording.path] = recording
             return DONE, digest
 
     def report(self, recording: RecordingFile) -> Report:
@@ -136,27 +137,32 @@ class TelemetryRegistry:
         if thread is not None:
             thread.join()
 
-    def _next(self) -> RecordingFile | None:
-        """Returns the newest of the files that changed since they were judged. The caller holds the lock."""
-        digests = self._digests
-        stale = [
-            recording
-            for path, recording in self._wanted.items()
+    def _replace(self, wanted: frozenset[RecordingFile]) -> None:
+        """Replaces the files to read. The caller holds the lock."""
+        self._wanted, digests = wanted, self._digests
+        by_path = {recording.path: recording for recording in wanted}
+        for unwanted in digests.keys() - by_path.keys():
+            del digests[unwanted]
+        self._entries.keep(by_path.__contains__)
+        self._stale = {
+            path: recording
+            for path, recording in by_path.items()
             if path not in digests or digests[path][0] != recording
-        ]
-        return max(stale, key=lambda recording: recording.mtime_ns, default=None)
+        }
 
     def _judge_changed(self) -> None:
-        """Judges the files that changed, one after the other, until there is none."""
+        """Judges the files that changed, the newest first, until there is none."""
         while True:
             with self._lock:
-                recording = None if self._closed else self._next()
-                if recording is None:
+                if self._closed or not self._stale:
                     self._thread = None
                     return
+                recording = max(self._stale.values(), key=lambda each: each.mtime_ns)
             digest, last = self._judge(recording)
             with self._lock:
                 self._digests[recording.path] = recording, digest, last
+                if self._stale.get(recording.path) == recording:
+                    del self._stale[recording.path]
 
     def _judge(self, recording: RecordingFile) -> tuple[Digest, int]:
         from tb_bottleneck.diagnosis.telemetry import unreadable

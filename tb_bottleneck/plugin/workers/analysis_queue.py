@@ -53,6 +53,7 @@ class AnalysisQueue:
         self._limits = limits
         self._changed = threading.Condition()
         self._wanted: frozenset[RecordingFile] = frozenset()
+        self._on_request: frozenset[RecordingFile] = frozenset()  # those of them that wait for a request
         self._waiting: set[RecordingFile] = set()
         self._requested_at: dict[RecordingFile, float] = {}
         self._running: dict[RecordingFile, AnalysisState] = {}
@@ -68,19 +69,14 @@ class AnalysisQueue:
 
     def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
         """Makes these the only recordings to analyse, and drops the results of all others. Those in `on_request` are
-        only analysed after `report` was called for them."""
+        only analysed after `report` was called for them. With the sets of the last call, only its time counts."""
+        wanted = frozenset(recordings)
         with self._changed:
-            self._wanted = wanted = frozenset(recordings)
-            for by_recording in (self._digests, self._requested_at, self._retry_at, self._retries):
-                for unwanted in by_recording.keys() - wanted:
-                    del by_recording[unwanted]
-            self._reports.keep(wanted.__contains__)
             self._last_request = now = time.monotonic()
-            due = {recording for recording, at in self._retry_at.items() if at <= now}
-            waiting = (self._waiting | wanted - self._digests.keys() | due) & wanted - self._running.keys()
-            self._waiting = waiting - (on_request - self._requested_at.keys())
-            for superseded in self._running.keys() - wanted:
-                self._interrupt(superseded)
+            if wanted is not self._wanted or on_request is not self._on_request:
+                self._replace(wanted, on_request)
+            due = {recording for recording, at in self._retry_at.items() if at <= now} - self._running.keys()
+            self._waiting |= {each for each in due if each not in on_request or each in self._requested_at}
             self._start_slots()
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
@@ -111,6 +107,18 @@ class AnalysisQueue:
         for thread, worker in slots.items():
             worker.kill()
             thread.join()
+
+    def _replace(self, wanted: frozenset[RecordingFile], on_request: frozenset[RecordingFile]) -> None:
+        """Replaces the recordings to analyse. The caller holds the lock."""
+        self._wanted, self._on_request = wanted, on_request
+        for by_recording in (self._digests, self._requested_at, self._retry_at, self._retries):
+            for unwanted in by_recording.keys() - wanted:
+                del by_recording[unwanted]
+        self._reports.keep(wanted.__contains__)
+        waiting = (self._waiting | wanted - self._digests.keys()) & wanted - self._running.keys()
+        self._waiting = waiting - (on_request - self._requested_at.keys())
+        for superseded in self._running.keys() - wanted:
+            self._interrupt(superseded)
 
     def _start_slots(self) -> None:
         """Wakes the idle slots, and starts further ones as needed. The caller holds the lock."""

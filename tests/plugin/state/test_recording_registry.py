@@ -3,7 +3,9 @@
 import pytest
 
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
-from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING
+from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
+from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisQueue
+from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -90,3 +92,28 @@ def test_a_trace_of_the_trainings_own_profiler_is_joined_with_the_only_monitor_o
     registry.want([TRACE, *runs])
     assert (registry.report(TRACE).evidence_source == "both") == joined
     assert (registry.report(runs[0]).verdict.regime == "host") == joined
+
+
+class CountedFile(RecordingFile):
+    """Counts how often a recording of it is looked up."""
+
+    lookups = 0
+
+    def __hash__(self):
+        CountedFile.lookups += 1
+        return super().__hash__()
+
+
+def test_a_request_costs_the_same_for_any_number_of_recordings():
+    """Fifty clients ask every second, and the logdir may have 8,000 recordings: only a scan may look at all of them."""
+    registry = RecordingRegistry(AnalysisQueue("no analysis", WorkerLimits(processes=0)), TelemetryRegistry())
+    files = tuple(CountedFile(f"/logs/{n}.pt.trace.json", "", f"{n}.pt.trace.json", 7, 1) for n in range(1_000))
+    registry.want(files)
+    CountedFile.lookups = 0
+    for _ in range(10):
+        registry.want(files)
+        registry.report(files[5])
+    assert 0 < CountedFile.lookups < 200
+    registry.want(files[:-1])
+    assert CountedFile.lookups > 900, "another scan"
+    assert registry.look(files[0])[0] == WAITING

@@ -67,6 +67,18 @@ def test_the_next_scan_starts_when_it_is_due_and_not_before(disk: Disk, looked: 
     assert disk.scans == 2
 
 
+def test_an_equal_scan_keeps_the_recordings(disk: Disk, looked: RunIndex) -> None:
+    """What others built from the same tuple stays valid."""
+    disk.free.set()
+    first = until(looked.latest, lambda look: look is not None)
+    looked.close()
+    disk.recordings = (RecordingFile("/logs/a/t.json", "a", "t.json", 7, 1),)
+    looked._due = 0.0
+    second = until(looked.latest, lambda look: look is not first)
+    assert second.listing.recordings is first.listing.recordings
+    assert second.by_id[id_of(ONE)] is ONE
+
+
 def test_a_long_scan_is_followed_by_a_long_pause(disk: Disk, looked: RunIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     disk.free.set()
     times = iter([100.0, 100.0, 130.0])  # asked, began, ended
