@@ -57,6 +57,9 @@ class RecordingFile:
     tag: str = ""  # the storage's own version of the file (an ETag)
     is_snapshot: bool = False  # True for a snapshot of an allocator
 
+    def __hash__(self) -> int:
+        return hash(self.path)  # a server looks up thousands per request, and a text keeps its hash
+
     @property
     def is_telemetry(self) -> bool:
         """True for an event file of the monitor, which may grow."""

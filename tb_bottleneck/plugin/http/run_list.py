@@ -21,12 +21,12 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 @dataclass(frozen=True)
 class _Row:
-    """One recording's entry as JSON-ready values, with the inputs that it was built from."""
+    """One recording's entry as JSON, with the inputs that it was built from."""
 
     state: AnalysisState
     digest: Digest | None
     review: Review | None
-    values: dict[str, Any]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,13 @@ class RunListBuilder:
         unchanged = scan is not None and scan is last.scan and jobs is last.jobs
         if unchanged and all(map(is_, rows.values(), last.rows.values())):
             return last.text
-        answer = self._frame(scan) | {
-            "runs": [row.values for row in rows.values()],
-            "trainings": self._grouped(rows, jobs),
+        # The entries of recordings that did not change are not encoded again.
+        lists = {
+            "runs": f"[{','.join(row.text for row in rows.values())}]",
+            "trainings": _json(self._grouped(rows, jobs)),
         }
-        text = json.dumps(answer, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        fields = {name: _json(value) for name, value in self._frame(scan).items()} | lists
+        text = "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}"
         self._last = _Snapshot(scan, jobs, rows, text)
         return text
 
@@ -78,12 +80,16 @@ class RunListBuilder:
         state, digest = self._analyses.look(recording)
         if last is not None and last.state is state and last.digest is digest and last.review == review:
             return last
-        return _Row(state, digest, review, _entry(recording, state, digest, review))
+        return _Row(state, digest, review, _json(_entry(recording, state, digest, review)))
 
     def _frame(self, scan: LogdirScan | None) -> dict[str, Any]:
         if scan is None:
             return as_dict(RunList(state="scanning", logdir=self._logdir))
         return as_dict(RunList(state="ready", logdir=self._logdir, problems=scan.listing.problems))
+
+
+def _json(values: Any) -> str:
+    return json.dumps(values, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def _training(training: GroupedTraining, positions: Mapping[RecordingFile, int]) -> dict[str, Any]:

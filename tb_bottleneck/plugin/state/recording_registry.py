@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from tb_bottleneck.plugin.state.job_index import JobIndex, KnownJob
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
-from tb_bottleneck.plugin.state.training_index import TrainingIndex, directory_of
+from tb_bottleneck.plugin.state.training_index import TrainingIndex, directory_of, place_of_path
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, AnalysisQueue, AnalysisState
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.monitor_directories import place_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -30,7 +29,7 @@ class _Wanted:
         by_place: dict[str, list[RecordingFile]] = {}
         traces_by_run: dict[str, list[RecordingFile]] = {}
         for recording in recordings:
-            by_place.setdefault(_place_of(recording), []).append(recording)
+            by_place.setdefault(place_of_path(recording.path), []).append(recording)
             if recording.is_trace:
                 traces_by_run.setdefault(recording.run, []).append(recording)
         return cls(recordings, telemetry, frozenset(recordings) - telemetry, by_place, traces_by_run)
@@ -102,9 +101,9 @@ class RecordingRegistry:
 
     def _joined(self, recording: RecordingFile, report: Report) -> Report:
         """Returns the report, joined with the existing reports of the other evidence source about the same training."""
-        place = _place_of(recording)
+        place = place_of_path(recording.path)
         known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
-        jobs = [job for job in self.jobs if _place_of(job.first) == place]
+        jobs = [job for job in self.jobs if place_of_path(job.first.path) == place]
         own = next(each for each in TrainingIndex().trainings(known, jobs) if recording in each.recordings)
         located = [(directory_of(recording), report)]
         for other in own.recordings:
@@ -117,7 +116,3 @@ class RecordingRegistry:
         from tb_bottleneck.report.cross_check import join  # imports the rules
 
         return join(located)[0]
-
-
-def _place_of(recording: RecordingFile) -> str:
-    return place_of(directory_of(recording))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import is_
 
 from tb_bottleneck.plugin.state.job_index import KnownJob
@@ -47,15 +48,21 @@ class TrainingIndex:
         """Returns the trainings of these recordings, those of one place next to each other. `jobs` have reports."""
         by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
         for recording, digest in known:
-            by_place.setdefault(place_of(directory_of(recording)), []).append((recording, digest))
+            by_place.setdefault(place_of_path(recording.path), []).append((recording, digest))
         jobs_by_place: dict[str, list[KnownJob]] = {}
         for job in jobs:
-            jobs_by_place.setdefault(place_of(directory_of(job.first)), []).append(job)
+            jobs_by_place.setdefault(place_of_path(job.first.path), []).append(job)
         last = self._places
         self._places = places = {
             name: _place(each, tuple(jobs_by_place.get(name, ())), last.get(name)) for name, each in by_place.items()
         }
         return tuple(training for place in places.values() for training in place.trainings)
+
+
+@lru_cache(maxsize=65536)
+def place_of_path(path: str) -> str:
+    """Returns what the recordings of one training have in common: see `place_of`."""
+    return place_of(with_slashes(os.path.dirname(path)))
 
 
 def directory_of(recording: RecordingFile) -> str:
