@@ -46,17 +46,21 @@ class Digest:
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
-        """Returns the digest of a report; absent parts stay absent."""
+        """Returns the digest of a report; absent parts stay absent.
+
+        It refers to no part of the report: a part of a message keeps all of it in memory, and a report takes 100 KB.
+        """
+        brief = _brief(report)
         reasons = report.health.reasons
         return cls(
             health=report.health.status,
             reason=reasons[0].code if reasons else "",
-            verdict=report.verdict if report.HasField("verdict") else None,
+            verdict=brief.verdict if brief.HasField("verdict") else None,
             step_ns=step_ns_of(report),
             step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
-            account=tuple(report.account) if report.world_size > 1 else (),
+            account=tuple(brief.account),
             device=report.device.name or report.device.kind,
             action=_action(report),
             gain=_gain(report),
@@ -64,13 +68,13 @@ class Digest:
                 *(finding.cause for finding in report.findings),
                 *(finding.cause for finding in worth_fixing(report.memory)),
             ),
-            membership=report.membership if report.HasField("membership") else None,
+            membership=brief.membership if brief.HasField("membership") else None,
             lost_share=_lost_share(report),
             efficiency=_throughput(report) if report.HasField("efficiency") else None,
             peak_bytes=report.memory.peak_bytes or None,
             headroom_bytes=report.memory.headroom_bytes if report.memory.HasField("headroom_bytes") else None,
             revision=report.revision,
-            brief=_brief(report),
+            brief=brief,
         )
 
 
@@ -87,7 +91,11 @@ def _gain(report: Report) -> Speedup | None:
         last = report.plan[-1]
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
     predicted = [finding.speedup for finding in report.findings[:1] if finding.speedup.expected > 1]
-    return predicted[0] if predicted else None
+    if not predicted:
+        return None
+    gain = Speedup()
+    gain.CopyFrom(predicted[0])
+    return gain
 
 
 def _throughput(report: Report) -> Efficiency:

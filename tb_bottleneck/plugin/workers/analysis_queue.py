@@ -173,6 +173,7 @@ class AnalysisQueue:
 
     def _finish(self, recording: RecordingFile, outcome: Outcome) -> None:
         report = outcome if isinstance(outcome, Report) else as_report(recording, outcome)
+        digest = Digest.of(report)
         with self._changed:
             del self._running[recording], self._workers[recording]
             was_interrupted = recording in self._interrupted and not isinstance(outcome, Report)
@@ -182,7 +183,7 @@ class AnalysisQueue:
             if was_interrupted:
                 self._waiting.add(recording)  # for the next client
                 return
-            self._digests[recording] = Digest.of(report)
+            self._digests[recording] = digest
             self._reports.put(recording, report)
             self._retry_at.pop(recording, None)
             delay = self._retry_delay(recording, {reason.code for reason in report.health.reasons})
