@@ -1,9 +1,10 @@
 """Measures TensorBoard with many clients: `python tests/bench/load.py [--runs 1000] [--ranks 8] [--clients 50]`.
 
-A logdir of many small jobs is served by one TensorBoard, with a series of scalars. First, a few clients ask for
-the scalars alone. Then many clients ask for the list of runs and for reports, each as often as the tab does while
-analyses run (once per second), and those few ask for the scalars again. The table has the percentiles of the response times, and the
-largest memory of the server with its worker processes. No recording has a saved report, so all are analysed meanwhile.
+A logdir of many small jobs is served by one TensorBoard, with a series of scalars. First, a few clients ask for the
+scalars alone. Then many clients ask for the list of runs and for reports, each as often as the tab does while
+analyses run (once per second), and those few ask for the scalars again. The table has the percentiles of the response
+times, and the largest memory of the server with its worker processes. No recording has a saved report, so all are
+analysed meanwhile.
 """
 
 import argparse
