@@ -39,8 +39,8 @@ SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.syn
 class Clocks:
     """Offsets per rank in ns, to be subtracted from its times: `offset` at `origin`, plus `drift` per ns after it.
 
-    `error` is the uncertainty in ns: the 90th percentile of the differences that remain; None if `because` says why the
-    clocks cannot be aligned. The offsets are estimates even then.
+    `error` is the uncertainty in ns: the 90th percentile of the differences that remain, 0 if all ranks share one
+    clock; None if `because` says why the clocks cannot be aligned. The offsets are estimates even then.
     """
 
     offset: Floats
@@ -56,8 +56,16 @@ class Clocks:
 
 
 def hosts_of(job: JobTable) -> Ints:
-    """Returns the number of each recorded rank's host, from 0 in order of the lowest rank; -1 where it is not known."""
-    names = [summary.facts.host for summary in job.summaries]
+    """Returns the number of each recorded rank's host, from 0 in order of the lowest rank; -1 where it is not known.
+
+    Without any name, the ranks per host decide: torchrun gives each host that many consecutive ranks
+    (torch/distributed/elastic/agent/server/api.py, `_assign_worker_ranks`).
+    """
+    facts = [summary.facts for summary in job.summaries]
+    names = [fact.host for fact in facts]
+    local_size = facts[0].local_size if facts else 0
+    if local_size and not any(names) and all(fact.local_size == local_size for fact in facts):
+        return np.unique(np.array(job.ranks, np.int64) // local_size, return_inverse=True)[1].astype(np.int64)
     number = {name: position for position, name in enumerate(dict.fromkeys(name for name in names if name))}
     return np.array([number.get(name, -1) for name in names], np.int64)
 
@@ -68,14 +76,19 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
     clock = np.where(hosts >= 0, hosts, hosts.max(initial=-1) + 1 + np.arange(len(hosts)))
     rows, origin = job.rows, int(job.rows.end.min()) if len(job.rows) else 0
     count = int(clock.max(initial=0)) + 1
+    if count == 1:
+        return Clocks(np.zeros(len(clock)), np.zeros(len(clock)), origin, 0.0)
     used = _usable(job, pairs, clock, count)
     end = (rows.end[used] - origin).astype(np.float64)
     pair, mine = pairs.pair[used], clock[rows.rank[used]]
     offset = _offsets(end, pair, mine, count)
     drift = _drifts(end - offset[mine], pair, mine, count)
+    stepped = bool(np.abs(drift).max(initial=0.0) > MAX_DRIFT)
+    if stepped:
+        drift = np.zeros(count)  # not a drift, but a step of a clock, or ends that differ by much
     offset = _offsets(end - drift[mine] * end, pair, mine, count)
     residual = _residuals(end - offset[mine] - drift[mine] * end, pair)
-    because = _refusal(pair, mine, count, drift)
+    because = _refusal(pair, mine, count, stepped)
     error = float(np.percentile(np.abs(residual), 90)) if len(residual) and not because else None
     return Clocks(offset[clock], drift[clock], origin, error, because)
 
@@ -200,13 +213,13 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
     return drift
 
 
-def _refusal(pair: Ints, clock: Ints, count: int, drift: Floats) -> str:
+def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
     """Returns why the clocks cannot be aligned; empty if they can."""
     if not _connected(pair, clock, count):
         return "hosts_not_connected"
     if len(np.unique(pair)) < MIN_COLLECTIVES:
         return "too_few_collectives"
-    return "clock_stepped" if np.abs(drift).max(initial=0.0) > MAX_DRIFT else ""
+    return "clock_stepped" if stepped else ""
 
 
 def _connected(pair: Ints, clock: Ints, count: int) -> bool:
