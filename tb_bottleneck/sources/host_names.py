@@ -18,10 +18,16 @@ _OWN_NAME = re.compile(r"rank\d+|host-[0-9a-f]{6}")  # of the monitor's traces, 
 _SALT = b"tb_bottleneck host:"
 
 
+def host_of(source: str) -> str:
+    """Returns the name of the host in torch.profiler's default name of a trace; empty for another name."""
+    match = _DEFAULT_NAME.fullmatch(source)
+    return match["host"] if match is not None and not _OWN_NAME.fullmatch(match["host"]) else ""
+
+
 def without_host(source: str, environment: Mapping[str, str] = os.environ) -> str:
     """Returns the file name of a recording with a hash in place of the host's name, unless SHOW_VARIABLE is set."""
-    match = _DEFAULT_NAME.fullmatch(source)
-    if match is None or _OWN_NAME.fullmatch(match["host"]) or environment.get(SHOW_VARIABLE) == "1":
+    host = host_of(source)
+    if not host or environment.get(SHOW_VARIABLE) == "1":
         return source
-    digest = hashlib.sha256(_SALT + match["host"].encode("utf-8", "replace")).hexdigest()
-    return f"host-{digest[:6]}{match['rest']}"
+    digest = hashlib.sha256(_SALT + host.encode("utf-8", "replace")).hexdigest()
+    return f"host-{digest[:6]}{source.removeprefix(host)}"

@@ -99,7 +99,7 @@ def read_header(raw: dict[str, Any]) -> Header:
         versions={name: value for name in VERSIONS if (value := _whole(raw.get(name)))},
         groups=tuple(_groups(job.get("pg_config"))),
         base_time_ns=_time(raw.get("baseTimeNanoseconds")),
-        host=_host(raw.get("host_name")),
+        host=hash_of_host(raw.get("host_name")),
     )
 
 
@@ -134,7 +134,8 @@ def _groups(raw: object) -> Iterator[ProcessGroup]:
             yield ProcessGroup(name, description, members, len(members) if size is None else size)
 
 
-def _host(name: object) -> str:
+def hash_of_host(name: object) -> str:
+    """Returns a hash of a host's name; empty if it is no text, or an empty one."""
     if not isinstance(name, str) or not name:
         return ""
     return hashlib.sha256(_HOST_SALT + name.encode("utf-8", "replace")).hexdigest()[:16]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.sources.host_names import SHOW_VARIABLE, without_host
+from tb_bottleneck.sources.host_names import SHOW_VARIABLE, host_of, without_host
 from tb_bottleneck.sources.logdir import scan
 
 NAME = "gpu17.corp.example_4711.1764000000000.pt.trace.json.gz"
@@ -20,6 +20,10 @@ def test_the_host_becomes_a_hash_that_is_the_same_in_its_other_recordings(time: 
     assert without_host(hidden, {}) == hidden
 
 
+def test_the_default_name_tells_the_host() -> None:
+    assert host_of(NAME) == "gpu17.corp.example"
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -31,6 +35,7 @@ def test_the_host_becomes_a_hash_that_is_the_same_in_its_other_recordings(time: 
 )
 def test_names_without_a_host_stay(name: str) -> None:
     assert without_host(name, {}) == name
+    assert host_of(name) == ""
 
 
 def test_a_setting_shows_the_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]
         return report, b""
     from tb_bottleneck.jobs.summary.safe_summary import encoded_summary
 
-    return report, encoded_summary(kept[0])
+    return report, encoded_summary(kept[0], task.path)
 
 
 def _written(path: str, identity: "FileIdentity", report: "pb.Report") -> str:

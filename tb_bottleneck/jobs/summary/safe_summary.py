@@ -1,18 +1,20 @@
 """The encoded summary of a recording, or nothing: an error in it must not cost the report."""
 
 import logging
+import os
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.extract import summary_of
+from tb_bottleneck.sources.host_names import host_of
 
 _log = logging.getLogger(__name__)
 
 
-def encoded_summary(recording: Recording) -> bytes:
-    """Returns the encoded summary; empty if the recording is not one rank of several."""
+def encoded_summary(recording: Recording, path: str) -> bytes:
+    """Returns the encoded summary of the recording at `path`; empty if it is not one rank of several."""
     try:
-        summary = summary_of(recording)
+        summary = summary_of(recording, host_of(os.path.basename(path)))
         return encode(summary) if summary is not None else b""
     except MemoryError:
         raise

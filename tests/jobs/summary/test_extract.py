@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jobs.summary.drawn_summaries import MS, WAITING, summary
+from helpers.draw import drawn
+from jobs.summary.drawn_summaries import JOB, MS, WAITING, summary
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse
+from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.extract import summary_of
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.steps import find_steps
@@ -107,6 +110,18 @@ def test_old_traces_have_annotations_only(traces):
     assert set(found.communications.operation.tolist()) == {
         Operation.ALL_TO_ALL, Operation.ALL_REDUCE, Operation.ALL_GATHER,
     }  # fmt: skip
+
+
+def test_the_default_name_of_a_file_tells_the_host(tmp_path):
+    """torch.profiler's default name has it; recorders may state it in the recording, and then that counts."""
+    hosts = {}
+    for name, stated in (("a_1", {}), ("a_2", {}), ("b_3", {}), ("a_4", {"host_name": "b"}), ("trace", {})):
+        path = tmp_path / f"{name}.1764000000000.pt.trace.json"
+        path.write_text(json.dumps(drawn(WAITING, 1000, **JOB, **stated)))
+        hosts[name] = decode(analyse(Task(str(path), ".", cache=False)).summary).facts.host
+    assert hosts["a_1"] == hosts["a_2"] != ""
+    assert hosts["b_3"] == hosts["a_4"] not in (hosts["a_1"], "")
+    assert hosts["trace"] == ""
 
 
 def event(category, name, at, length, stream=None, **args):
