@@ -59,7 +59,7 @@ def run(cause: str, variant: str, ranks: int) -> Run:
         command += [str(HERE / "gloo_training.py"), cause, variant, folder]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, check=True, env=environment, timeout=SECONDS, capture_output=True)
-        files = sorted(Path(folder).glob("rank*.json.gz"))
+        files = sorted(Path(folder).glob("*.json.gz"))
         summaries = [decode(analyse(Task(str(file), ".", cache=False)).summary) for file in files]
         unprofiled = json.loads((Path(folder) / "unprofiled.json").read_text())
     recorded = float(np.mean([summary.edges[-1] / summary.steps for summary in summaries])) / 1e9

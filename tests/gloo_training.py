@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
 
 STEPS, PROFILED_UNTIL = 34, 16
 COMPUTE_SECONDS = 0.02
@@ -65,7 +65,7 @@ def main() -> None:
         schedule=schedule(skip_first=3, wait=1, warmup=1, active=9, repeat=1),
         record_shapes=True,
         with_stack=True,
-        on_trace_ready=lambda trace: trace.export_chrome_trace(str(folder / f"rank{rank}.pt.trace.json.gz")),
+        on_trace_ready=tensorboard_trace_handler(str(folder), use_gzip=True),
     ) as profiler:
         for step in range(STEPS):
             begin = time.perf_counter()
