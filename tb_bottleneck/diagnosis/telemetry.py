@@ -13,13 +13,12 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.diagnosis.efficiency import add_headroom
 from tb_bottleneck.diagnosis.parts import Parts
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.device_utilisation import own_work
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
+from tb_bottleneck.measures.telemetry.recoverable import unknown_time
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
@@ -150,7 +149,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
     report = build_report(
         identity,
-        TelemetryTexts(work_known=not isinstance(own_work(recording), Missing)),
+        TelemetryTexts(unknown_time(recording)),
         origin,
         defects,
         window=telemetry_window(recording),

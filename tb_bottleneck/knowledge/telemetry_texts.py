@@ -23,6 +23,12 @@ class TelemetryAdvice:
     causes: Mapping[str, CauseAdvice]
     lines: Mapping[str, EvidenceLine]
     phase: Mapping[str, Template]
+    unknown_titles: Mapping[str, str]
+    """Labels of the unexplained time by its largest part (measures/telemetry/recoverable.py)."""
+
+    unknown: Mapping[str, Template]
+    """What each part of the unexplained time is."""
+
     cross_check: Mapping[str, Template]
     """Sentences about the trace and the telemetry of one process."""
 
@@ -39,6 +45,8 @@ def telemetry_advice() -> TelemetryAdvice:
         because={status: Template(text) for status, text in raw["because"].items()},
         causes={name: _cause(name, entry) for name, entry in raw["cause"].items()},
         phase={name: Template(text) for name, text in raw["phase"].items()},
+        unknown_titles=raw["unknown_title"],
+        unknown={name: Template(text) for name, text in raw["unknown"].items()},
         cross_check={name: Template(text) for name, text in raw["cross_check"].items()},
         trust={name: Template(text) for name, text in raw["trust"].items()},
         lines={name: _line(name, entry) for name, entry in raw["evidence"].items()},

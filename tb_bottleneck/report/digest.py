@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tb_bottleneck.regime import DEVICE_REGIMES
+from tb_bottleneck.regime import AVOIDABLE_REGIMES
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
@@ -37,7 +37,7 @@ class Digest:
     action: str = ""
     gain: Speedup | None = None
     causes: tuple[str, ...] = ()  # of the findings
-    lost_share: float | None = None  # of the time in which the device does not compute
+    lost_share: float | None = None  # of the time in which the device does not compute, for a known reason
     efficiency: Efficiency | None = None
     peak_bytes: float | None = None
     headroom_bytes: float | None = None
@@ -111,7 +111,7 @@ def _throughput(report: Report) -> Efficiency:
 def _lost_share(report: Report) -> float | None:
     if not report.account:
         return None
-    return 1.0 - sum(row.share for row in report.account if row.regime in DEVICE_REGIMES)
+    return sum(row.share for row in report.account if row.regime in AVOIDABLE_REGIMES)
 
 
 def _brief(report: Report) -> Report:

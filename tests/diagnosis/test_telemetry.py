@@ -187,7 +187,14 @@ def test_a_device_that_works_is_not_called_unexplained():
         judged(simulated_phase("few_workers"), without=("steps",)),
     )
     assert {band.title for band in healthy.phases} == {healthy.verdict.title} == {"At work"}
+    row = next(row for row in healthy.account if row.regime == "unexplained")
+    assert row.title == "At work"
+    assert row.meaning.startswith("The GPU is busy.")
+    assert status_of(healthy, "unexplained").status == "abstains", (
+        "what limits a busy device is not known, and no problem"
+    )
     assert puzzling.verdict.title == "Unexplained"
+    assert status_of(puzzling, "unexplained").status == "fires"
     assert judged(simulated_phase("hot")).verdict.title == "Compute, slowed down"
     assert judged(simulated_phase("healthy")).verdict.title == "Compute"
 

@@ -78,7 +78,7 @@ def test_a_cpu_is_not_said_to_work_if_that_was_not_recorded(cores):
     assert (report.verdict.regime, report.verdict.severity, report.verdict.confidence) == ("unexplained", "none", "low")
     assert "no problem" not in report.verdict.headline
     assert "is busy" not in report.verdict.headline
-    assert report.verdict.title == "Unexplained"
+    assert report.verdict.title == "Inside the step"
     assert "It is not known what would save time" in render(report)
     verdict = status_of(report, "interruption")
     assert verdict.status == "abstains"

@@ -26,3 +26,10 @@ def test_it_refers_to_no_part_of_the_report():
         setattr(part, field, "after")
     parts = (digest.verdict, digest.membership, digest.account[0], digest.gain)
     assert all("before" in str(part) for part in parts)
+
+
+def test_time_that_nothing_explains_is_not_called_lost():
+    shares = {"input": 0.2, "communication": 0.1, "compute": 0.3, "unexplained": 0.4}
+    report = pb.Report(account=[pb.AccountRow(regime=regime, share=share) for regime, share in shares.items()])
+    assert Digest.of(report).lost_share == pytest.approx(0.3)
+    assert Digest.of(pb.Report()).lost_share is None

@@ -35,9 +35,9 @@ export function quietColours(dark: boolean): ReadonlyMap<string, string> {
   return new Map([...QUIET].map(([key, [onLight, onDark]]) => [key, dark ? onDark : onLight]));
 }
 
-/** Regimes in which the device does useful work. All others are lost time, which is hatched. */
-const AT_WORK: ReadonlySet<string> = new Set(REGIMES.filter(({ id, owner }) => owner === "device" || id === "communication").map(({ id }) => id));
-export const isLost = (regime: string): boolean => !AT_WORK.has(regime);
+/** Regimes in which the device is known to do no useful work: lost time, which is hatched. Of unexplained time it is not known. */
+const LOST: ReadonlySet<string> = new Set(REGIMES.filter(({ id, owner }) => (owner === "host" || owner === "link") && id !== "communication").map(({ id }) => id));
+export const isLost = (regime: string): boolean => LOST.has(regime);
 
 export const LABEL_COLOUR = "#111111";
 const OTHER = "#7f93a8";

@@ -896,7 +896,7 @@ export interface RunEntry {
   readonly rank?: number;
   /** of one of several ranks */
   readonly world_size?: number;
-  /** of the time in which the device does not compute */
+  /** of the time in which the device does not compute, for a known reason */
   readonly lost_share?: number;
   /** samples per second and per step only */
   readonly efficiency?: Efficiency;

@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds
 from tb_bottleneck.attribution.telemetry.window_signals import Signals
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 # Once every two steps: between rarer waits (a loss that is logged), the host runs ahead.
@@ -38,6 +38,9 @@ class Accounts:
 
     ambiguous: Floats
     """Idle share inside the step due to waits, launches or Python: only a trace can distinguish them."""
+
+    at_work: Floats
+    """Share in which the device works for this process, and no signal shows what limits it."""
 
     def whole(self) -> dict[Regime, float]:
         """Returns the weighted mean of the shares over all windows."""
@@ -74,12 +77,13 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
     ambiguous = np.where(timed & ~nothing_waits, left, 0.0)
     give(Regime.LAUNCH, np.where(nothing_waits, left, 0.0))
     own = np.nan_to_num(np.clip(busy - signals.tenants, 0.0, 1.0))
-    for regime in (Regime.MEMORY, Regime.COMPUTE, Regime.UNDERFILLED):
+    for regime in DEVICE_REGIMES:
         shares[regime] = own * bounds.split[regime]
+    at_work = np.clip(own - sum(shares[regime] for regime in DEVICE_REGIMES), 0.0, 1.0)
     for regime in REGIMES:  # the others have no signal in telemetry
         shares.setdefault(regime, np.zeros_like(left))
     shares[Regime.UNEXPLAINED] = np.clip(1.0 - sum(shares.values()), 0.0, 1.0)
-    return Accounts(shares, signals.weight, idle, ambiguous)
+    return Accounts(shares, signals.weight, idle, ambiguous, at_work)
 
 
 def _busy_cpu(signals: Signals) -> Floats:

@@ -2,7 +2,8 @@
 
 Signal: utilisation by other processes; idle time inside the phases of steps that wait; idle time without step columns.
 Formula: time that no other regime owns / the time of the steps.
-Threshold: as for traces; a cause is reported from 10 % of the time on.
+Threshold: as for traces; a cause is reported from 10 % of the time on. Work of unknown kind, and time inside a step
+that no signal shows, are no problem: the rule abstains.
 Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead of the step.
 """
 
@@ -16,12 +17,14 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
     utilisation,
 )
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle, utilisation_deviation
+from tb_bottleneck.measures.telemetry.recoverable import unexplained_idle
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phases
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
-from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
 
 MIN_CAUSE_SHARE = 0.10
+_INSIDE = "telemetry sees a step only from outside; a trace of a few steps shows what it consists of"
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -42,8 +45,11 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         readings = (device_idle, utilisation, utilisation_deviation)
         causes.append(Cause("idle_without_steps", min(other_idle, share), readings, bounded=False))
     at_stake = sum(cause.cost_share for cause in causes)
-    status = FIRES if causes or share >= FIRES_AT else CLEAR
-    return Judgement(status, share, min(at_stake, share), tuple(causes), (own_work,))
+    if causes or measures.value(unexplained_idle, 0.0) >= FIRES_AT:
+        return Judgement(FIRES, share, min(at_stake, share), tuple(causes), (own_work,))
+    if share >= FIRES_AT:
+        return Judgement(ABSTAINS, share, min(at_stake, share), (), (own_work,), missing=_INSIDE)
+    return Judgement(CLEAR, share, min(at_stake, share), (), (own_work,))
 
 
 def _explained_idle(measures: Measures[TelemetryRecording]) -> float:

@@ -23,6 +23,11 @@ class Context(Record, frozen=True):
     window: Window
 
     @property
+    def device(self) -> str:
+        """What computes, in one word."""
+        return "CPU" if self.device_kind == "cpu" else "GPU"
+
+    @property
     def each(self) -> str:
         """The unit of evidence: per step, or in all if the recording was not cut into steps."""
         return "in all" if self.window.basis == "whole" else "per step"
@@ -36,7 +41,7 @@ class Context(Record, frozen=True):
         """Returns the values for a template about this share of the window."""
         return {
             "share": share_text(share),
-            "device": "CPU" if self.device_kind == "cpu" else "GPU",
+            "device": self.device,
             "idle_device": self.device_name or "A GPU",
             "per": "the recorded time" if self.window.basis == "whole" else "each step",
         }
@@ -48,6 +53,14 @@ class SourceTexts(Protocol):
     @property
     def rule_failed(self) -> str:
         """The sentence about a rule that raised an error."""
+        ...
+
+    def label(self, regime: Regime) -> str:
+        """Returns the label of a regime in the account."""
+        ...
+
+    def meaning(self, regime: Regime, device: str) -> str:
+        """Returns what the time of a regime is, as sentences. `device` is GPU or CPU."""
         ...
 
     def title(self, regime: Regime, severity: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 
 from tb_bottleneck.attribution.account import Account
-from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.record import Record
@@ -120,10 +120,11 @@ def build_report(
     report.window.CopyFrom(_window(window, account))
     if efficiency is not None:
         report.efficiency.CopyFrom(efficiency_of(efficiency, report.window))
-    report.account.extend(_account(account, window.steps) if account is not None else ())
+    context = Context(device.kind, device.name, window)
+    report.account.extend(_account(account, window.steps, texts, context) if account is not None else ())
     if diagnosis is None:
         return report
-    writer = _DiagnosisWriter(diagnosis, texts, Context(device.kind, device.name, window), prediction, places or {})
+    writer = _DiagnosisWriter(diagnosis, texts, context, prediction, places or {})
     report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
     report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
     report.plan.extend(plan_rows(prediction) if isinstance(prediction, Prediction) else ())
@@ -194,15 +195,15 @@ def _window(window: Window, account: Account | None) -> pb.Window:
     return message
 
 
-def _account(account: Account, steps: int) -> Iterable[pb.AccountRow]:
+def _account(account: Account, steps: int, texts: SourceTexts, context: Context) -> Iterable[pb.AccountRow]:
     """Returns one row for each regime, in the order of REGIMES."""
     for regime in REGIMES:
         yield pb.AccountRow(
             regime=regime,
             share=account.share(regime),
             ns_per_step=account.ns[regime] / max(steps, 1),
-            title=regime.label,
-            meaning=regime_advice(regime).meaning,
+            title=texts.label(regime),
+            meaning=texts.meaning(regime, context.device),
         )
 
 
@@ -258,7 +259,7 @@ class _DiagnosisWriter(Record, frozen=True):
             status=judgement.status,
             share=judgement.share,
             because=because,
-            title=verdict.regime.label,
+            title=self.texts.label(verdict.regime),
         )
 
     def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:

@@ -1,11 +1,12 @@
 """The texts of reports about telemetry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import Template
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.measures.telemetry.recoverable import UNSEEN, UnknownTime
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
@@ -16,37 +17,51 @@ from tb_bottleneck.units import NS_PER_S, share_text
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_to_use", "workers_beside_main"})
 """Measures that only the advised code uses: they are advice, and no evidence."""
+LEAST_PART = 0.01
+"""Parts of the unexplained time with a smaller share are not told apart. A choice."""
 _MINUTE, _HOUR = 60, 3600
 
 
 @dataclass(frozen=True)
 class TelemetryTexts:
-    """Implements SourceTexts for telemetry. `work_known` is False if nothing shows whether the device works."""
+    """Implements SourceTexts for telemetry. `unknown` are the parts of the unexplained time."""
 
-    work_known: bool = True
+    unknown: UnknownTime = field(default_factory=UnknownTime)
 
     @property
     def rule_failed(self) -> str:
         """The sentence about a rule that raised an error."""
         return "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
+    def label(self, regime: Regime) -> str:
+        """Returns the label of the regime. Time in which nothing is known to be wrong is not called unexplained."""
+        title = telemetry_advice().unknown_titles.get(self.unknown.largest)
+        return title if regime is Regime.UNEXPLAINED and title is not None else regime.label
+
+    def meaning(self, regime: Regime, device: str) -> str:
+        """Returns what the time of a regime is; of several parts of the unexplained time, each with its share."""
+        texts = telemetry_advice().unknown
+        parts = {name: share for name, share in self.unknown.parts.items() if share >= LEAST_PART}
+        if regime is not Regime.UNEXPLAINED or not parts:
+            return regime_advice(regime).meaning
+        told = {name: texts[name].safe_substitute(device=device) for name in parts}
+        if len(told) == 1:
+            return next(iter(told.values()))
+        return " ".join(f"{share_text(parts[name])}: {text}" for name, text in told.items())
+
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime, or a better one if the label would mislead.
 
-        A device that is known to work without disturbance is not called unexplained. A device that works but is slowed
-        down, by heat or by other threads, is not called sound.
+        A device that works but is slowed down, by heat or by other threads, is not called sound.
         """
-        words = telemetry_advice().phase
-        if (regime, severity) == (Regime.UNEXPLAINED, "none") and self.work_known:
-            return words["at_work"].template
         if regime is Regime.COMPUTE and severity != "none":
-            return words["held"].safe_substitute(title=regime.label)
-        return regime.label
+            return telemetry_advice().phase["held"].safe_substitute(title=regime.label)
+        return self.label(regime) if severity == "none" else regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
         advice, regime = telemetry_advice(), conclusion.regime
-        if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and not self.work_known:
+        if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
             return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         by_cost = sorted(verdict.judgement.causes, key=lambda cause: -cause.cost_share)

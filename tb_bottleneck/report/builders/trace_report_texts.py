@@ -21,6 +21,14 @@ class TraceTexts:
 
     rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
+    def label(self, regime: Regime) -> str:
+        """Returns the label of the regime."""
+        return regime.label
+
+    def meaning(self, regime: Regime, device: str) -> str:
+        """Returns what the time of a regime is."""
+        return regime_advice(regime).meaning
+
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime."""
         return regime.label

@@ -45,7 +45,7 @@ def _alert(alert: pb.MemoryAlert, style: str = "") -> Iterator[str]:
 def _severity(report: pb.Report) -> str:
     verdict = report.verdict
     if verdict.severity == "none":
-        if verdict.title == Regime.UNEXPLAINED.label:
+        if verdict.regime == Regime.UNEXPLAINED:
             return "It is not known what would save time"
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
