@@ -74,6 +74,17 @@ def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
     rest = [finding for finding in other.findings if finding.regime != regime]
     del other.findings[:]
     other.findings.extend([*leading, *rest])
+    _cut_plan(other)
+
+
+def _cut_plan(report: pb.Report) -> None:
+    """Removes the plan from the first fix on whose cause is no finding any more: the page would advise against itself.
+
+    Later fixes go with it, because they were simulated on top of it.
+    """
+    causes = {finding.cause for finding in report.findings}
+    kept = next((at for at, step in enumerate(report.plan) if step.cause not in causes), len(report.plan))
+    del report.plan[kept:]
 
 
 def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherVerdict]:

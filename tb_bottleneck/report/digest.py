@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tb_bottleneck.regime import AVOIDABLE_REGIMES
+from tb_bottleneck.report.leading_finding import leading_finding
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
@@ -79,22 +80,33 @@ class Digest:
 
 
 def _action(report: Report) -> str:
-    """Returns what to change first: the first fix of the plan, else that of the first finding, or its cause."""
+    """Returns what to change first: the first fix of the plan, else that of the leading finding, or its cause.
+
+    The gain is that of the whole plan, so further fixes are counted.
+    """
     if report.plan:
-        return report.plan[0].title
-    return next((finding.fix.action or finding.title for finding in report.findings), "")
+        others = len({step.title for step in report.plan}) - 1
+        more = f", and {others} more {'fix' if others == 1 else 'fixes'}" if others else ""
+        return f"{report.plan[0].title}{more}"
+    finding = _finding(report)
+    return finding.fix.action or finding.title if finding is not None else ""
+
+
+def _finding(report: Report) -> Finding | None:
+    """Returns the finding that the headline names, else the first one."""
+    return leading_finding(report) or next(iter(report.findings), None)
 
 
 def _gain(report: Report) -> Speedup | None:
-    """Returns the predicted gain of the whole plan, else of the first finding."""
+    """Returns the predicted gain of the whole plan, else of the leading finding."""
     if report.plan:
         last = report.plan[-1]
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
-    predicted = [finding.speedup for finding in report.findings[:1] if finding.speedup.expected > 1]
-    if not predicted:
+    finding = _finding(report)
+    if finding is None or finding.speedup.expected <= 1:
         return None
     gain = Speedup()
-    gain.CopyFrom(predicted[0])
+    gain.CopyFrom(finding.speedup)
     return gain
 
 

@@ -151,3 +151,18 @@ def test_a_finding_of_the_other_source_has_no_occurrence_on_its_clock():
     assert trace.findings[0].evidence[0].HasField("begin_ns")
     assert telemetry.findings[0].cause == "loader_in_main_process"
     assert not telemetry.findings[0].evidence[0].HasField("begin_ns")
+
+
+def test_a_plan_without_the_cause_of_its_first_fix_is_not_shown():
+    """Telemetry names the storage; the plan of the trace, more workers first, would advise against the headline."""
+    trace, telemetry = report_of("trace", 100, input=0.4), report_of("telemetry", 100, input=0.4)
+    trace.findings.add(cause="too_few_workers", regime="input")
+    trace.findings.add(cause="host_python", regime="host")
+    trace.plan.add(cause="host_python", speedup_total=1.1)
+    trace.plan.add(cause="too_few_workers", speedup_total=1.5)
+    trace.plan.add(cause="host_python", speedup_total=1.6)
+    telemetry.verdict.severity = trace.verdict.severity = "warning"
+    telemetry.findings.add(cause="slow_storage", regime="input")
+    trace, telemetry = join([("a", trace), ("a", telemetry)])
+    assert [finding.cause for finding in trace.findings] == ["slow_storage", "host_python"]
+    assert [step.speedup_total for step in trace.plan] == [1.1]

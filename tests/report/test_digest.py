@@ -2,7 +2,10 @@
 
 import pytest
 
+from tb_bottleneck.replay.plan import WORTH_DOING
+from tb_bottleneck.report.builders.action import action_sentence
 from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.leading_finding import WORTH_STATING
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -33,3 +36,27 @@ def test_time_that_nothing_explains_is_not_called_lost():
     report = pb.Report(account=[pb.AccountRow(regime=regime, share=share) for regime, share in shares.items()])
     assert Digest.of(report).lost_share == pytest.approx(0.3)
     assert Digest.of(pb.Report()).lost_share is None
+
+
+def planned(*fixes: tuple[str, float]) -> pb.Report:
+    return pb.Report(plan=[pb.PlanStep(cause=title, title=title, speedup_total=gain) for title, gain in fixes])
+
+
+def test_the_gain_of_several_fixes_is_not_named_as_that_of_the_first():
+    two = Digest.of(planned(("Log less often", 1.4), ("Add workers", 1.9)))
+    assert (two.action, two.gain.expected) == ("Log less often, and 1 more fix", 1.9)
+    assert Digest.of(planned(("Log less often", 1.4))).action == "Log less often"
+
+
+def test_a_gain_is_stated_from_the_same_size_on_as_a_fix_is_planned():
+    assert WORTH_STATING == WORTH_DOING
+
+
+def test_lists_name_the_fix_of_the_headline():
+    """The costliest finding may be one whose gain nothing shows; the headline names the first with a gain."""
+    unknown = pb.Finding(cause="uneven_steps", regime="input", fix=pb.Fix(action="Look at it"))
+    known = pb.Finding(cause="too_few_workers", regime="input", fix=pb.Fix(action="Add workers"))
+    known.speedup.MergeFrom(pb.Speedup(expected=1.5, low=1.2, high=1.9, basis="replay"))
+    report = pb.Report(verdict=pb.Verdict(regime="input", severity="warning"), findings=[unknown, known])
+    assert action_sentence(report).startswith("Add workers: about 1.5")
+    assert (Digest.of(report).action, Digest.of(report).gain.expected) == ("Add workers", 1.5)

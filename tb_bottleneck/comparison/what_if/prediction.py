@@ -161,7 +161,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change])
         prediction.notes.append(what_if_text("account").safe_substitute())
     if prediction.after.speedup > 1 - SAME_SPEED_WITHIN:  # a change that slows the run needs no fixes
         _add_fixes(prediction, run, after, [change.fix for change in changes])
-    prediction.headline = _headline(prediction, after) + _without_profiler(prediction, unprofiled, samples)
+    prediction.headline = _headline(prediction, run, after) + _without_profiler(prediction, unprofiled, samples)
 
 
 def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler | None, samples: float) -> str:
@@ -194,11 +194,13 @@ def _add_fixes(
         prediction.fix_first.add(cause=finding.cause if finding is not None else regime, title=title, share=share)
 
 
-def _headline(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
+def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, float]) -> str:
     now, after = duration_text(prediction.step_ns), prediction.after
+    # Where another step time is known, the report leads with it: the prediction is based on the recorded steps.
+    per = f"recorded {prediction.per}" if run.report.HasField("unprofiled") else prediction.per
     values = {
         "changes": " and ".join(prediction.changes),
-        "per": prediction.per,
+        "per": per,
         "time": duration_text(after.step_ns),
         "now": now,
         "speedup": speedup_range_text(after.speedup, after.low, after.high),

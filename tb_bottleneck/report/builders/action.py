@@ -1,9 +1,9 @@
 """What to change first and its gain, as one sentence: the first line of every form of a report."""
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
-from tb_bottleneck.replay.plan import WORTH_DOING
 from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.report.leading_finding import leading_finding
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # A wider interval has one decimal place: the second one is not known.
@@ -27,11 +27,8 @@ def action_sentence(report: pb.Report) -> str:
     if report.plan:
         first = report.plan[0]
         return f"{first.title}: {_simulated(first.speedup_total, first.low, first.high)}"
-    for finding in report.findings:
-        gain, action = finding.speedup, finding.fix.action
-        if action and finding.regime == report.verdict.regime and gain.expected >= 1 + WORTH_DOING:
-            return with_gain(action, gain)
-    return ""
+    leading = leading_finding(report)
+    return with_gain(leading.fix.action, leading.speedup) if leading is not None else ""
 
 
 def with_gain(action: str, gain: pb.Speedup) -> str:

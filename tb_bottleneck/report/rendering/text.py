@@ -198,7 +198,7 @@ def _plan(report: pb.Report) -> Iterator[str]:
     replay, steps = report.replay, report.plan
     if steps:
         yield ""
-        per = "the recorded work" if report.window.basis == "whole" else "a step"
+        per = "the recorded work" if report.window.basis == "whole" else "a recorded step on average"
         yield heading("What to change first")
         yield f"  Each is simulated together with those above it: total gain, time of {per}."
         for number, step in enumerate(steps, 1):

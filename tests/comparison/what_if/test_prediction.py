@@ -232,3 +232,11 @@ def test_what_workers_hold_back_they_held_back_before_too(tmp_path):
     assert result.after.speedup == 1
     of_next_run = exp(-hypot(QUANTILE * HOST_DRIFT, RUN_TO_RUN_NOISE))
     assert result.after.low == pytest.approx(of_next_run, rel=1e-3), "only the host of the next run is slower"
+
+
+def test_the_step_time_that_a_prediction_starts_from_is_named(tmp_path):
+    """The report leads with the step time without the profiler: "a step" of another length would contradict it."""
+    run = judged(tmp_path, STARVED, unit_us=1000)
+    assert "a step would take" in what_if(run, WhatIfOptions(workers=4)).headline
+    run.report.unprofiled.step_ns = 20e6
+    assert "a recorded step would take" in what_if(run, WhatIfOptions(workers=4)).headline

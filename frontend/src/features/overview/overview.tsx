@@ -7,7 +7,7 @@ import { keyOf } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
 import { sharedFolders, trainingsOf, type TrainingEntry } from "../../shared/run/trainings";
 import viewStyle from "../../shared/style/view.css";
-import { count, moment, shortShare } from "../../shared/text/format";
+import { count, moment } from "../../shared/text/format";
 import { severity, type Label } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
@@ -18,7 +18,7 @@ import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, isBound, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -185,8 +185,7 @@ function MostToGain({ entries, open }: { entries: readonly TrainingEntry[]; open
             <span>
               {entry.action || entry.verdict?.title}
               <small>
-                <TrainingLink entry={entry} open={open} /> · {isBound(entry) ? "at most " : ""}
-                {shortShare(recoverable(entry))} of the time
+                <TrainingLink entry={entry} open={open} />
               </small>
             </span>
           </li>
