@@ -22,7 +22,7 @@ from tb_bottleneck.measures.user_code.frames import (
     marks_by_thread,
 )
 from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, short_frame
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_own_frame, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
@@ -115,6 +115,11 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     return tuple(places)
 
 
+def _is_hidden(frame: str) -> bool:
+    """Returns True for rows of a call chain that say nothing: modules, and the monitor's hooks around the call."""
+    return frame.startswith(MODULE) or is_own_frame(frame)
+
+
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
     marks = marks_by_thread(recording)
@@ -170,6 +175,6 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     line = chain.index(int(user[typical]))
     name_of = trace.events.name
     callers = [row for row in chain[line::-1] if is_user_function(trace.names[name_of[row]])][:MAX_CALLERS]
-    called = [row for row in chain[line + 1 :] if not trace.names[name_of[row]].startswith(MODULE)]
+    called = [row for row in chain[line + 1 :] if not _is_hidden(trace.names[name_of[row]])]
     rows = (*callers[::-1], *called[:1], *called[1:][-1:])
     return tuple(cut(short_frame(frame_text(recording, row))) for row in rows)

@@ -57,6 +57,11 @@ def is_user_frame(frame: str) -> bool:
     return frame_owner(frame) is FrameOwner.USER
 
 
+def is_own_frame(frame: str) -> bool:
+    """Returns True if a Python frame is of this package, such as a hook of the monitor around a call of the program."""
+    return frame_owner(frame) is FrameOwner.PACKAGE and _OWN.search(frame.replace("\\", "/")) is not None
+
+
 def short_frame(frame: str) -> str:
     """Returns the name without addresses and pybind11's internals: `<built-in method item of Tensor object>`."""
     return _OBJECT.sub("", frame)

@@ -87,6 +87,19 @@ def test_the_users_line_stands_above_the_package_that_runs(tmp_path):
     ]
 
 
+def test_the_hooks_of_the_monitor_are_not_part_of_a_call_chain(tmp_path):
+    _, findings = _diagnosed(
+        tmp_path,
+        PAUSED,
+        _frame("train.py(41): log", 3_100, 6_500),
+        _frame("/opt/tb_bottleneck/monitor/hooks/interruptions.py(70): call", 3_150, 6_450),
+        _frame("torch/utils/tensorboard/writer.py(367): add_scalar", 3_200, 6_300),
+    )
+    place = findings["logging"].where[0]
+    assert (place.file, place.line, place.function) == ("train.py", 41, "log")
+    assert place.chain == ["train.py(41): log", "torch/utils/tensorboard/writer.py(367): add_scalar"]
+
+
 ALREADY_RUNNING = (
     _frame("train.py(90): main", 0, 39_000),
     _frame("torch/profiler/profiler.py(1227): step", 2, 60),

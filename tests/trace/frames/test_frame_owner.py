@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.trace.frames.frame_owner import FrameOwner, frame_owner, frame_parts, short_frame
+from tb_bottleneck.trace.frames.frame_owner import FrameOwner, frame_owner, frame_parts, is_own_frame, short_frame
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,9 @@ def test_a_frame_is_named_without_the_address_of_its_object():
     pybind = "<built-in method write_record of pybind11_builtins.pybind11_detail_function_record_v1 object at 0x7f1B>"
     assert short_frame(pybind) == "<built-in method write_record>"
     assert short_frame("train.py(3): at 0x7f") == "train.py(3): at 0x7f"
+
+
+def test_frames_of_this_package_are_known_wherever_it_is_installed():
+    own = ("tb_bottleneck/monitor/hooks/backward.py(19): backward", "C:\\x\\tb_bottleneck\\monitor\\a.py(1): f")
+    assert all(map(is_own_frame, own))
+    assert not any(map(is_own_frame, ("train.py(1): tb_bottleneck", "tb_bottleneck/train.py(1): main")))
