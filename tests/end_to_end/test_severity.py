@@ -68,13 +68,9 @@ def test_a_severity_that_promises_saved_time_rests_on_a_stated_gain_of_that_size
 
 
 @every_recording
-def test_a_low_confidence_is_critical_only_by_simulation(path):
-    report = report_of(path)
-    if report.verdict.confidence == "low" and report.verdict.severity == "critical":
-        simulated = [
-            saved(finding.speedup.expected) for finding in report.findings if finding.speedup.basis == "replay"
-        ]
-        assert max([*simulated, *(saved(step.speedup_total) for step in report.plan)]) >= SAVED["critical"]
+def test_nothing_of_low_confidence_is_critical(path):
+    verdict = report_of(path).verdict
+    assert (verdict.confidence, verdict.severity) != ("low", "critical")
 
 
 @every_recording

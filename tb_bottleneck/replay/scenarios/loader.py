@@ -5,8 +5,9 @@ Assumes: workers make batches as fast as in the recording, each on its own core.
 Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch, divided by
 the number of workers needed to keep up, at most the job's cores. If workers make them: the time between their batches,
 divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS times as long, because they share
-memory, cores and storage. High: enough workers that no fetch waits. New workers slow the host of the training by the
-factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit every other fix (`at_workers_pace`).
+memory, cores and storage; in the high estimate they do not disturb each other. New workers slow the host of the
+training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit every other fix
+(`at_workers_pace`).
 """
 
 import numpy as np
@@ -39,10 +40,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     floor = _floor(graph)
     if floor is None:
         return None
-    ready = beside_workers(without_waiting(graph, estimate), estimate)
-    if estimate is Estimate.HIGH:
-        return ready
-    return ready.with_floor(floor * SLOWER_WORKERS[estimate])
+    return beside_workers(without_waiting(graph, estimate), estimate).with_floor(floor * SLOWER_WORKERS[estimate])
 
 
 def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:

@@ -1,4 +1,4 @@
-"""The gain that a report states for each cause, and the severity that follows from these gains."""
+"""The gain that a report states for each cause, and the confidence and severity that follow from these gains."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,6 +13,9 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # From the most severe to the least severe.
 _LEVELS = ("critical", "warning", "info")
+# The width of a gain's 90 % interval, as a share of the step time: from these on the confidence is at most medium, and
+# low. Choices: "between nothing and half of the time" is no high confidence, and three quarters leave nothing known.
+WIDE_GAIN, UNKNOWN_GAIN = 0.5, 0.75
 
 
 def stated_gain(
@@ -33,6 +36,24 @@ def stated_gain(
     return gain
 
 
+def stated_confidence(
+    confidence: str, regime: Regime, findings: Iterable[pb.Finding], plan: Sequence[pb.PlanStep]
+) -> str:
+    """Returns the confidence, lowered if the interval of the gain that leads the report is wide.
+
+    That is the gain of the first fix of the plan, else the first one of the conclusion's regime that is predicted.
+    Bounds are no intervals: they do not change it.
+    """
+    predicted = (f.speedup for f in findings if f.regime == regime and f.speedup.basis in ("replay", "estimate"))
+    leading = plan[0] if plan else next(predicted, None)
+    if leading is None or leading.low <= 0 or leading.high <= 0:
+        return confidence
+    width = 1 / leading.low - 1 / leading.high
+    if width >= UNKNOWN_GAIN:
+        return "low"
+    return "medium" if width >= WIDE_GAIN and confidence == "high" else confidence
+
+
 def stated_severity(
     conclusion: Conclusion, confidence: str, findings: Iterable[pb.Finding], plan: Sequence[pb.PlanStep]
 ) -> str:
@@ -40,21 +61,22 @@ def stated_severity(
 
     These are the gain of the whole plan, and the gains of the conclusion's own causes: a simulated one as expected, a
     bound at most, an estimate as expected up to `warning`, and for `critical` the low end of its interval. With low
-    confidence, bounds and estimates are never critical. A device that the work does not use at all has no gain that a
-    recording could show, and stays critical.
+    confidence, nothing is critical: the recording shows too little of the run. A device that the work does not use at
+    all has no gain that a recording could show, and stays critical.
     """
     if conclusion.severity not in _LEVELS or conclusion.regime is Regime.GPU_UNUSED:
         return conclusion.severity
     stated = [_level(plan[-1].speedup_total)] if plan else []
-    stated += [_level_of(finding.speedup, confidence) for finding in findings if finding.regime == conclusion.regime]
-    return max(conclusion.severity, min(stated, key=_LEVELS.index, default="info"), key=_LEVELS.index)
+    stated += [_level_of(finding.speedup) for finding in findings if finding.regime == conclusion.regime]
+    worst = "warning" if confidence == "low" else "critical"
+    return max(conclusion.severity, worst, min(stated, key=_LEVELS.index, default="info"), key=_LEVELS.index)
 
 
-def _level_of(gain: pb.Speedup, confidence: str) -> str:
+def _level_of(gain: pb.Speedup) -> str:
     if gain.basis == "replay":
         return _level(gain.expected)
     surely = _level(gain.high if gain.basis == "bound" else gain.low)
-    if surely == "critical" and confidence != "low":
+    if surely == "critical":
         return surely
     return max("warning", _level(gain.expected), key=_LEVELS.index)
 

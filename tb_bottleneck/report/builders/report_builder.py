@@ -15,7 +15,7 @@ from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, action_sentence
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
-from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
+from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
@@ -229,7 +229,8 @@ class _DiagnosisWriter(Record, frozen=True):
 
     def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:
         """Returns the verdict of a report with its findings and its plan."""
-        conclusion, confidence = self.diagnosis.conclusion, self.diagnosis.confidence
+        conclusion = self.diagnosis.conclusion
+        confidence = stated_confidence(self.diagnosis.confidence, conclusion.regime, report.findings, report.plan)
         severity = stated_severity(conclusion, confidence, report.findings, report.plan)
         headline = self.texts.headline(conclusion, self.diagnosis.verdicts, self.context)
         first = next(iter(causes_by_cost(self.diagnosis, self.texts)), None)

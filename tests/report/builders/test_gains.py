@@ -9,7 +9,7 @@ from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.report.builders.gains import stated_gain, stated_severity
+from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 LEVELS = ("none", "info", "warning", "critical")
@@ -87,10 +87,32 @@ def test_the_severity_is_lowered_to_the_gain_that_is_stated(stated, found):
         assert LEVELS.index(severity(concluded, stated)) <= LEVELS.index(concluded), "never raised"
 
 
-@pytest.mark.parametrize("stated", [gain("bound", 1.9), gain("estimate", 2.0, 1.4, 9.0)])
-def test_of_low_confidence_only_a_simulated_gain_is_critical(stated):
+@pytest.mark.parametrize("stated", [gain("bound", 1.9), gain("estimate", 2.0, 1.4, 9.0), gain("replay", 1.9)])
+def test_nothing_of_low_confidence_is_critical(stated):
     assert severity("critical", stated, confidence="low") == "warning"
-    assert severity("critical", gain("replay", 1.9), confidence="low") == "critical"
+    assert severity("critical", stated, confidence="medium") == "critical"
+    assert severity("info", stated, confidence="low") == "info"
+
+
+def confidence(stated, given="high", plan=()):
+    finding = pb.Finding(regime=Regime.INPUT, speedup=stated)
+    rows = [pb.PlanStep(speedup_total=mid, low=low, high=high) for mid, low, high in plan]
+    return stated_confidence(given, Regime.INPUT, [finding], rows)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [(1.1, 1.9, "high"), (1.5, 8.5, "medium"), (1.2, 39, "low"), (1.0, 2.0, "medium"), (1.0, 4.0, "low")],
+)
+def test_a_wide_interval_lowers_the_confidence(low, high, found):
+    assert confidence(gain("replay", 1.65, low, high)) == found
+    assert confidence(gain("estimate", 1.65, low, high)) == found
+    assert confidence(gain("replay", 1.65, low, high), given="low") == "low"
+    assert confidence(gain("replay", 1.65, 1.6, 1.7), plan=[(1.65, low, high)]) == found, "the plan leads"
+
+
+def test_a_bound_says_nothing_about_the_confidence():
+    assert confidence(gain("bound", 9.0)) == "high"
 
 
 def test_the_plan_counts_as_a_whole_and_bounds_of_other_regimes_do_not():
