@@ -32,10 +32,11 @@ from tb_bottleneck.units import duration_text, share_text
 _BAR = 25  # with the longest label, a row has less than 80 characters
 # Lines with less of the cost do not matter; the JSON form has them.
 _MAX_PLACES, _MIN_PLACE_SHARE, _MIN_MEANING_SHARE = 3, 0.05, 0.05
+# Without a schedule, torch.profiler writes no marks although prof.step() is called (torch/profiler/profiler.py).
 _BASIS = {
     "profiler_step": "marked by prof.step()",
-    "inferred": "found from repetition, since prof.step() was not called",
-    "whole": "without steps: prof.step() was not called",
+    "inferred": "found from repetition: no step marks were recorded",
+    "whole": "judged as a whole: no step marks were recorded",
     "step_clock": "timed by the monitor, without a profiler",
 }
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -45,6 +46,15 @@ def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
     assert "Kernels in all: 8" in text
     assert "per step" not in text.partition("1. ")[2].partition("To confirm")[0]
     assert "      fix: for request in requests:\n               model(request)\n" in text
+
+
+@pytest.mark.parametrize("basis", ["whole", "inferred"])
+def test_missing_marks_are_no_proof_that_step_was_not_called(basis):
+    """Without a schedule, the profiler writes no marks although prof.step() is called."""
+    window = pb.Window(steps=1 if basis == "whole" else 4, basis=basis, end_ns=1e6)
+    text = render(pb.Report(source="x", evidence_source="trace", window=window))
+    assert "no step marks were recorded" in text
+    assert "not called" not in text
 
 
 def test_an_answer_from_kernel_names_alone_names_the_missing_signals(tmp_path):
