@@ -81,7 +81,7 @@ def test_without_steps_nothing_is_said_of_a_step(tmp_path):
     assert "step" not in text
     assert "most of the recording" in text
     fix = {reason.code: reason.fix for reason in diagnose(str(path)).health.reasons}["not_cut_into_steps"]
-    assert "model(request)" in fix
+    assert "model(batch)" in fix
     assert "train" not in fix
 
 

@@ -45,7 +45,9 @@ def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
     )
     assert "Kernels in all: 8" in text
     assert "per step" not in text.partition("1. ")[2].partition("To confirm")[0]
-    assert "      fix: for request in requests:\n               model(request)\n" in text
+    assert "      fix: for batch in batches: " in text
+    assert "               model(batch)\n" in text
+    assert "in requests" not in text, "nothing in the recording shows a server"
 
 
 @pytest.mark.parametrize("basis", ["whole", "inferred"])
