@@ -47,7 +47,7 @@ def test_slow_storage_is_named_although_the_trace_sees_only_late_workers() -> No
         assert report.findings[0].cause == "slow_storage"
         assert "too_few_workers" not in [finding.cause for finding in report.findings]
         assert [other.witness for other in report.others if other.trusted] == ["telemetry"]
-        assert "waits for the storage" in report.verdict.headline
+        assert "waits for storage, the network or a lock" in report.verdict.headline
 
 
 @pytest.mark.parametrize("folder", TRAININGS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")

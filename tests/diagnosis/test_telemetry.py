@@ -209,7 +209,7 @@ def test_the_report_is_complete_and_its_text_names_the_phases(tmp_path):
     assert [verdict.regime for verdict in report.regimes] == list(REGIMES)
     as_json(report)
     text = " ".join(render(report).split())
-    assert "the loader waits for the storage" in text
+    assert "the loader waits for storage, the network or a lock" in text
     assert "timed by the monitor" in text
     assert "2:00 to 4:00 Waiting for data 40 % critical" in text
 
