@@ -135,8 +135,21 @@ def _show(options: argparse.Namespace) -> int:
     reports = _reports(listing.recordings)
     named = by_name(listing.recordings)
     rows = ledger(fixes_of(merged.notes), lambda name: reports[named[name]] if name in named else None)
-    print(render(reports, reviews_of(merged.notes, listing.recordings, comments=None), rows), end="")
+    reviews = reviews_of(merged.notes, listing.recordings, comments=None)
+    print(render(_trainings(reports), reviews, rows), end="")
     return 0
+
+
+def _trainings(reports: "dict[RecordingFile, Report]") -> "list[list[tuple[RecordingFile, Report]]]":
+    """Returns the recordings of each training with their joined reports, the one with its verdict first."""
+    from tb_bottleneck.report.cross_check import join
+    from tb_bottleneck.report.trainings import trainings_of
+
+    directories = [os.path.dirname(recording.path) for recording in reports]
+    joined = join(zip(directories, reports.values(), strict=True))
+    members = list(zip(reports, joined, strict=True))
+    trainings = trainings_of(list(zip(directories, joined, strict=True)))
+    return [[members[position] for position in training.members] for training in trainings]
 
 
 def _reports(recordings: "tuple[RecordingFile, ...]") -> "dict[RecordingFile, Report]":

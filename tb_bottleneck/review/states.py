@@ -57,6 +57,24 @@ def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
     return states.get(cause) or states.get("") or pb.ReviewState(state="open")
 
 
+def together(reviews: Iterable[pb.Review]) -> pb.Review:
+    """Returns the review of a training from those of its recordings.
+
+    Of each state, the first one that somebody set counts, and so does the first baseline.
+    """
+    given = list(reviews)
+    states = [state for review in given for state in review.states]
+    chosen: dict[str, pb.ReviewState] = {}
+    for state in sorted(states, key=lambda state: not _was_set(state)):  # stable: the order of the recordings
+        chosen.setdefault(state.cause, state)
+    pinned = next((review for review in given if review.baseline), pb.Review())
+    return pb.Review(states=chosen.values(), baseline=pinned.baseline, group=pinned.group)
+
+
+def _was_set(state: pb.ReviewState) -> bool:
+    return bool(state.state != "open" or state.by or state.owner or state.comments)
+
+
 def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
     """Returns the innermost folder with a baseline that the run is in or is; "." contains every run."""
     parts = run.split("/")

@@ -1,12 +1,12 @@
 """Formats the review of a logdir as text for a terminal. Names are untrusted; notes are clean when they are read."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tb_bottleneck.knowledge.telemetry_texts import cause_titles
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.review.notes import clean
-from tb_bottleneck.review.states import names_of, state_of
+from tb_bottleneck.review.states import names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -17,18 +17,26 @@ _RESULTS = {"miss": "MISS", "as_predicted": "as predicted", "unknown": "unknown"
 
 
 def render(
-    reports: Mapping[RecordingFile, Report], reviews: Mapping[RecordingFile, pb.Review], ledger: pb.Ledger
+    trainings: Sequence[Sequence[tuple[RecordingFile, Report]]],
+    reviews: Mapping[RecordingFile, pb.Review],
+    ledger: pb.Ledger,
 ) -> str:
-    """Returns the recordings that have findings or notes, and the ledger, as text."""
+    """Returns the trainings that have findings or notes, and the ledger, as text.
+
+    Each training has its recordings, the one with its verdict first: its findings are those of the training.
+    """
     lines: list[str] = []
     total = still_open = 0
-    for recording, report in reports.items():
-        review = reviews.get(recording, pb.Review())
+    for members in trainings:
+        recording, report = members[0]
+        known = [reviews[member] for member, _ in members if member in reviews]
+        review = together(known)
         states = [state_of(review, finding.cause).state for finding in report.findings]
         total, still_open = total + len(states), still_open + states.count("open")
-        if states or recording in reviews:
+        if states or known:
             lines += ["", *_recording(recording, report, review)]
-    count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {len(reports)} recordings"
+    where = f"{len(trainings)} training{'s' if len(trainings) != 1 else ''}"
+    count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {where}"
     return "\n".join([count, *lines, *_ledger(ledger)]) + "\n"
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
+from demo.pairs import RECORDED
 from tb_bottleneck.__main__ import main
 
 SLOW = """
@@ -32,7 +33,7 @@ def cause_in(logdir, capsys):
 def test_notes_are_written_and_shown_with_the_ledger(logdir, capsys):
     cause = cause_in(logdir, capsys)
     assert main(["review", logdir]) == 0
-    assert capsys.readouterr().out.startswith("2 of 2 findings open in 2 recordings\n")
+    assert capsys.readouterr().out.startswith("2 of 2 findings open in 2 trainings\n")
     for words in (
         ["accept", f"team/fast/{NAME}", "--cause", cause, "--because", "a test \x1b[31m"],
         ["fixed", f"{logdir}/team/slow", "--cause", cause, "--in", "team/fast", "--as", "Ben"],
@@ -44,7 +45,7 @@ def test_notes_are_written_and_shown_with_the_ledger(logdir, capsys):
     assert "Ana" not in capsys.readouterr().err
     assert main(["review", logdir]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("0 of 2 findings open in 2 recordings\n")
+    assert out.startswith("0 of 2 findings open in 2 trainings\n")
     assert f"[accepted by Ana (a test [31m)] {cause}" in out
     assert "[fixed in team/fast by Ben, owner Cem]" in out.replace("\n    ", " ")
     assert "Ana: the loader is slow" in out
@@ -93,3 +94,11 @@ def test_a_logdir_spec_is_accepted_and_a_note_stays_in_one_directory(logdir, tmp
     out = capsys.readouterr().out
     assert "[fixed in b/fast by Ana]" in out
     assert f"baseline of a: a/{NAME}" in out
+
+
+def test_a_finding_of_several_recordings_of_one_training_is_counted_once(capsys):
+    """The trace and the telemetry of one training have the same findings, told by the source that is trusted."""
+    assert main(["review", str(RECORDED / "checkpointing" / "slow")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1 of 1 finding open in 1 training\n")
+    assert out.count("checkpointing: ") == 1

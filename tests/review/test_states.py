@@ -1,7 +1,8 @@
 """Tests of the merged review of recordings."""
 
 from tb_bottleneck.review.notes import Action, Note
-from tb_bottleneck.review.states import reviews_of
+from tb_bottleneck.review.states import reviews_of, state_of, together
+from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 
 
@@ -62,3 +63,15 @@ def test_a_recording_has_the_baseline_of_its_innermost_folder():
     assert pairs["resnet/slow"] == ("resnet", "resnet/slow/t.pt.trace.json"), "a trace, not telemetry"
     assert pairs["."] == pairs["resnet2"] == pairs["bert"] == (".", "bert/t.pt.trace.json")
     assert "resnet/slow/deep" not in pairs, "its baseline is gone"
+
+
+def test_the_review_of_a_training_has_what_was_stated_about_any_of_its_recordings():
+    untouched = pb.ReviewState(state="open")
+    accepted = pb.ReviewState(cause="checkpointing", state="accepted", by="Ana")
+    owned = pb.ReviewState(state="open", owner="Ben")
+    trace = pb.Review(states=[untouched, accepted])
+    telemetry = pb.Review(states=[owned, pb.ReviewState(cause="checkpointing", state="open")], baseline="a", group="g")
+    found = together([trace, telemetry])
+    assert (state_of(found, "checkpointing").by, state_of(found, "").owner) == ("Ana", "Ben")
+    assert (found.baseline, found.group) == ("a", "g")
+    assert state_of(together([]), "checkpointing").state == "open"
