@@ -19,7 +19,8 @@ examples:
   tb-bottleneck what-if runs/mine --link gen4x16
 
 Kernels are scaled by the compute or memory limit that bounds them, copies by the bandwidth of the link; host times
-stay as recorded. The recording is then replayed with these times. The result lists the assumptions.
+stay as recorded. The recording is then replayed with these times. The result lists the assumptions. The exit status is
+1 if nothing can be predicted.
 """
 
 MAX_COUNT = 1 << 30
@@ -52,7 +53,6 @@ def _count(text: str) -> int:
 
 
 def _what_if(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison.runs.compared_run import UnjudgedRun
     from tb_bottleneck.comparison.texts.terminal import render_what_if
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
     from tb_bottleneck.report.rendering.json_form import as_json
@@ -65,4 +65,4 @@ def _what_if(options: argparse.Namespace) -> int:
         print(as_json(prediction))
     else:
         print(render_what_if(prediction, stdout_layout()), end="")
-    return int(isinstance(run, UnjudgedRun))
+    return int(not prediction.HasField("after"))

@@ -45,3 +45,12 @@ def test_a_file_that_cannot_be_read_is_1(tmp_path, capsys):
     assert main(["what-if", str(broken), "--workers", "4"]) == 1
     assert main(["compare", str(broken), str(broken)]) == 1
     assert "No comparison" in capsys.readouterr().out
+
+
+def test_no_prediction_is_1_and_says_why(tmp_path, capsys):
+    """A script would take status 0 for an answer. Here, nothing shows who makes the batches."""
+    trace = recorded(tmp_path, repeated(9, op="######....", gpu="......####"))
+    for form in ([], ["--json"]):
+        assert main(["what-if", trace, "--workers", "4", *form]) == 1
+    out = capsys.readouterr().out
+    assert out.count("No prediction: ") == 2
