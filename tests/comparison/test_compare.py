@@ -1,6 +1,7 @@
 """Compares two runs: the differences sum, the cause is named, the expected time is compared with the measured one."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import tb_bottleneck
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.runs.compared_run import judge_run
+from tb_bottleneck.comparison.texts.terminal import render_comparison
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 STARVED = repeated(9, loader="######......", gpu="......####..")
@@ -174,6 +176,10 @@ def test_other_work_is_said_to_be_other_work(tmp_path):
     assert "do mostly different work (they share 25 % of the operators)" in result.headline
     assert not result.similarity.same_work
     assert not result.HasField("expected"), "a promise for other work is none"
+    assert re.search(r"not comparable: A takes \S+ .s per step, B takes \S+ .s\.$", result.headline)
+    text = render_comparison(result)
+    assert "times as" not in text, "a factor would compare different work"
+    assert "Speedup" not in text
 
 
 def test_the_contract_of_the_json(tmp_path):

@@ -58,15 +58,12 @@ def headline_of(
 ) -> str:
     """Returns the headline: the difference, where it is, and what was expected if the devices differ.
 
-    If both runs measured steps without a profiler, these lead. `ranks` are the numbers of ranks if they differ; `means`
-    are the changes by regime on average over all steps.
+    If both runs measured steps without a profiler, these lead. Of different work, only the times are told. `ranks` are
+    the numbers of ranks if they differ; `means` are the changes by regime on average over all steps.
     """
-    sentence = _difference(comparison)
     if not may_be_same_work(comparison):
-        measured = comparison.similarity
-        what = "products with weights of the same shape" if measured.basis == WEIGHTS else "operators"
-        return headline_text("unlike").safe_substitute(similarity=share_text(measured.share), what=what) + sentence
-    sentence = _without_profiler(comparison) + sentence
+        return _unlike(comparison)
+    sentence = _without_profiler(comparison) + _difference(comparison)
     # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
@@ -81,6 +78,19 @@ def headline_of(
         sentence += headline_text(name).safe_substitute(ratio=ratio_text(ratio)) + _where(means)
     sentence += _job_throughput(comparison, ranks)
     return sentence + (_expected(comparison, device) if device is not None else "")
+
+
+def _unlike(comparison: pb.Comparison) -> str:
+    """Returns both times without a factor, which would compare different work."""
+    measured = comparison.similarity
+    times = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
+    return headline_text("unlike").safe_substitute(
+        similarity=share_text(measured.share),
+        what="products with weights of the same shape" if measured.basis == WEIGHTS else "operators",
+        a_time=duration_text(times.a_ns),
+        b_time=duration_text(times.b_ns),
+        per=comparison.per,
+    )
 
 
 def may_be_same_work(comparison: pb.Comparison) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.comparison.series.varying_setting import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
+from tb_bottleneck.comparison.texts.headline import may_be_same_work
 from tb_bottleneck.comparison.texts.value_text import ratio_text, speedup_range_text, speedup_text, time_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -35,7 +36,7 @@ def _comparison(comparison: pb.Comparison) -> Iterator[str]:
     yield RULE
     yield Line(comparison.headline, "strong")
     if comparison.comparable:
-        if min(comparison.a_steps, comparison.b_steps) >= MIN_COMPARED_STEPS:
+        if may_be_same_work(comparison) and min(comparison.a_steps, comparison.b_steps) >= MIN_COMPARED_STEPS:
             test = f" {comparison.test}" if comparison.significant else ""  # otherwise it is in the headline
             name = "Recorded steps: speedup" if comparison.HasField("unprofiled") else "Speedup"
             interval = f"{ratio_text(comparison.speedup)} ± {share_text(comparison.noise)}"

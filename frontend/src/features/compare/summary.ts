@@ -5,8 +5,9 @@ import { title } from "../../shared/text/identifier";
 import type { Label } from "../../shared/text/vocabulary";
 
 /** The result as a badge: of the steps without a profiler, if both runs measured them. */
-export function outcome({ unprofiled, speedup: typical, mean_speedup, by_means, significant, comparable, a_steps, b_steps }: Comparison): Label {
+export function outcome({ unprofiled, speedup: typical, mean_speedup, by_means, significant, comparable, similarity, a_steps, b_steps }: Comparison): Label {
   if (!comparable) return { text: "Cannot be compared", icon: "question", tone: "careful" };
+  if (similarity && !similarity.same_work) return { text: "Different work", icon: "question", tone: "careful" };
   if (unprofiled) return outcomeOf(unprofiled.speedup, unprofiled.difference);
   const speedup = by_means ? mean_speedup : typical;
   const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;

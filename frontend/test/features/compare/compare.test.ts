@@ -69,6 +69,8 @@ test("the result is faster, slower, within noise, or unknown", () => {
   assert.equal(outcome(comparison({ significant: false, speedup: 1, by_means: true, mean_speedup: 0.5 })).text, "Takes 2.00× as long");
   assert.equal(outcome(comparison({ significant: false, b_steps: 1 })).text, "1.43× as fast, noise unknown");
   assert.equal(outcome(comparison({ comparable: false, speedup: 0 })).text, "Cannot be compared");
+  assert.equal(outcome(comparison({ similarity: { share: 0.2, same_work: false, basis: "operators" } })).text, "Different work");
+  assert.equal(outcome(comparison({ similarity: { share: 0.9, same_work: true, basis: "operators" } })).text, "1.43× as fast");
   const unprofiled = { a_ns: 80e6, b_ns: 40e6, speedup: 2, noise: 0.01, test: "", a_steps: 64, b_steps: 64 };
   assert.equal(outcome(comparison({ unprofiled: { ...unprofiled, difference: "faster" } })).text, "2.00× as fast");
   assert.equal(outcome(comparison({ unprofiled: { ...unprofiled, difference: "none" } })).text, "No difference beyond noise");
