@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.table_columns import COLUMNS
@@ -17,6 +17,8 @@ NARROW_COLUMNS = ("name", "severity", "share", "gain", "step", "rate", "health")
 WIDE_COLUMNS = ("name", "severity", "verdict", "share", "gain", "step", "rate", "memory", "device", "health", "action")
 _LEAST_NEEDED = ("health", "rate", "share")
 """Default columns that a narrow terminal leaves out, in this order, rather than cut names."""
+_IF_ROOM = ("memory", "device", "verdict")
+"""Columns that a terminal of medium width adds, in this order, as far as they fit beside full names."""
 _NAME_ROOM = 28
 """Characters of names that stay before a column is left out: with fewer, names of one folder look alike."""
 _INDENT = "    "
@@ -85,7 +87,7 @@ def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> 
             line[place] = layout.styled_text(line[place], row.severity)
         yield "  ".join(line)
         if not chosen and layout.width < WIDE:
-            yield from _below(row, layout)
+            yield from _below(row, layout, keys)
 
 
 def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
@@ -93,16 +95,25 @@ def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _narrow_columns(rows: Sequence[Row], width: int) -> Sequence[str]:
-    """Returns the columns of NARROW_COLUMNS that leave room for names."""
-    keys = list(NARROW_COLUMNS)
-    texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
-    needed = dict(zip(keys, _widths(texts), strict=True))
+    """Returns the columns of NARROW_COLUMNS that leave room for names, and further ones that fit beside them."""
+    texts = [_headers(WIDE_COLUMNS), *(_cells(row, WIDE_COLUMNS) for row in rows)]
+    needed = dict(zip(WIDE_COLUMNS, _widths(texts), strict=True))
+    full, keys = dict(needed), list(NARROW_COLUMNS)
     needed["name"] = min(needed["name"], _NAME_ROOM)
     for key in _LEAST_NEEDED:
-        if sum(needed[each] for each in keys) + 2 * (len(keys) - 1) <= width:
+        if _sum(needed, keys) <= width:
             break
         keys.remove(key)
-    return keys
+    filled = {key for cells in texts[1:] for key, cell in zip(WIDE_COLUMNS, cells, strict=True) if cell}
+    for key in _IF_ROOM:
+        if len(keys) >= len(NARROW_COLUMNS) and key in filled and _sum(full, [*keys, key]) <= width:
+            keys.append(key)
+    return [key for key in WIDE_COLUMNS if key in keys]
+
+
+def _sum(widths: Mapping[str, int], keys: Sequence[str]) -> int:
+    """Returns the width of a line with these columns, with two spaces in between."""
+    return sum(widths[key] for key in keys) + 2 * (len(keys) - 1)
 
 
 def _padded(text: str, key: str, width: int) -> str:
@@ -110,9 +121,10 @@ def _padded(text: str, key: str, width: int) -> str:
     return f"{fitted:>{width}}" if COLUMNS[key].figure else f"{fitted:{width}}"
 
 
-def _below(row: Row, layout: Layout) -> Iterator[str]:
-    """Yields the second line of a row: verdict, action and device."""
-    verdict, action, device = _cells(row, ("verdict", "action", "device"))
+def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
+    """Yields the second line of a row: verdict, action and device, without what has a column."""
+    below = ("verdict", "action", "device")
+    verdict, action, device = ("" if key in keys else text for key, text in zip(below, _cells(row, below), strict=True))
     said, room = ": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT)
     device = f" · {cut(device, _MAX_DEVICE)}" if device else ""
     device = device if len(said) + len(device) <= room else ""  # what to change is more important

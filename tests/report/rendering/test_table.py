@@ -67,6 +67,18 @@ def test_a_narrow_terminal_leaves_out_columns_instead_of_cutting_names():
     assert "Health" in table_text(rows, Layout(100)).splitlines()[0]
 
 
+def test_a_wider_terminal_shows_more_columns():
+    run = report("exp/a")
+    run.device.name = "NVIDIA H200"
+    headers = {width: table_text(rows_of([run]), Layout(width)).splitlines()[0] for width in (70, 120, 160)}
+    assert "Device" not in headers[70]
+    assert headers[120].split().count("Device") == headers[120].split().count("Verdict") == 1
+    assert "Memory" not in headers[120], "no recording has a memory"
+    text = table_text(rows_of([run]), Layout(120))
+    assert text.count("NVIDIA H200") == 1, "what has a column is not repeated below"
+    assert "Let worker" in text
+
+
 def test_severity_is_coloured_only_in_a_terminal():
     assert "\x1b[1;31mcritical\x1b[0m" in table_text(rows_of(RUNS), Layout(80, styled=True))
     assert "\x1b" not in table_text(rows_of(RUNS), Layout(80))
