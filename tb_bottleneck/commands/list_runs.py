@@ -21,8 +21,8 @@ COLUMN_NAMES = (
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck list runs/                    the training with the most recoverable time first
-  tb-bottleneck list runs/ --sort severity
+  tb-bottleneck list runs/                    the most severe first, of these the most recoverable time
+  tb-bottleneck list runs/ --sort gain        the most recoverable time first
   tb-bottleneck list runs/ --csv > runs.csv   with full names, times in nanoseconds, shares from 0 to 1
   tb-bottleneck list runs/ --markdown --columns name,verdict,gain,rate,memory
 
@@ -46,10 +46,10 @@ def add(commands: "Subparsers") -> None:
     parser.add_argument(
         "--sort",
         choices=("gain", "step", "lost", "rate", "memory", "severity", "name", "time"),
-        default="gain",
-        help="gain: most recoverable first; step: longest first; lost: most time in which the device does not compute "
-        "first; rate: fewest samples per second first; memory: highest peak first; severity: most severe first; time: "
-        "newest first (default: gain)",
+        default="severity",
+        help="severity: most severe first, of these the one with the largest gain; gain: most recoverable first; step: "
+        "longest first; lost: most time in which the device does not compute first; rate: fewest samples per second "
+        "first; memory: highest peak first; time: newest first (default: severity)",
     )
     parser.add_argument(
         "--columns",

@@ -103,7 +103,8 @@ def kind_of(report: pb.Report) -> str:
     return "trace" if report.evidence_source == "both" else report.evidence_source
 
 
-# The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first.
+# The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first, then the one
+# with the largest gain.
 SORTS: dict[str, Callable[[Row], float | str]] = {
     "gain": lambda row: -row.gain,
     "step": lambda row: -(row.digest.step_ns or 0.0),
@@ -118,7 +119,7 @@ SORTS: dict[str, Callable[[Row], float | str]] = {
 
 def rows_of(
     reports: Sequence[pb.Report],
-    sort: str | None = "gain",
+    sort: str | None = "severity",
     *,
     trainings: Sequence[Training] | None = None,
     jobs: Mapping[tuple[int, ...], pb.Job] | None = None,
@@ -144,7 +145,7 @@ def rows_of(
     return rows if sort is None else sorted_rows(rows, sort)
 
 
-def sorted_rows(rows: Sequence[Row], sort: str = "gain") -> list[Row]:
+def sorted_rows(rows: Sequence[Row], sort: str = "severity") -> list[Row]:
     """Returns the rows in the order of a sort of SORTS."""
     return sorted(rows, key=lambda row: (SORTS[sort](row), row.urgency, -row.gain, row.name))
 

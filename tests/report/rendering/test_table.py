@@ -46,6 +46,14 @@ def test_rows_are_sorted(sort, order):
     assert sort in SORTS
 
 
+def test_by_default_a_severe_problem_without_a_gain_goes_before_a_gain():
+    leak = report("exp/leak", total=1.0, severity="none")
+    del leak.plan[:], leak.findings[:]
+    leak.verdict.memory_alert.MergeFrom(pb.MemoryAlert(severity="critical", title="Memory grows", leads=True))
+    bound = report("exp/bound", total=1.6, severity="info")
+    assert [row.report.run for row in rows_of([bound, leak])] == ["exp/leak", "exp/bound"]
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 170, 200])
 def test_no_row_is_wider_than_the_terminal(width):
     long = report("exp/" + "very_long_name_" * 20)

@@ -18,7 +18,7 @@ import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, severityCounts, type Query } from "./query";
+import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -78,9 +78,12 @@ function figuresFirst<T>([name, ...columns]: readonly Column<T>[]): readonly Col
   return [...(name ? [name] : []), ...columns.filter(({ figure }) => figure), ...columns.filter(({ figure }) => !figure)];
 }
 
+/** Among trainings of one severity, the one with the largest gain comes first: the sort is stable. */
+const byGain = (entries: readonly TrainingEntry[]) => sorted(entries, recoverable, true);
+
 function inOrder(entries: readonly TrainingEntry[], columns: readonly Column<TrainingEntry>[], by: string, descending: boolean): readonly TrainingEntry[] {
   const column = columns.find(({ key }) => key === by);
-  return column ? sorted(entries, column.value, descending) : entries;
+  return column ? sorted(by === "severity" ? byGain(entries) : entries, column.value, descending) : entries;
 }
 
 interface GroupsProps {

@@ -23,7 +23,7 @@ export interface Query {
 
 export const NO_VERDICT = "no-verdict";
 export const NOT_KNOWN = "not-known"; // a verdict that nothing recorded explains
-export const ALL: Query = { words: "", severity: "", regime: "", since: "", review: "", within: "", sort: { by: "gain", descending: true }, by: "", group: undefined, columns: [] };
+export const ALL: Query = { words: "", severity: "", regime: "", since: "", review: "", within: "", sort: { by: "severity", descending: true }, by: "", group: undefined, columns: [] };
 
 const DAY_MS = 86_400_000;
 /** Times before now, in ms. */
