@@ -37,7 +37,6 @@ from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence,
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
-from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -165,7 +164,6 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         efficiency=parts.build("efficiency", lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
     add_headroom(report, parts)
-    say_on_cpu(report)
     return report
 
 

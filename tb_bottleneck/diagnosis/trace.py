@@ -38,7 +38,6 @@ from tb_bottleneck.report.builders.report_builder import (
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.report.builders.window import trace_window
-from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
@@ -132,7 +131,6 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
         unprofiled=trace_unprofiled(recording, defects),
     )
     add_headroom(report, parts, recording)
-    say_on_cpu(report)
     return report, recording
 
 

@@ -6,6 +6,7 @@ from string import Template
 from typing import Protocol
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
+from tb_bottleneck.knowledge.cpu_words import words_for
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
@@ -26,6 +27,10 @@ class Context(Record, frozen=True):
     def device(self) -> str:
         """What computes, in one word."""
         return "CPU" if self.device_kind == "cpu" else "GPU"
+
+    def said(self, text: str) -> str:
+        """Returns a text of ours in the words for this device."""
+        return words_for(self.device_kind)(text)
 
     @property
     def each(self) -> str:

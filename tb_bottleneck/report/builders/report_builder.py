@@ -203,7 +203,7 @@ def _account(account: Account, steps: int, texts: SourceTexts, context: Context)
             share=account.share(regime),
             ns_per_step=account.ns[regime] / max(steps, 1),
             title=texts.label(regime),
-            meaning=texts.meaning(regime, context.device),
+            meaning=context.said(texts.meaning(regime, context.device)),
         )
 
 
@@ -273,12 +273,12 @@ class _DiagnosisWriter(Record, frozen=True):
             speedup=stated_gain(verdict, cause, self.prediction, self.context.device_kind == "cpu"),
             evidence=list(self._evidence(verdict, cause)),
             fix=pb.Fix(
-                summary=advice.summary,
+                summary=self.context.said(advice.summary),
                 code=code,
-                confirm=advice.confirm,
+                confirm=self.context.said(advice.confirm),
                 action=action_of(cause.name, advice),
             ),
-            title=advice.title,
+            title=self.context.said(advice.title),
             where=place_rows(self.places, verdict.regime, cause.name),
         )
 
@@ -287,8 +287,9 @@ class _DiagnosisWriter(Record, frozen=True):
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):
-                label = Template(line.label).safe_substitute(each=self.context.each)
-                yield _evidence_row(pb.Evidence(label=label, compared_with=line.compared_with), fact)
+                label = self.context.said(Template(line.label).safe_substitute(each=self.context.each))
+                compared_with = self.context.said(line.compared_with)
+                yield _evidence_row(pb.Evidence(label=label, compared_with=compared_with), fact)
 
 
 def _evidence_row(row: pb.Evidence, fact: Measure | Missing) -> pb.Evidence:

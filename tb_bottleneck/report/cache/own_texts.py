@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
-from tb_bottleneck.knowledge.cpu_words import on_cpu
+from tb_bottleneck.knowledge.cpu_words import on_cpu, words_for
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.measures.input_stages import Stage, stage_text
@@ -24,7 +24,6 @@ from tb_bottleneck.report.builders.details.broken_parts import broken_part
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.report.memory_alert import set_alert
-from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 from tb_bottleneck.untrusted_text import one_line
@@ -103,7 +102,17 @@ def remove_foreign_texts(report: pb.Report) -> None:
         )
         verdict.action = action_sentence(report)
         set_alert(verdict, report.memory)
-    say_on_cpu(report)
+    _use_words_of_device(report)
+
+
+def _use_words_of_device(report: pb.Report) -> None:
+    """Says the texts that were put in place of others in the words for the device, as the report builder does."""
+    said = words_for(report.device.kind)
+    for row in report.account:
+        row.meaning = said(row.meaning)
+    for finding in report.findings:
+        finding.title, fix = said(finding.title), finding.fix
+        fix.summary, fix.confirm = said(fix.summary), said(fix.confirm)
 
 
 def _clean_notes(efficiency: pb.Efficiency) -> None:

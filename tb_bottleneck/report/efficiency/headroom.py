@@ -6,6 +6,7 @@ Nothing here is a finding. A kind whose cause is a finding is left out, and so i
 from collections.abc import Iterator
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.cpu_words import words_for
 from tb_bottleneck.knowledge.headroom_texts import headroom_label, headroom_text
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.efficiency.headroom import (
@@ -41,8 +42,14 @@ def headroom_of(report: pb.Report, recording: Recording | None) -> list[pb.Headr
     """
     if report.verdict.severity != "none" or report.verdict.regime == Regime.UNEXPLAINED:
         return []
-    if recording is None:
-        return list(_next_limit(report))
+    found = list(_next_limit(report)) if recording is None else _of_trace(report, recording)
+    said = words_for(report.device.kind)
+    for row in (row for each in found for row in each.evidence):
+        row.label = said(row.label)
+    return found
+
+
+def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
     measures = Measures(recording)
     found = [_situation(measures), *_next_limit(report)]
     if recording.on_device:

@@ -7,11 +7,10 @@ import pytest
 from demo.pairs import RECORDED
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.catalogue import all_texts
-from tb_bottleneck.knowledge.cpu_words import cpu_words, on_cpu
+from tb_bottleneck.knowledge.cpu_words import cpu_words, on_cpu, words_for
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.report.on_cpu import say_on_cpu
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -44,10 +43,9 @@ def test_a_report_of_the_demo_names_no_device_but_where_one_would_help(path):
 
 
 def test_a_report_of_a_device_keeps_its_words():
-    report = pb.Report(device=pb.Device(kind="cuda"))
-    report.account.add(regime="launch", meaning="The device is idle while torch dispatches.")
-    say_on_cpu(report)
-    assert report.account[0].meaning == "The device is idle while torch dispatches."
+    text = "The device is idle while torch dispatches."
+    assert words_for("cuda")(text) == text
+    assert words_for("cpu")(text) != text
 
 
 def test_checks_leave_out_what_no_run_on_the_cpu_has():
