@@ -3,7 +3,8 @@
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
 Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: with two
 buckets, the fewest that overlap with the backward pass, the first one is hidden and the last one is not.
-Threshold: fires at 10 % of the window.
+Threshold: fires at 10 % of the window. Gradients are exchanged for portions of a batch from 1.5 exchanges per optimizer
+step on, which is a choice: it is 1 without a portion too many. One of them is needed, the others are recoverable.
 Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
 small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
 half of the rate of the device's own PCIe slot: no link within one machine is slower.
@@ -31,6 +32,7 @@ from tb_bottleneck.measures.trace.collectives import (
     shard_collectives,
     slot_bandwidth,
 )
+from tb_bottleneck.measures.trace.gradient_exchanges import exchanged_portions
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -43,12 +45,15 @@ SLOW_INTERCONNECT_SHARE = 0.5
 # With fewer collectives per forward pass, DistributedDataParallel has one bucket.
 SEVERAL_BUCKETS = 2
 RECOVERABLE_OF_ONE_BUCKET = 1 - 1 / SEVERAL_BUCKETS
+SEVERAL_PORTIONS = 1.5
 HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
     recoverable = RECOVERABLE_OF_ONE_BUCKET if _after_backward(measures) and _in_one_bucket(measures) else 1.0
+    if recoverable < 1 and (portions := _portions(measures)) > 1:
+        recoverable += (1 - 1 / portions) * (1 - recoverable)
     return idle_judgement(measures, Regime.COMMUNICATION, FIRES_AT, _causes, recoverable)
 
 
@@ -72,6 +77,10 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes.append(Cause("one_bucket", share, (buckets, *shown)) if one else Cause("no_overlap", share, shown))
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
+    portions = _portions(measures)
+    if portions > 1:  # the others remain for the one exchange that is needed
+        synced = Cause("synced_portions", share * (1 - 1 / portions), (exchanged_portions, hidden_collectives, *sizes))
+        causes = [synced, *(replace(cause, cost_share=cause.cost_share / portions) for cause in causes)]
     named = tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
     # On a CPU run, collectives beside the operators take cores from them, so more than the exposed time is lost.
     beside = not measures.on_device and measures.value(hidden_collectives, otherwise=0.0) >= HIDDEN
@@ -108,6 +117,12 @@ def _after_backward(measures: Measures[Recording]) -> bool:
 
 def _in_one_bucket(measures: Measures[Recording]) -> bool:
     return measures.value(buckets, otherwise=float(SEVERAL_BUCKETS)) < SEVERAL_BUCKETS
+
+
+def _portions(measures: Measures[Recording]) -> float:
+    """Returns the exchanges of gradients per optimizer step, 1 if there are not several."""
+    portions = measures.value(exchanged_portions, otherwise=1.0)
+    return portions if portions >= SEVERAL_PORTIONS else 1.0
 
 
 def _small(measures: Measures[Recording]) -> bool:

@@ -127,6 +127,13 @@ NAMED = [
     ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05, "buckets": 0.25}, ["one_bucket"]),
     ("communication", {"collectives_after_backward": 0.9, "hidden_collectives": 0.05, "buckets": 2.0}, ["no_overlap"]),
     ("communication", {"message_size": 2e4, "collectives": 60.0}, ["small_messages"]),
+    ("communication", {"exchanged_portions": 16.0}, ["synced_portions"]),
+    ("communication", {"exchanged_portions": 1.0}, ["exposed_collectives"]),
+    (
+        "communication",
+        {"exchanged_portions": 4.0, "message_size": 2e4, "collectives": 60.0},
+        ["synced_portions", "small_messages"],
+    ),
     ("communication", {"message_size": 2e4, "collectives": 2.0}, ["exposed_collectives"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 1.0}, ["fp32_matmul"]),
     ("compute", {"full_precision_products": 0.6, "tf32_available": 0.0}, ["fp32_without_tf32"]),

@@ -22,13 +22,14 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.units import NS_PER_S
 
 NO_COLLECTIVE = Missing("no collective was recorded")
+NO_DATA_PARALLEL = Missing("the model is not a DistributedDataParallel, or its forward pass was not recorded")
 NO_SIZES = Missing("message sizes were not recorded; torch 2.3 and newer record them")
 # Smaller messages are limited by the latency of a collective, not by the link (nccl-tests: curves flatten from here).
 LARGE_MESSAGE_BYTES = 4 << 20
 # Devices take turns if one of them does less than a quarter of its work while the other works.
 TURN_SHARE = 0.75
 _POINT_TO_POINT = ("nccl:send", "nccl:recv", "nccl:coalesced")
-_DATA_PARALLEL_FORWARD = "DistributedDataParallel.forward"
+DATA_PARALLEL_FORWARD = "DistributedDataParallel.forward"
 _BACKWARD = "autograd::engine::evaluate_function"
 
 
@@ -154,11 +155,11 @@ def collectives_after_backward(recording: Recording) -> Measure | Missing:
 def buckets(recording: Recording) -> Measure | Missing:
     """Collectives per forward pass of DistributedDataParallel: the buckets in which it sends the gradients."""
     rows = collectives_of(recording)
-    forwards = host_rows(recording, lambda name: name == _DATA_PARALLEL_FORWARD, Kind.ANNOTATION, Kind.CPU_OP)
+    forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, Kind.ANNOTATION, Kind.CPU_OP)
     if not len(rows):
         return NO_COLLECTIVE
     if not len(forwards):
-        return Missing("the model is not a DistributedDataParallel, or its forward pass was not recorded")
+        return NO_DATA_PARALLEL
     return with_example(len(rows) / len(forwards), "count", "forward pass", rows.start, rows.end)
 
 
