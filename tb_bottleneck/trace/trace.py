@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.sources.kineto import KinetoReader
+from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
@@ -139,8 +140,10 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     reader = KinetoReader(path, progress, categories=builder.categories)
     for batch in reader.batches():
         builder.add(batch)
+    return_freed_memory()
     memory = builder.memory()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
+    return_freed_memory()
     header, names, threads = read_header(reader.header), builder.names(), builder.threads()
     add_compile_log(path, header, events, names, threads)
     return Trace(
