@@ -32,10 +32,9 @@ class Spans(Record, frozen=True, eq=False):
     def contains(self, times: ArrayLike) -> NDArray[np.bool_]:
         """Returns a mask of the times that are in a span."""
         at = np.asarray(times, np.int64)
-        index = np.searchsorted(self.starts, at, side="right") - 1
-        if not len(self):
-            return np.zeros(at.shape, np.bool_)
-        return (index >= 0) & (at < self.ends[np.maximum(index, 0)])
+        # Before each span, and for times before the first one: an end that no time is before.
+        ends = np.concatenate(([np.iinfo(np.int64).min], self.ends))
+        return np.asarray(at < ends[np.searchsorted(self.starts, at, side="right")], np.bool_)
 
     def _until(self, times: Times) -> Times:
         """Returns the time of this set before each given time."""
