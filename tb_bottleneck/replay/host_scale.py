@@ -82,5 +82,5 @@ def _from_event_costs(graph: ModifiedGraph) -> float:
     counted = look_up(launching, events.thread) & recording.in_window(events.start)
     overhead = sum(cost * np.count_nonzero(counted & (events.kind == kind)) for kind, cost in _COST_PER_EVENT.items())
     inside = recording.in_window(items.at)
-    dispatching = int(items.gap[inside, Activity.DISPATCH].sum() + items.cost[inside].sum())
+    dispatching = int(items.gap.of(Activity.DISPATCH)[inside].sum() + items.cost[inside].sum())
     return float(np.clip(1 - overhead / max(dispatching, 1), 1 / MAX_HOST_SLOWDOWN, 1.0))
