@@ -45,7 +45,8 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
 def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
-    rows = rows[(events.thread[rows] == recording.host.main_thread) & spans.contains(events.start[rows])]
+    rows = rows[spans.contains(events.start[rows])]
+    rows = rows[events.thread[rows] == recording.host.main_thread]
     own = nest(events.start[rows], events.end[rows]).self_times()
     own = own[~name_matches(trace.names, events.name[rows], _PRODUCTS.__contains__)]
     return Measure(float(own.sum()) / recording.account.window, "share", "window", len(spans))
