@@ -10,6 +10,9 @@ from tb_bottleneck.record import Record
 
 Times = NDArray[np.int64]
 
+# Times that are looked up at once: all events of a recording take more memory with each temporary array.
+_PART = 1 << 16
+
 
 class Spans(Record, frozen=True, eq=False):
     """A canonical set of intervals [starts[i], ends[i]), in nanoseconds."""
@@ -29,13 +32,15 @@ class Spans(Record, frozen=True, eq=False):
         begins, stops = np.asarray(begin, np.int64), np.asarray(end, np.int64)
         return self._until(np.maximum(stops, begins)) - self._until(begins)
 
-    def contains(self, times: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, times: Times) -> NDArray[np.bool_]:
         """Returns a mask of the times that are in a span."""
-        at = np.asarray(times, np.int64)
-        index = np.searchsorted(self.starts, at, side="right") - 1
-        if not len(self):
-            return np.zeros(at.shape, np.bool_)
-        return (index >= 0) & (at < self.ends[np.maximum(index, 0)])
+        # Before each span, and for times before the first one: an end that no time is before.
+        ends = np.concatenate(([np.iinfo(np.int64).min], self.ends))
+        inside = np.empty(len(times), np.bool_)
+        for first in range(0, len(times), _PART):
+            part = times[first : first + _PART]
+            inside[first : first + _PART] = part < ends[np.searchsorted(self.starts, part, side="right")]
+        return inside
 
     def _until(self, times: Times) -> Times:
         """Returns the time of this set before each given time."""

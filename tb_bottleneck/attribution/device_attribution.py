@@ -16,7 +16,7 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
     """Yields the claims on the window; their times sum to the window."""
     for regime, spans in busy.items():
         yield regime, spans.starts, spans.ends
-    host_until = gaps.begin + gaps.by_activity.sum(axis=1)  # the launching call returned; the rest is the launch itself
+    host_until = gaps.begin + gaps.by_activity.total()  # the launching call returned; the rest is the launch itself
     launched = np.minimum(host_until + gaps.latency, gaps.end)
     late = gaps.queued == 0
     yield Regime.UNEXPLAINED, launched[late], gaps.end[late]

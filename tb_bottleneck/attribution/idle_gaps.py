@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from tb_bottleneck.attribution.activity_times import ActivityTimes, activity_times
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS, Activity, HostTimeline
 from tb_bottleneck.attribution.sync_cost import NEVER, ChargeableGaps, SyncCosts, charge
 from tb_bottleneck.attribution.sync_cost import RETURN_LAG_NS as RETURN_LAG_NS
@@ -50,7 +51,7 @@ class IdleGaps:
     begin: Ints
     end: Ints
     thread: Ints  # row of the trace's threads: the launching thread, or the main thread; -1 for none
-    by_activity: Ints  # shape (gaps, Activity)
+    by_activity: ActivityTimes
     latency: Ints  # from the return of the launching call to the start of the operation, up to the time a launch takes
     stalled: Ints  # the time beyond that
     queued: Ints  # the operation was launched before the gap began, or nothing was recorded on the host
@@ -60,6 +61,8 @@ class IdleGaps:
     def since(self, begin: int) -> "IdleGaps":
         """Returns the gaps that begin at or after a time; the waits stay complete."""
         rows = self.begin >= begin
+        if rows.all():
+            return self
         arrays = {item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "waits"}
         return IdleGaps(**arrays, waits=self.waits)
 
@@ -76,9 +79,9 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
     until = np.where(queued, idle.starts, np.minimum(returned, idle.ends))
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
-    by_activity = _split(idle.starts, until, thread, host)
+    by_activity = activity_times(host, thread, idle.starts, until)
     chargeable = ChargeableGaps(
-        idle, until, thread, by_activity[:, Activity.DISPATCH] + latency, latency, _frees(trace)
+        idle, until, thread, by_activity.of(Activity.DISPATCH) + latency, latency, _frees(trace)
     )
     waits, sync_bubble = charge(chargeable, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return IdleGaps(
@@ -92,16 +95,6 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
         sync_bubble=sync_bubble,
         waits=waits,
     )
-
-
-def _split(begin: Ints, until: Ints, thread: Ints, host: HostTimeline) -> Ints:
-    """Returns the time of each [begin, until) by the activities of the gap's thread."""
-    parts = np.zeros((len(begin), len(Activity)), np.int64)
-    for rows, activities in host.by_thread_group(thread):
-        for activity, spans in activities.items():
-            parts[rows, activity] = spans.covered(begin[rows], until[rows])
-    parts[:, Activity.OTHER] = until - begin - parts[:, : Activity.OTHER].sum(axis=1)
-    return parts
 
 
 def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints]:

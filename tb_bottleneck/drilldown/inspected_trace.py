@@ -59,7 +59,7 @@ class InspectedTrace:
         events = self.trace.events
         if not len(events):
             return 0, 0
-        return int(events.start[0]), int(events.end.max())
+        return int(events.start[0]), int(events.end[:].max())
 
 
 def load_inspected(path: str, progress: Callable[[int, int], None] | None = None) -> InspectedTrace:

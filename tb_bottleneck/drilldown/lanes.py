@@ -16,6 +16,7 @@ from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.drilldown.operations.critical_path import critical_path
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
@@ -174,7 +175,7 @@ def _host_keys(trace: Trace) -> Ints:
     by_kind = np.full(max(Kind) + 1, KEY["op"])
     for kind, word in base.items():
         by_kind[kind] = KEY[word]
-    keys = np.asarray(by_kind[events.kind], np.int64)
+    keys = np.asarray(look_up(by_kind, events.kind), np.int64)
     for kind, on in ((Kind.ANNOTATION, "annotation"), (Kind.CPU_OP, "annotation"), (Kind.PYTHON, "python")):
         rows, patterns = trace.rows(kind), activity_patterns(on, training)
         key_of_name = np.full(len(trace.names), -1, np.int64)

@@ -17,6 +17,6 @@ def host_not_recorded_defect(recording: Recording) -> Defect | None:
         return None
     gaps = recording.gaps
     unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
-    idle = int(gaps.by_activity[:, Activity.OTHER].sum() + unexplained.sum())
+    idle = int(gaps.by_activity.of(Activity.OTHER).sum() + unexplained.sum())
     share = idle / recording.account.window
     return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNRECORDED_IDLE_SHARE else None

@@ -22,7 +22,7 @@ def warmup_defect(recording: Recording) -> Defect | None:
     if not recording.on_device:
         return None
     # A pause for the next batch, or for an interruption, recurs.
-    recurring = recording.gaps.by_activity[:, [Activity.LOAD_BATCH, Activity.INTERRUPT]].sum(axis=1)
+    recurring = recording.gaps.by_activity.total(Activity.LOAD_BATCH, Activity.INTERRUPT)
     longest = int(np.max(recording.gaps.end - recording.gaps.begin - recurring, initial=0))
     if recording.steps.basis == "whole" and longest / window > LONE_PAUSE_SHARE:
         return Defect("warmup", True, {"share": longest / window, "pause": longest})

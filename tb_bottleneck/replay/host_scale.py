@@ -13,6 +13,7 @@ from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
 from tb_bottleneck.record import Record
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
+from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.kinds import Kind
 
 # Recording slows a dispatching host by a factor of 1.6 to 2.1 (torch 2.13, 80 small layers, every combination of the
@@ -76,9 +77,10 @@ def _from_event_costs(graph: ModifiedGraph) -> float:
     """Returns the share of dispatching that remains without the cost of each recorded event."""
     recording, items = graph.base.recording, graph.items
     events = recording.trace.events
-    launching = np.isin(events.thread, recording.host.launching_threads)
-    counted = launching & recording.in_window(events.start)
-    overhead = sum(cost * int((events.kind[counted] == kind).sum()) for kind, cost in _COST_PER_EVENT.items())
+    launching = np.zeros(len(recording.trace.threads), np.bool_)
+    launching[recording.host.launching_threads] = True
+    counted = look_up(launching, events.thread) & recording.in_window(events.start)
+    overhead = sum(cost * np.count_nonzero(counted & (events.kind == kind)) for kind, cost in _COST_PER_EVENT.items())
     inside = recording.in_window(items.at)
-    dispatching = int(items.gap[inside, Activity.DISPATCH].sum() + items.cost[inside].sum())
+    dispatching = int(items.gap.of(Activity.DISPATCH)[inside].sum() + items.cost[inside].sum())
     return float(np.clip(1 - overhead / max(dispatching, 1), 1 / MAX_HOST_SLOWDOWN, 1.0))

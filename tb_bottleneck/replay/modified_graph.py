@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.attribution.activity_times import ActivityTimes
 from tb_bottleneck.attribution.cpu_operators import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
@@ -15,7 +16,7 @@ from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
-from tb_bottleneck.replay.simulator import ReplayResult, replay
+from tb_bottleneck.replay.simulator import replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -98,7 +99,7 @@ class RecordedGraph:
     @cached_property
     def gap_length(self) -> Ints:
         """The recorded gap before each item, in ns."""
-        return np.asarray(self.graph.items.gap.sum(axis=1), np.int64)
+        return self.graph.items.gap.total()
 
     def spans_named(self, prefix: str) -> Spans:
         """Returns when operators or annotations with this name prefix ran."""
@@ -134,7 +135,7 @@ class ModifiedGraph:
     def with_items(
         self,
         *,
-        gap: Ints | None = None,
+        gap: ActivityTimes | None = None,
         cost: Ints | None = None,
         waits: Ints | None = None,
         drains: Bools | None = None,
@@ -161,9 +162,15 @@ class ModifiedGraph:
         changes = {name: column for name, column in changes.items() if not self._has_column(name, column)}
         return replace(self, items=replace(self.items, **changes)) if changes else self
 
-    def _has_column(self, name: str, column: Ints | Bools) -> bool:
+    def with_gap(self, activity: Activity, column: Ints) -> "ModifiedGraph":
+        """Returns a graph with this time of one activity before each item, in ns."""
+        return self.with_items(gap=self.items.gap.with_column(activity, column))
+
+    def _has_column(self, name: str, column: Any) -> bool:
         current = getattr(self.items, name)
-        return column is current or np.array_equal(column, current)
+        return column is current or (
+            current.equals(column) if isinstance(current, ActivityTimes) else np.array_equal(column, current)
+        )
 
     def with_floor(self, floor: float) -> "ModifiedGraph":
         """Returns the same graph with a window of at least `floor` ns."""
@@ -189,15 +196,16 @@ class ModifiedGraph:
 
     def simulated_steps(self) -> Floats:
         """Returns the step times in ns as the replay has them, without lower bounds of the window."""
-        return np.asarray(np.diff(self._replayed.edges), np.float64)
+        return np.asarray(np.diff(self._edges), np.float64)
 
     @property
     def _simulated(self) -> int:
-        return self._replayed.window
+        return int(self._edges[-1] - self._edges[0])
 
     @cached_property
-    def _replayed(self) -> ReplayResult:
-        return replay(self.base.graph, self.base.layout, self.items)
+    def _edges(self) -> Ints:
+        """The edges of the steps in ns. The plan keeps many graphs, so nothing else of the replay is kept."""
+        return replay(self.base.graph, self.base.layout, self.items).edges
 
     # --- queries for scenarios ---
 
@@ -224,11 +232,10 @@ class ModifiedGraph:
         all_values[np.flatnonzero(self.base.ops.device == recording.trace.device_index)] = values
         return np.asarray(all_values[self.items.op])
 
-    def gap_scaled(self, activity: Activity, factor: float | Floats) -> Ints:
+    def gap_scaled(self, activity: Activity, factor: float | Floats) -> ActivityTimes:
         """Returns the gaps, with the time of one host activity multiplied by a factor, or by one factor per item."""
-        gap = self.items.gap.copy(order="K")
-        gap[:, activity] = scale_column(gap[:, activity], factor)
-        return gap
+        gap = self.items.gap
+        return gap.with_column(activity, scale_column(gap.of(activity), factor))
 
 
 def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
@@ -239,5 +246,6 @@ def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
 def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
     """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
     items = graph.items
-    scaled = graph.with_items(gap=scale_column(items.gap, factor), cost=scale_column(items.cost, factor))
+    gap = items.gap.each(lambda column: scale_column(column, factor))
+    scaled = graph.with_items(gap=gap, cost=scale_column(items.cost, factor))
     return replace(scaled, floor=graph.floor * factor)

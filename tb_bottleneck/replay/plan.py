@@ -54,42 +54,47 @@ def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
     graph = unmodified_graph(base)
     host_scale = host_scale_of(graph)
     start = without_fixes(at_workers_pace(graph), host_scale)
-    scenarios = {SCENARIO_OF[cause].name: SCENARIO_OF[cause] for cause in simulated}
-    fixed = {name: start.with_fix(scenario) for name, scenario in scenarios.items()}
-    gains_of = {name: gain_of(start, variants) for name, variants in fixed.items() if variants is not None}
-    gains = {cause: gains_of[SCENARIO_OF[cause].name] for cause in simulated if SCENARIO_OF[cause].name in gains_of}
-    return Prediction(base.check, gains, tuple(_greedy(start, fixed, list(gains))), host_scale)
+    gains: dict[str, Gain] = {}
+    windows: dict[str, float] = {}
+    for name, scenario in {SCENARIO_OF[cause].name: SCENARIO_OF[cause] for cause in simulated}.items():
+        fixed = start.with_fix(scenario)  # not kept: the five graphs of a large recording take megabytes
+        if fixed is not None:
+            gains[name], windows[name] = gain_of(start, fixed), fixed.expected.window()
+    gain_of_cause = {cause: gains[SCENARIO_OF[cause].name] for cause in simulated if SCENARIO_OF[cause].name in gains}
+    plan = tuple(_greedy(start, gains, windows, list(gain_of_cause)))
+    return Prediction(base.check, gain_of_cause, plan, host_scale)
 
 
 def _applies(cause: str, recording: Recording) -> bool:
     return cause in SCENARIO_OF and (recording.on_device or SCENARIO_OF[cause].on_cpu)
 
 
-def _greedy(start: Variants, fixed: Mapping[str, Variants | None], causes: list[str]) -> Iterable[PlanStep]:
-    """Yields one fix after the other, the best first. `fixed` contains the start with each single fix, by scenario.
+def _greedy(
+    start: Variants, gains: Mapping[str, Gain], windows: Mapping[str, float], causes: list[str]
+) -> Iterable[PlanStep]:
+    """Yields one fix after the other, the best first. `gains` and `windows` are those of single fixes, by scenario.
 
     If no single fix is worth doing, a group of fixes may be: waits that take turns, for example, gain only together.
     """
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
     now, left = start, {SCENARIO_OF[cause].name: cause for cause in reversed(causes)}
+    before = now.expected.window()
     while left:
-        before = now.expected.window()
-        computed = fixed if now is start else {}
-        after = {cause: _window_after(now, computed.get(name), cause) for name, cause in left.items()}
+        first = now is start
+        after = {cause: windows[name] if first else _window_of(now, [cause]) for name, cause in left.items()}
         best = min(after, key=lambda cause: after[cause])
-        worth_doing = before - after[best] >= WORTH_DOING * before
-        for cause in [best] if worth_doing else _group(now, after):
-            variants = (computed.get(SCENARIO_OF[cause].name) if now is start else None) or now.with_fix(
-                SCENARIO_OF[cause]
-            )
+        alone = before - after[best] >= WORTH_DOING * before
+        fixes = [best] if alone else _group(now, after)
+        for cause in fixes:
+            variants = now.with_fix(SCENARIO_OF[cause])
             if variants is None:
                 return
+            total = gains[SCENARIO_OF[cause].name] if now is start else gain_of(start, variants)
             now, left = variants, {name: other for name, other in left.items() if other != cause}
-            total = gain_of(start, now)
+            before = after[best] if alone else now.expected.window()
             yield PlanStep(cause, SCENARIO_OF[cause].name, step_ns / total.expected, total)
-            worth_doing = True
-        if not worth_doing:
+        if not fixes:
             return
 
 
@@ -117,10 +122,4 @@ def _window_of(now: Variants, causes: Iterable[str]) -> float:
     graph: ModifiedGraph | None = now.expected
     for cause in causes:
         graph = SCENARIO_OF[cause].apply(graph, Estimate.EXPECTED) if graph is not None else None
-    return graph.window() if graph is not None else float("inf")
-
-
-def _window_after(now: Variants, computed: Variants | None, cause: str) -> float:
-    """Returns the expected window after one more fix, from `computed` if available; infinity if not applicable."""
-    graph = SCENARIO_OF[cause].apply(now.expected, Estimate.EXPECTED) if computed is None else computed.expected
     return graph.window() if graph is not None else float("inf")

@@ -17,7 +17,7 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
     if header.context.get("compile_log") or not any(mark in name for name in names for mark in _MARKS):
         return
     processes = {int(thread.process) for thread in threads if thread.process.isdecimal() and len(thread.process) < 11}
-    base, end = header.base_time_ns, int(events.end.max()) if len(events) else 0
+    base, end = header.base_time_ns, int(events.end[:].max()) if len(events) else 0
     log = log_beside(path, processes, header.rank, (base + end) / NS_PER_US if base else None)
     if log:
         header.context["compile_log"] = log

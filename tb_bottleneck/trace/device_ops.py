@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns
 from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.trace.columns.packed_column import look_up, packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.runtime_calls import Calls
@@ -59,18 +60,18 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
     """Returns the device operations of all devices."""
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
-    rows = events.take(np.flatnonzero(on_device[events.kind]))
+    rows = events.take(np.flatnonzero(look_up(on_device, events.kind)))
     launched, call = _launches(rows.correlation, calls)
     return DeviceOps(
         start=rows.start,
-        end=rows.end,
-        work=_work(rows, names),
-        name=rows.name,
-        device=rows.device,
-        queue=rows.thread,
+        end=rows.end[:],
+        work=packed(_work(rows, names)),
+        name=packed(rows.name),
+        device=packed(rows.device),
+        queue=packed(rows.thread),
         bytes=rows.bytes,
         blocks=rows.blocks,
-        occupancy=rows.occupancy,
+        occupancy=packed(rows.occupancy),
         launched=launched,
         call=call,
     )

@@ -3,8 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, k
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
+from tb_bottleneck.trace.columns.packed_column import SumColumn, packed
 from tb_bottleneck.trace.columns.scanned_events import ScannedColumns
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 from tb_bottleneck.units import NS_PER_US
@@ -52,12 +52,10 @@ class Events(Table):
     )
     message: Ints = column("row of messages", "interned arguments of a collective or a message; 0 for none")
 
-    @cached_property
+    @property
     def end(self) -> Ints:
-        """start + duration, in ns."""
-        end = self.start + self.duration
-        end.flags.writeable = False
-        return end
+        """start + duration, in ns. Computed for the rows that are read."""
+        return cast("Ints", SumColumn(self.start, self.duration))
 
 
 class EventsBuilder:
@@ -103,11 +101,13 @@ class EventsBuilder:
     def build(self) -> Events:
         """Returns the table of all batches. Empties the builder, so that the columns exist only once in memory."""
         self._join_fresh()
-        whole = {name: self._joined(name) for name in ("start", "duration")}
-        order = _order(**whole)
-        columns = self._labels.columns(self._joined("label")[order])
+        duration = self._joined("duration")
+        order, start = _order(self._joined("start"), duration)
+        columns = {"start": start.astype(np.int64, copy=False), "duration": packed(duration[order])}
+        del duration
+        columns |= {name: packed(values[order]) for name, values in self._labels.columns(self._joined("label")).items()}
         for name in (item.name for item in fields(Events) if item.name not in columns):
-            columns[name] = _sorted(whole.pop(name) if name in whole else self._joined(name), order)
+            columns[name] = packed(self._joined(name)[order])
         return Events(**columns)
 
     def names(self) -> tuple[str, ...]:
@@ -206,19 +206,15 @@ class EventsBuilder:
         self.lost += Counter({reason: int(np.count_nonzero(rows)) for reason, rows in counts.items()})
 
 
-def _sorted(values: Ints, order: Rows) -> Ints:
-    """Returns a column's values in this order; one value for all rows if they are equal, as half of the columns are."""
-    if len(values) and (values == values[0]).all():
-        return np.broadcast_to(np.int64(values[0]), len(values))
-    return values[order].astype(np.int64, copy=False)
+def _order(start: Ints, duration: Ints) -> tuple[Rows, Ints]:
+    """Returns the rows by start, then longest first, then file order, and their starts.
 
-
-def _order(start: Ints, duration: Ints) -> Rows:
-    """Returns the rows by start, then longest first, then file order. Only rows with equal starts are sorted twice."""
+    Only rows with equal starts are sorted twice.
+    """
     order = np.argsort(start, kind="stable")
     starts = start[order]
     equals_next = starts[1:] == starts[:-1]
     tied = np.flatnonzero(np.append(equals_next, False) | np.append(False, equals_next))
     rows = order[tied]
-    order[tied] = rows[np.lexsort((-duration[rows], start[rows]))]
-    return order
+    order[tied] = rows[np.lexsort((-duration[rows].astype(np.int64), starts[tied]))]
+    return order, starts

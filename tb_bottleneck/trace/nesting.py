@@ -86,10 +86,14 @@ def nest(start: Ints, end: Ints) -> Nesting:
     jumping). Pointers double their reach in each round, so there are about log2(rows) rounds.
     """
     around = np.arange(-1, len(start) - 1)
-    open_rows = np.arange(len(start))
+    # The first round by slices: there may be millions of rows, and for most of them it is the last.
+    open_rows = 1 + np.flatnonzero((end[:-1] <= start[1:] + OVERHANG_NS) & (end[:-1] < end[1:]))
+    around[open_rows] = open_rows - 2
     while len(open_rows):
         found = around[open_rows]
         over = (found >= 0) & (end[found] <= start[open_rows] + OVERHANG_NS) & (end[found] < end[open_rows])
         open_rows = open_rows[over]
         around[open_rows] = around[found[over]]
-    return Nesting(start, end, np.where(around < 0, np.arange(len(start)), around))
+    outermost = np.flatnonzero(around < 0)
+    around[outermost] = outermost
+    return Nesting(start, end, around)

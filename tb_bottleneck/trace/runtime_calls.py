@@ -6,6 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.knowledge.catalogue import call_patterns, first_match
+from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Table, column
@@ -50,8 +51,8 @@ def calls_of(events: Events, names: tuple[str, ...]) -> Calls:
     return Calls(
         start=events.start[rows],
         end=events.end[rows],
-        role=roles[name_of],
-        name=name_of,
-        thread=events.thread[rows],
-        correlation=events.correlation[rows],
+        role=packed(roles[name_of]),
+        name=packed(name_of),
+        thread=packed(events.thread[rows]),
+        correlation=packed(events.correlation[rows]),
     )

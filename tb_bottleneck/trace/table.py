@@ -1,6 +1,6 @@
 """Declared tables: frozen dataclasses of columns, each with a unit and a description.
 
-Columns are read-only numpy arrays of equal length.
+Columns have equal length, and are read-only: numpy arrays, or columns that read like them (columns/packed_column.py).
 """
 
 from dataclasses import dataclass, field, fields
@@ -30,8 +30,9 @@ class Table:
         lengths = {item.name: len(getattr(self, item.name)) for item in fields(self)}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"{type(self).__name__}: columns of different lengths: {lengths}")
-        for item in fields(self):
-            getattr(self, item.name).flags.writeable = False
+        for values in (getattr(self, item.name) for item in fields(self)):
+            if isinstance(values, np.ndarray):
+                values.flags.writeable = False
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
@@ -46,8 +47,10 @@ def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
     if not len(rows):
         return {}
     threads = thread[rows]
-    if threads.max() < np.iinfo(np.int16).max:
+    if threads.max() <= np.iinfo(np.int16).max:
         threads = threads.astype(np.int16)  # numpy sorts these by radix: a tenth of the time
+    if (threads == threads[0]).all():
+        return {int(threads[0]): rows}
     order = np.argsort(threads, kind="stable")
     threads = threads[order]
     starts = np.flatnonzero(np.append(True, threads[1:] != threads[:-1]))

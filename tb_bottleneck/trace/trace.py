@@ -8,9 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.sources.kineto import KinetoReader
+from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
+from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.columns.value_ranges import within_ranges
 from tb_bottleneck.trace.compile_log import add_compile_log
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
@@ -21,6 +23,9 @@ from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.work_from_operator import work_from_operators
+
+# Share of the events. Row numbers take more memory than some columns.
+MOST_KEPT = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +46,20 @@ class Trace:
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
-        if kinds not in self._rows:
-            wanted = np.zeros(len(Kind), np.bool_)
-            wanted[list(kinds)] = True
-            self._rows[kinds] = np.flatnonzero(wanted[self.events.kind])
-            self._rows[kinds].flags.writeable = False
-        return self._rows[kinds]
+        rows = self._rows.get(kinds)
+        if rows is None:
+            wanted = np.zeros(len(self.events), np.bool_)
+            for kind in kinds:
+                wanted |= self.events.kind == kind
+            rows = np.flatnonzero(wanted)
+            rows.flags.writeable = False
+            if len(rows) <= MOST_KEPT * len(wanted):
+                self._rows[kinds] = rows
+        return rows
 
     @cached_property
     def _rows(self) -> dict[tuple[Kind, ...], Rows]:
-        """Cache of `rows`: most measures start from the same few kinds."""
+        """Cache of `rows`: most measures start from the same few kinds. Many rows are found again in 2 ms."""
         return {}
 
     @cached_property
@@ -66,7 +75,8 @@ class Trace:
             return ops
         called, operator = self.calling_operators
         names = self.events.name[operator[ops.call]]
-        return replace(ops, work=work_from_operators(ops.work, ops.launched & called[ops.call], names, self.names))
+        work = work_from_operators(ops.work, ops.launched & called[ops.call], names, self.names)
+        return replace(ops, work=packed(work))
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
@@ -113,7 +123,8 @@ class Trace:
     def device_ops(self) -> DeviceOps:
         """Work on that device, sorted by start."""
         ops = self.all_device_ops
-        return ops if not len(ops) else ops.take(ops.device == self.device_index)
+        own = ops.device == self.device_index
+        return ops if own.all() else ops.take(own)
 
 
 def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace:
@@ -129,8 +140,10 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     reader = KinetoReader(path, progress, categories=builder.categories)
     for batch in reader.batches():
         builder.add(batch)
+    return_freed_memory()
     memory = builder.memory()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
+    return_freed_memory()
     header, names, threads = read_header(reader.header), builder.names(), builder.threads()
     add_compile_log(path, header, events, names, threads)
     return Trace(

@@ -28,6 +28,6 @@ def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tupl
     unknown = np.flatnonzero(launched & (work == Work.UNKNOWN))
     first, which = distinct_rows(operator[unknown])
     classified = np.array([work_of_operator(names[name]) for name in operator[unknown[first]].tolist()], np.int64)
-    work = work.copy()
+    work = np.array(work)
     work[unknown] = classified[which]
     return work

@@ -71,7 +71,7 @@ def by_gaps(recording):
     gaps = recording.gaps
     ns = {regime: recording.busy[regime].total() if regime in recording.busy else 0 for regime in REGIMES}
     for activity in Activity:
-        ns[REGIME_OF_ACTIVITY[activity]] += int(gaps.by_activity[:, activity].sum())
+        ns[REGIME_OF_ACTIVITY[activity]] += int(gaps.by_activity.of(activity).sum())
     charged = int(gaps.sync_bubble.sum())
     ns[Regime.SYNC] += charged
     ns[Regime.LAUNCH] += int(gaps.latency.sum()) - charged

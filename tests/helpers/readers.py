@@ -50,7 +50,7 @@ def tables_of(builder: EventsBuilder) -> dict[str, Any]:
     """Returns everything that a builder has built."""
     memory, events = builder.memory(), builder.build()
     tables = {
-        f"{type(table).__name__}.{item.name}": getattr(table, item.name)
+        f"{type(table).__name__}.{item.name}": getattr(table, item.name)[:]
         for table in (events, memory)
         for item in fields(table)
     }

@@ -8,14 +8,14 @@ from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph
 
 def slow_edges(graph: Graph) -> list[int]:
     """Returns the edges of the steps in ns. It ignores the limit of the launch queue: use fewer operations."""
-    items = graph.items
+    items, gap = graph.items, graph.items.gap.total()
     host, device, free = [0] * len(items), [LONG_AGO] * len(items), {}
     edges: dict[int, int] = {}
     first_begin = None
     for item in range(len(items)):
         follows, stream = int(items.follows[item]), int(items.stream[item])
         before = host[follows] if follows >= 0 else graph.begin
-        issue = before + int(items.gap[item].sum())
+        issue = before + int(gap[item])
         if stream >= 0:
             begin = free.get(stream, LONG_AGO) + int(items.pause[item])
             if items.latency[item] > LONG_AGO:

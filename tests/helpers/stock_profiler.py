@@ -149,7 +149,7 @@ def _our_tables(inspected: InspectedTrace) -> pb.Tables:
 
 def _whole(inspected: InspectedTrace) -> Recording:
     events = inspected.trace.events
-    edges = np.array([int(events.start[0]), int(events.end.max()) + 1])
+    edges = np.array([int(events.start[0]), int(events.end[:].max()) + 1])
     return Recording(inspected.trace, Steps("whole", edges, edges))
 
 

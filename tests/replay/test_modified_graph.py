@@ -12,7 +12,7 @@ BUSY = """
 def test_a_window_is_never_shorter_than_its_kernels():
     """Even a host that needs no time leaves twice six columns of work."""
     graph = drawn_graph(BUSY)
-    hasty = graph.with_items(gap=graph.items.gap * 0, cost=graph.items.cost * 0)
+    hasty = graph.with_items(gap=graph.items.gap.each(lambda column: column * 0), cost=graph.items.cost * 0)
     assert columns(hasty) >= 12
 
 

@@ -7,6 +7,8 @@ import pytest
 from helpers.drawn_graphs import UNIT_NS, drawn_recording
 from helpers.simulated_recordings import simulated_recording
 
+from tb_bottleneck.attribution.activity_times import times_of
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.replay.graph.blocks import layout_of
 from tb_bottleneck.replay.graph.graph import Graph, graph_of
 from tb_bottleneck.replay.graph.host_rows import NONE
@@ -53,7 +55,7 @@ def test_a_host_twice_as_fast_leaves_a_device_that_works_all_the_time_alone():
             gpu     .aaaaaaaaaabbbbbbbbb
         """)
     )
-    assert edges(graph)[-1] == edges(graph, gap=graph.items.gap // 2)[-1]
+    assert edges(graph)[-1] == edges(graph, gap=graph.items.gap.each(lambda column: column // 2))[-1]
 
 
 def test_kernels_that_take_no_time_leave_a_host_that_is_late_alone():
@@ -90,7 +92,7 @@ def _row_of_launches(count: int, length: int) -> Graph:
     changed = replace(
         items,
         follows=np.arange(count) - 1,
-        gap=np.zeros((count, pattern.items.gap.shape[1]), np.int64),
+        gap=times_of([many] * len(Activity)),
         cost=many,
         waits=many - 1,
         length=many + length,

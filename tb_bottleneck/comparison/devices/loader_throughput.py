@@ -33,9 +33,8 @@ def worker_throughput_limit(
         return (lambda graph: graph.with_floor(window)) if estimate is Estimate.LOW else None
 
     def change(graph: ModifiedGraph) -> ModifiedGraph:
-        gap = graph.items.gap.copy()
-        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], LONGEST_HANDOVER_NS)
-        return graph.with_items(gap=gap).with_floor(window)
+        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), LONGEST_HANDOVER_NS)
+        return graph.with_gap(Activity.LOAD_BATCH, fetches).with_floor(window)
 
     return change
 

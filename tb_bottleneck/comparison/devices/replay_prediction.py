@@ -162,11 +162,12 @@ class ReplayPredictor:
 
     def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
         """Returns the same for a modified graph, scaled by the change of each host activity."""
-        before, after = (items.gap.sum(axis=0) for items in (self.base.graph.items, graph.items))
+        before, after = self.base.graph.items.gap, graph.items.gap
         idle = self._idle()
         for activity, regime in _REGIME_OF_WORK.items():
-            if before[activity] and before[activity] != after[activity]:
-                idle[regime] *= float(after[activity] / before[activity])
+            recorded, modified = before.of(activity).sum(), after.of(activity).sum()
+            if recorded and recorded != modified:
+                idle[regime] *= float(modified / recorded)
         return idle
 
     def _host_work(self) -> float:

@@ -107,7 +107,7 @@ def _sorted(parts: list[_Spans]) -> _Spans:
 def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: HostRows) -> list[Pieces]:
     """Returns the pieces in which the device is idle."""
     ops, gaps = recording.trace.device_ops, recording.gaps
-    until = np.minimum(gaps.begin + gaps.by_activity.sum(axis=1), gaps.end)
+    until = np.minimum(gaps.begin + gaps.by_activity.total(), gaps.end)
     by_host, gap = spans.cut(gaps.begin, until)
     late, late_gap = spans.cut(until, gaps.end)
     following = np.minimum(np.searchsorted(ops.start, gaps.end[late_gap]), len(ops) - 1)

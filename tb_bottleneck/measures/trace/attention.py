@@ -8,13 +8,14 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.intervals import EMPTY, Spans, union
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import by_thread
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
 # Operators from the first product to the second, nested ones included: scaling, mask, softmax, dropout and reshaping
@@ -44,7 +45,8 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
 def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
-    rows = rows[(events.thread[rows] == recording.host.main_thread) & spans.contains(events.start[rows])]
+    rows = rows[spans.contains(events.start[rows])]
+    rows = rows[events.thread[rows] == recording.host.main_thread]
     own = nest(events.start[rows], events.end[rows]).self_times()
     own = own[~name_matches(trace.names, events.name[rows], _PRODUCTS.__contains__)]
     return Measure(float(own.sum()) / recording.account.window, "share", "window", len(spans))
@@ -56,7 +58,9 @@ def _attention(recording: Recording) -> Spans:
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
-    rows = rows[np.argsort(events.thread[rows], kind="stable")]
+    if not len(rows):
+        return EMPTY
+    rows = np.concatenate(list(by_thread(rows, events.thread).values()))
     product = name_matches(trace.names, events.name[rows], _PRODUCTS.__contains__)
     softmax = name_matches(trace.names, events.name[rows], _SOFTMAX.__eq__)
     at = np.flatnonzero(product | softmax)

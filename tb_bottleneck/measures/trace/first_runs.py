@@ -18,7 +18,7 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
     """
     if recording.on_device:
         gaps = recording.gaps
-        starting = gaps.by_activity[:, Activity.INITIALIZE]
+        starting = gaps.by_activity.of(Activity.INITIALIZE)
         rows = starting > 0
         return gaps.begin[rows], gaps.end[rows], starting[rows]
     thread = recording.host.main_thread

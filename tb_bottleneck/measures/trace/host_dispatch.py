@@ -27,7 +27,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
-    late = np.flatnonzero(gaps.by_activity[:, Activity.DISPATCH] > 0)
+    late = np.flatnonzero(gaps.by_activity.of(Activity.DISPATCH) > 0)
     begin, end = (gaps.begin[late], gaps.end[late]) if len(late) else (calls.start, calls.end)
     return replace(with_example(recording.account.window / len(calls), "ns", "call", begin, end), count=len(calls))
 
@@ -71,7 +71,7 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
         return _CPU_RUN
     gaps = recording.gaps
     early = (gaps.end <= recording.trace.all_device_ops.start.min()) & (recording.steps.basis == "whole")
-    idle = gaps.by_activity[early][:, [Activity.COMPUTE, Activity.OTHER]].sum(axis=1)
+    idle = gaps.by_activity[early].total(Activity.COMPUTE, Activity.OTHER)
     share = float(idle.sum()) / recording.account.window
     return with_example(share, "share", "window", gaps.begin[early], gaps.end[early])
 

@@ -1,4 +1,4 @@
-"""Measures of operators that compute on the host although the run has a device (attribution/host_operators.py)."""
+"""Measures of operators that compute on the host although the run has a device (attribution/host/host_operators.py)."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def host_operator_share(recording: Recording) -> Measure | Missing:
     """Share of the window in which the device is idle while operators compute on the host, batches excepted."""
     if not recording.on_device:
         return _CPU_RUN
-    idle = recording.gaps.by_activity[:, Activity.COMPUTE]
+    idle = recording.gaps.by_activity.of(Activity.COMPUTE)
     return Measure(float(idle.sum()) / recording.account.window, "share", "window", int((idle > 0).sum()))
 
 
@@ -26,7 +26,7 @@ def host_operator_time(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     gaps = recording.gaps
-    idle = gaps.by_activity[:, Activity.COMPUTE]
+    idle = gaps.by_activity.of(Activity.COMPUTE)
     late = np.flatnonzero(idle > 0)
     per_step = float(idle.sum()) / len(recording.steps)
     return with_example(per_step, "ns", "step", gaps.begin[late], gaps.end[late])
@@ -48,7 +48,7 @@ def batch_operator_share(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     gaps = recording.gaps
-    idle = gaps.by_activity[:, Activity.LOAD_BATCH]
+    idle = gaps.by_activity.of(Activity.LOAD_BATCH)
     late = np.flatnonzero(idle > 0)
     if not len(late):
         return Missing("the device was not idle for a batch")

@@ -57,7 +57,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
     """Time per step that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
-    idle, gaps = recording.gaps.by_activity[:, Activity.LOAD_BATCH], recording.gaps
+    idle, gaps = recording.gaps.by_activity.of(Activity.LOAD_BATCH), recording.gaps
     if not idle.any():
         return Measure(0.0, "ns", "step", 0)
     longest = int(np.argmax(idle))

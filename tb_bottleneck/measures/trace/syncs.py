@@ -75,7 +75,7 @@ def idle_in_waits(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _CPU_RUN
     return Measure(
-        float(recording.gaps.by_activity[:, Activity.SYNCHRONIZE].sum()) / len(recording.steps), "ns", "step"
+        float(recording.gaps.by_activity.of(Activity.SYNCHRONIZE).sum()) / len(recording.steps), "ns", "step"
     )
 
 

@@ -40,9 +40,9 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
     """Returns the host rows of these kinds that overlap the host's steps and have a name that passes the test."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
-    rows = rows[(events.end[rows] > host[0]) & (events.start[rows] < host[-1])]
-    matches: Rows = rows[name_matches(trace.names, events.name[rows], test)]
-    return matches
+    rows = rows[name_matches(trace.names, events.name[rows], test)]  # first, as it leaves few rows
+    overlapping: Rows = rows[(events.end[rows] > host[0]) & (events.start[rows] < host[-1])]
+    return overlapping
 
 
 def host_step_of(recording: Recording, times: Ints) -> Ints:

@@ -7,6 +7,8 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.record import Record
+from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.frames.already_running import already_running_frames
 from tb_bottleneck.trace.frames.frame_owner import frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
@@ -17,6 +19,9 @@ from tb_bottleneck.trace.trace import Trace
 
 # They belong to the function that they are written in; since Python 3.12 most of them have no frame of their own.
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+# Rows that are looked at together: a file may have millions, and few of them run at a time that is asked for.
+_BLOCK = 64
+_PART = 1 << 16  # a multiple of it
 # Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
 MAX_DEPTH = 1_000
 # Annotations of torch itself; all others are the program's, or those of a framework that it uses.
@@ -53,25 +58,34 @@ class EnclosingByThread:
     """Rows of a trace by thread. Only the rows that run at the times that are asked for are nested: a file has many."""
 
     def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
-        events = trace.events
-        self._name = events.name
-        self._rows = {
-            thread: (own, events.start[own], events.end[own]) for thread, own in by_thread(rows, events.thread).items()
-        }
+        events = self._events = trace.events
+        self._rows = {thread: packed(own) for thread, own in by_thread(rows, events.thread).items()}
+        self._blocks = {thread: _blocks(events, own) for thread, own in self._rows.items()}
         self._chosen = [passing_names(trace.names, events.name[rows], test) for test in tests]
 
     def of(self, thread: int, times: Ints) -> Enclosing | None:
         """Returns the rows of a thread (a row of the trace's threads) that run at one of the times, or None."""
         if thread not in self._rows:
             return None
-        rows, start, end = self._rows[thread]
-        running = _running(start, end, times)
-        if not len(running):
+        events, rows = self._events, self._rows[thread]
+        near = (_running(*self._blocks[thread], times)[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
+        rows = rows[near[near < len(rows)]]
+        rows = rows[_running(events.start[rows], events.end[rows], times)]
+        if not len(rows):
             return None
-        rows, nesting = rows[running], nest(start[running], end[running])
-        columns = [_nearest(nesting.parent, chosen[self._name[rows]]) for chosen in self._chosen]
+        nesting = nest(events.start[rows], events.end[rows])
+        columns = [_nearest(nesting.parent, chosen[events.name[rows]]) for chosen in self._chosen]
         found = (np.where(column >= 0, rows[np.maximum(column, 0)], -1) for column in columns)
         return Enclosing(nesting, rows, tuple(found))
+
+
+def _blocks(events: Events, rows: Rows) -> tuple[Ints, Ints]:
+    """Returns the first start and the last end of each block of rows of one thread."""
+    ends = []
+    for first in range(0, len(rows), _PART):
+        end = events.end[rows[first : first + _PART]]
+        ends.append(np.maximum.reduceat(end, np.arange(0, len(end), _BLOCK)))
+    return events.start[rows[::_BLOCK]], np.concatenate(ends)
 
 
 def _running(start: Ints, end: Ints, times: Ints) -> Rows:

@@ -81,8 +81,7 @@ def maps_of(items: Items, layout: Layout) -> Maps:
     """Returns the maps of all blocks."""
     first, last = layout.first, layout.last
     before = np.maximum(first - 1, 0)
-    gap = items.gap.sum(axis=1)
-    host = np.cumsum(gap + items.cost)
+    host = np.cumsum(items.gap.total() + items.cost)
     device = np.cumsum(items.pause + items.length)
     host_before = np.where(first > 0, host[before], 0)
     device_before = np.where(first > 0, device[before], 0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tb_bottleneck.attribution.activity_times import times_of
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import merge, subtract
@@ -15,20 +16,20 @@ from tb_bottleneck.trace.table import Ints
 def host_graph_of(recording: Recording) -> Graph:
     """Returns a graph with one item per step edge; the gap before each item is the step, by host activity."""
     edges, main = recording.steps.edges, recording.host.main_thread
-    gap = np.zeros((len(edges), len(Activity)), np.int64)
+    gap = np.zeros((len(Activity), len(edges)), np.int64)
     if main is not None:
         activities = recording.host.activities(main)
         for activity, spans in activities.items():
-            gap[1:, activity] = spans.covered(edges[:-1], edges[1:])
+            gap[activity, 1:] = spans.covered(edges[:-1], edges[1:])
         # The thread records nothing while it waits for a collective of the host; the account knows that time.
         recorded = merge(*(spans for activity, spans in activities.items() if activity is not Activity.OTHER))
         waiting = subtract(recording.owned_spans.of(Regime.COMMUNICATION), recorded)
-        gap[1:, Activity.SYNCHRONIZE] += waiting.covered(edges[:-1], edges[1:])
-    gap[1:, Activity.OTHER] = np.diff(edges) - gap[1:, : Activity.OTHER].sum(axis=1)
+        gap[Activity.SYNCHRONIZE, 1:] += waiting.covered(edges[:-1], edges[1:])
+    gap[Activity.OTHER, 1:] = np.diff(edges) - gap[: Activity.OTHER, 1:].sum(axis=0)
     none, nothing = np.full(len(edges), NONE), np.zeros(len(edges), np.int64)
     items = Items(
         follows=np.arange(len(edges)) - 1,
-        gap=gap,
+        gap=times_of(list(gap)),
         cost=nothing,
         waits=none,
         drains=np.zeros(len(edges), np.bool_),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.attribution.activity_times import ActivityTimes, activity_times, times_of
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import Spans
@@ -38,9 +39,7 @@ class Items(Table):
     follows: Ints = column(
         "row of items", "the item that it follows on the host; -1 for the start of the graph, HOSTLESS for none"
     )
-    gap: Ints = column(
-        "ns by Activity", "shape (items, Activity): host time from there to the issue, by what the host did"
-    )
+    gap: ActivityTimes = column("ns by Activity", "host time from there to the issue, by what the host did")
     cost: Ints = column("ns", "host time from the issue to the return, without waiting")
     waits: Ints = column(
         "row of items", "the item with the operation that must end before the host continues; -1 for none"
@@ -107,10 +106,10 @@ def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
 
 
 class _Host(Record, frozen=True, eq=False):
-    """Per host row: its launch time and the host activity before it, shape (rows, Activity); and device idle time."""
+    """Per host row: its launch time and the host activity before it; and device idle time."""
 
     issue: Ints
-    gap: Ints
+    gap: ActivityTimes
     begin: int
     idle: Spans
 
@@ -143,8 +142,11 @@ def _host_columns(
     op, row, hosted = order.op, order.row, order.row >= 0
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(order.first, np.where(pred >= 0, _of(order.last_item, pred), NONE), numbers - 1)
-    gap = np.asfortranarray(np.where((order.first & hosted)[:, None], _of(host.gap, row), 0))
-    gap[adrift, Activity.OTHER] = ops.start[op[adrift]] - host.begin
+    gap = times_of([np.where(order.first & hosted, _of(column, row), 0) for column in host.gap.columns])
+    if adrift.any():
+        other = gap.of(Activity.OTHER).copy()
+        other[adrift] = ops.start[op[adrift]] - host.begin
+        gap = gap.with_column(Activity.OTHER, other)
     ends_row = order.last & hosted
     awaited, issue = _of(waits.op, row), _of(host.issue, row)
     waits_for = np.where(ends_row & (awaited >= 0), order.item[awaited], NONE)
@@ -165,7 +167,7 @@ def _host_columns(
 
 def _of(column: Any, row: Ints) -> Any:
     """Returns a column of host rows by row; any value for row -1, and 0 if the host has no rows."""
-    return column[row] if len(column) else np.zeros((len(row), *column.shape[1:]), column.dtype)
+    return column[row] if len(column) else np.zeros(len(row), column.dtype)
 
 
 def _device_columns(
@@ -189,13 +191,7 @@ def _device_columns(
     return columns, stalled + np.where(has_op & ~lost, dependencies.frozen[op], 0)
 
 
-def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> Ints:
+def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> ActivityTimes:
     """Returns the host activity between the row that each row follows and its issue, in ns."""
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
-    # Column by column, because readers sum a row's few columns or read single columns.
-    parts = np.zeros((len(rows), len(Activity)), np.int64, order="F")
-    for own, activities in host.by_thread_group(rows.thread):
-        for activity, spans in activities.items():
-            parts[own, activity] = spans.covered(since[own], issue[own])
-    parts[:, Activity.OTHER] = issue - since - parts[:, : Activity.OTHER].sum(axis=1)
-    return parts
+    return activity_times(host, rows.thread, since, issue)

@@ -26,10 +26,10 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     inside = graph.issued_in(others)
     small = underfilled(graph.base.ops, graph.base.recording.trace.multiprocessors)[items.op]
     small &= inside & graph.with_work(*COMPUTE_KERNELS)
-    gap = items.gap.copy(order="K")
-    scale = 1 - graph.gap_share_in(others) * (1 - remaining)
+    gap, scale = items.gap, 1 - graph.gap_share_in(others) * (1 - remaining)
     for activity in REMOVED_ACTIVITIES:
-        gap[:, activity] = scale_column(gap[:, activity], np.where(gap[:, activity] > 0, scale, 1.0))
+        time = gap.of(activity)
+        gap = gap.with_column(activity, scale_column(time, np.where(time > 0, scale, 1.0)))
     return graph.with_items(
         gap=gap,
         cost=np.where(inside, scale_column(items.cost, remaining), items.cost),

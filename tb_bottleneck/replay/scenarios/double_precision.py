@@ -24,7 +24,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shortens the work in float64."""
     recording = graph.base.recording
     if not recording.on_device:
-        edges, recorded = recording.steps.edges, graph.base.graph.items.gap[1:, Activity.DISPATCH]
+        edges, recorded = recording.steps.edges, graph.base.graph.items.gap.of(Activity.DISPATCH)[1:]
         part = np.zeros(len(edges))
         part[1:] = np.minimum(double_time(recording).covered(edges[:-1], edges[1:]) / np.maximum(recorded, 1), 1.0)
         return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - DOUBLE_LEFT[estimate])))

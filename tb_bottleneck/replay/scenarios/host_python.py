@@ -12,11 +12,9 @@ from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Shortens the host time in Python code. Negative values, which come from overlaps, stay."""
-    gap = graph.items.gap.copy(order="K")
-    gap[:, Activity.OTHER] = (gap[:, Activity.OTHER].clip(min=0) * REMAINING_SHARE[estimate]).astype("int64") + gap[
-        :, Activity.OTHER
-    ].clip(max=0)
-    return graph.with_items(gap=gap)
+    python = graph.items.gap.of(Activity.OTHER)
+    remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
+    return graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
 
 
 SCENARIO = Scenario("host_python", apply, on_cpu=True)

@@ -27,7 +27,7 @@ def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     items, remaining = graph.items, 1 / RARER[estimate]
     spans = _spans(graph, kind)
     # A gap may contain an interruption and other host work: only the former shrinks.
-    interrupting = graph.items.gap[:, Activity.INTERRUPT]
+    interrupting = graph.items.gap.of(Activity.INTERRUPT)
     inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = graph.issued_in(spans)
     if estimate is Estimate.HIGH and not graph.base.recording.on_device and (inside.any() or issued.any()):

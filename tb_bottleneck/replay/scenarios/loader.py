@@ -51,9 +51,8 @@ def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Returns the graph in which a batch is always ready."""
-    gap = graph.items.gap.copy(order="K")
-    gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], BATCH_HANDOVER_NS[estimate])
-    return graph.with_items(gap=gap).with_pace(0.0)
+    fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
+    return graph.with_gap(Activity.LOAD_BATCH, fetches).with_pace(0.0)
 
 
 def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:

@@ -32,7 +32,7 @@ def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 def _loading_ns(graph: ModifiedGraph) -> int:
     """Returns the time in ns in which the training thread makes the window's batches or waits for them."""
     inside = graph.base.recording.in_window(graph.base.graph.items.at)
-    return int(np.sum(graph.base.graph.items.gap[inside, Activity.LOAD_BATCH]))
+    return int(np.sum(graph.base.graph.items.gap.of(Activity.LOAD_BATCH)[inside]))
 
 
 LOOP = Scenario("pipeline", apply_loop, on_cpu=True)

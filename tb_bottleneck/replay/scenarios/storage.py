@@ -31,7 +31,7 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
 
 def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
     """Returns the graph in which only the share `staying` remains of each fetch's time beyond the median."""
-    loading = graph.items.gap[:, Activity.LOAD_BATCH]
+    loading = graph.items.gap.of(Activity.LOAD_BATCH)
     slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
     return graph.with_items(
         gap=graph.gap_scaled(Activity.LOAD_BATCH, 1 - slow / np.maximum(loading, 1) * (1 - staying))

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_bottleneck.record import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
+from tb_bottleneck.trace.columns.number_columns import narrow
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -73,8 +74,8 @@ class Labels(dict[tuple[Any, ...], int]):
     def columns(self, labels: Ints) -> dict[str, Ints]:
         """Returns the columns that the labels encode: kind, name (row of names) and thread (row of threads)."""
         row = labels >> _KIND_BITS
-        columns = {"name": np.array(self._name_of, np.int64)[row], "thread": np.array(self._thread_of, np.int64)[row]}
-        return {"kind": kinds_of(labels).astype(np.int64), **columns}
+        name, thread = (narrow(np.array(column, np.int64)) for column in (self._name_of, self._thread_of))
+        return {"kind": narrow(kinds_of(labels)), "name": name[row], "thread": thread[row]}
 
     def names(self) -> tuple[str, ...]:
         """Returns the interned names: untrusted text."""

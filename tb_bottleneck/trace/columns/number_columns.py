@@ -72,7 +72,7 @@ def whole_number(value: Any) -> int:
 
 
 def narrow(values: Ints) -> Any:
-    """Returns the values in the smallest integer type. While the table is built, parts and whole columns coexist."""
+    """Returns the values in the smallest integer type."""
     if values.dtype == np.int8:
         return values
     low, high = values.min(initial=0), values.max(initial=0)

@@ -34,8 +34,8 @@ def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryE
     lost: Counter[str] = Counter()
     if len(events):
         events = _kept(events, _near(events.start, _middle(events.start)), FAR_AWAY, lost)
-        events = _kept(events, _summable(events.duration), TOO_LONG, lost)
-    if len(events) and not (sizes := _summable(events.bytes) & (events.bytes <= MAX_BYTES)).all():
+        events = _kept(events, _summable(events.duration[:]), TOO_LONG, lost)
+    if len(events) and not (sizes := _summable(events.bytes[:]) & (events.bytes <= MAX_BYTES)).all():
         events = replace(events, bytes=np.where(sizes, events.bytes, 0))
     if len(memory):
         middle = _middle(events.start if len(events) else memory.time)

@@ -2,13 +2,16 @@
 
 import numpy as np
 
+from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Bools, by_thread
+from tb_bottleneck.trace.table import Bools, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 # The profiler records the functions that already run in one go, 1 to 6 us after one another, before other events of the
 # host (one public recording has a launch 13 us before them).
 _ONE_GO_NS = 20_000
+# Deeper stacks are rare, and a thread may have millions of frames.
+_USUAL_DEPTH = 1024
 
 
 def already_running_frames(trace: Trace) -> Bools:
@@ -23,8 +26,16 @@ def already_running_frames(trace: Trace) -> Bools:
         return mask
     latest = int(events.start[others[0]]) + _ONE_GO_NS
     for rows in by_thread(trace.rows(Kind.PYTHON), events.thread).values():
-        start, end = events.start[rows], events.end[rows]
-        nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])
-        depth = 1 + int(np.argmin(np.append(nested, False)))
-        mask[rows[:depth]] = start[0] <= latest
+        if events.start[rows[0]] <= latest:
+            mask[rows[: _depth(events, rows)]] = True
     return mask
+
+
+def _depth(events: Events, rows: Rows) -> int:
+    """Returns how many of the first rows began in one go, each inside the one before it."""
+    for count in (_USUAL_DEPTH, len(rows)):
+        start, end = events.start[rows[:count]], events.end[rows[:count]]
+        nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])
+        if not nested.all():
+            return 1 + int(np.argmin(nested))
+    return len(rows)

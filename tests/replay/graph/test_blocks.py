@@ -35,7 +35,7 @@ def test_blocks_equal_items_after_a_fix_too(seed):
     items = graph.items
     changed = replace(
         items,
-        gap=(items.gap * rng.uniform(0, 2, (len(items), 1))).astype(np.int64),
+        gap=items.gap.each(lambda column: (column * rng.uniform(0, 2, len(items))).astype(np.int64)),
         length=(items.length * rng.uniform(0, 2, len(items))).astype(np.int64),
         waits=np.where(rng.random(len(items)) < 0.5, -1, items.waits),
         after=np.where(rng.random(len(items)) < 0.5, -1, items.after),

@@ -25,14 +25,14 @@ def test_items_are_a_chain_with_the_hosts_time_by_what_it_did():
     items = graph_of(drawn_recording(LOADED)).items
     assert items.mark.tolist() == [0, NONE, 1, NONE, 2]
     assert items.follows.tolist() == [NONE, 0, 1, 2, 3]
-    assert (items.gap[:, Activity.LOAD_BATCH] / UNIT_NS).tolist() == [0, 6, 0, 6, 0]
+    assert (items.gap.of(Activity.LOAD_BATCH) / UNIT_NS).tolist() == [0, 6, 0, 6, 0]
     assert (items.length / UNIT_NS).tolist() == [0, 3, 0, 3, 0]
     assert items.latency[items.op < 0].max() == LONG_AGO
 
 
 def test_gaps_costs_and_waits_make_up_the_hosts_time():
     graph = graph_of(drawn_recording(LOADED))
-    assert int(graph.items.gap.sum() + graph.items.cost.sum()) == 20 * UNIT_NS
+    assert int(graph.items.gap.total().sum() + graph.items.cost.sum()) == 20 * UNIT_NS
 
 
 def test_the_streams_of_the_judged_device_are_named():

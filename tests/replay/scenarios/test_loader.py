@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
+from tb_bottleneck.attribution.activity_times import no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate
@@ -61,9 +62,8 @@ def test_a_loader_of_another_kind_is_not_predicted():
 def test_only_a_fix_of_the_loader_is_faster_than_workers_that_are_behind():
     """Each fetch waits for six of ten columns. A host without Python would wait for the same batches."""
     graph = at_workers_pace(drawn_graph(IN_MAIN.replace("loader ", "workers")))
-    gap = graph.items.gap.copy()
-    gap[:, [activity for activity in Activity if activity != Activity.LOAD_BATCH]] = 0
-    quick = graph.with_items(gap=gap)
+    gap = times_of([no_time(len(graph.items))] * len(Activity))
+    quick = graph.with_items(gap=gap.with_column(Activity.LOAD_BATCH, graph.items.gap.of(Activity.LOAD_BATCH)))
     assert columns(quick) == columns(graph) > columns(quick.with_pace(0.0))
     assert after_fix(quick, SCENARIO) < columns(graph)
 

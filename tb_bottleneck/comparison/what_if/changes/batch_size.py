@@ -41,12 +41,11 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
         return _factors(recording, grows, updates, estimate)
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-        gap, ops = graph.items.gap.copy(), graph.base.ops
+        ops = graph.base.ops
         # Staging a small copy takes the same time for any size.
         large = (graph.items.op >= 0) & (ops.bytes[graph.items.op] >= MIN_LINK_BOUND_BYTES)
-        for activity, rows in ((Activity.LOAD_BATCH, np.ones(len(large), np.bool_)), (Activity.COPY, large)):
-            gap[rows, activity] = np.rint(gap[rows, activity] * grows).astype(np.int64)
-        return graph.with_items(gap=gap)
+        graph = graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, grows))
+        return graph.with_items(gap=graph.gap_scaled(Activity.COPY, np.where(large, grows, 1.0)))
 
     assumptions = (
         f"a step has {now.samples} sample{'s' if now.samples > 1 else ''} now ({now.basis})",

@@ -51,9 +51,8 @@ def change_workers(recording: Recording, number: int) -> Change:
     per_batch = float(np.median(durations)) if in_training_process else recording.account.window / batches * used
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-        gap = graph.items.gap.copy()
-        gap[:, Activity.LOAD_BATCH] = np.minimum(gap[:, Activity.LOAD_BATCH], BATCH_HANDOVER_NS[estimate])
-        changed = graph.with_items(gap=gap)
+        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
+        changed = graph.with_gap(Activity.LOAD_BATCH, fetches)
         return (beside_workers(changed, estimate) if number > now else changed).with_floor(
             per_batch * batches / usable * (SLOWER_WORKERS[estimate] if usable > used else 1.0)
         )

@@ -73,7 +73,7 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
     path.write_text(json.dumps(trace))
     recording = judge_run("run", [str(path)]).recording
     start = unmodified_graph(RecordedGraph(recording))
-    staged = start.items.gap[:, Activity.COPY].sum()
+    staged = start.items.gap.of(Activity.COPY).sum()
     assert staged > 0
     twice = change_batch_size(recording, 16).modify(start, Estimate.EXPECTED)
-    assert twice.items.gap[:, Activity.COPY].sum() == pytest.approx(2 * staged)
+    assert twice.items.gap.of(Activity.COPY).sum() == pytest.approx(2 * staged)

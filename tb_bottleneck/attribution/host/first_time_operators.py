@@ -24,7 +24,7 @@ OUTLIER = 5
 def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
     """Returns the long pauses in operators that do first-time work on these threads. `is_mark` marks names of phases.
 
-    An operator counts if it makes a runtime call: others compute on the host (attribution/host_operators.py). It does
+    An operator counts if it makes a runtime call: others compute on the host (host_operators.py). It does
     not count if Python frames were recorded inside: then they explain its time.
     """
     events = trace.events
@@ -43,12 +43,12 @@ def _of_thread(trace: Trace, rows: Rows, thread: int) -> Spans:
     events, spans = trace.events, EMPTY
     inner = trace.rows(Kind.CPU_OP, Kind.CALL)
     inner = inner[events.thread[inner] == thread]
-    own_of = np.zeros(len(events), np.int64)
-    own_of[inner] = nest(events.start[inner], events.end[inner]).self_times()
-    own = own_of[rows]
-    calls = events.start[trace.rows(Kind.CALL)][events.thread[trace.rows(Kind.CALL)] == thread]
-    frames = events.start[trace.rows(Kind.PYTHON)][events.thread[trace.rows(Kind.PYTHON)] == thread]
-    for at in np.flatnonzero(own >= FIRST_TIME_NS).tolist():
+    own = nest(events.start[inner], events.end[inner]).self_times()[np.searchsorted(inner, rows)]
+    long = np.flatnonzero(own >= FIRST_TIME_NS).tolist()
+    if not long:
+        return spans
+    calls, frames = (_starts(trace, kind, thread) for kind in (Kind.CALL, Kind.PYTHON))
+    for at in long:
         begin, end = int(events.start[rows[at]]), int(events.end[rows[at]])
         same = (events.name[rows] == events.name[rows[at]]) & (np.arange(len(rows)) != at)
         recurs = own[at] < OUTLIER * own[same].max(initial=0)
@@ -61,6 +61,12 @@ def _of_thread(trace: Trace, rows: Rows, thread: int) -> Spans:
         is_pause = alone.ends - alone.starts >= FIRST_TIME_NS
         spans = merge(spans, Spans(alone.starts[is_pause], alone.ends[is_pause]))
     return spans
+
+
+def _starts(trace: Trace, kind: Kind, thread: int) -> Ints:
+    rows = trace.rows(kind)
+    starts: Ints = trace.events.start[rows[trace.events.thread[rows] == thread]]
+    return starts
 
 
 def _any_between(times: Ints, begin: int, end: int) -> bool:

@@ -1,0 +1,79 @@
+"""Host time by what the host did: a column per activity, for gaps of the device or for items of a graph.
+
+Most activities do not occur, and columns of zeros take no memory. Tables share the columns that they do not modify: the
+plan keeps a dozen graphs of one recording.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.table import Ints
+
+
+class ActivityTimes(Record, frozen=True, eq=False):
+    """Columns in ns, in order of Activity."""
+
+    columns: tuple[Ints, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, rows: Any) -> "ActivityTimes":
+        """Returns these rows, given as an index array, a mask or a slice."""
+        return times_of([column[rows] for column in self.columns])
+
+    def of(self, activity: Activity) -> Ints:
+        """Returns the time of one activity."""
+        return self.columns[activity]
+
+    def total(self, *activities: Activity) -> Ints:
+        """Returns the time of these activities, by default of all."""
+        total = np.zeros(len(self), np.int64)
+        for activity in activities or Activity:
+            if not _is_zero(self.columns[activity]):
+                total += self.columns[activity]
+        return total
+
+    def with_column(self, activity: Activity, column: Ints) -> "ActivityTimes":
+        """Returns the times with another column for one activity."""
+        return times_of([*self.columns[:activity], column, *self.columns[activity + 1 :]])
+
+    def each(self, change: Callable[[Ints], Ints]) -> "ActivityTimes":
+        """Returns the times with every column changed. A change maps 0 to 0."""
+        return times_of([column if _is_zero(column) else change(column) for column in self.columns])
+
+    def equals(self, other: "ActivityTimes") -> bool:
+        """Returns True if all times are equal."""
+        pairs = zip(self.columns, other.columns, strict=True)
+        return all(mine is theirs or np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+
+def times_of(columns: Sequence[Ints]) -> ActivityTimes:
+    """Returns the times with these columns, in order of Activity."""
+    return ActivityTimes(tuple(column if column.any() else no_time(len(column)) for column in columns))
+
+
+def no_time(count: int) -> Ints:
+    """Returns a read-only column of zeros."""
+    return np.broadcast_to(np.int64(0), count)
+
+
+def activity_times(host: HostTimeline, thread: Ints, begin: Ints, end: Ints) -> ActivityTimes:
+    """Splits the time of each [begin, end) by the activities of its thread, a row of the trace's threads or -1."""
+    columns = [no_time(len(begin))] * len(Activity)
+    for rows, activities in host.by_thread_group(thread):
+        for activity, spans in activities.items():
+            if len(spans) and activity is not Activity.OTHER:
+                if _is_zero(columns[activity]):
+                    columns[activity] = np.zeros(len(begin), np.int64)
+                columns[activity][rows] = spans.covered(begin[rows], end[rows])
+    known = times_of(columns)
+    return known.with_column(Activity.OTHER, end - begin - known.total())
+
+
+def _is_zero(column: Ints) -> bool:
+    return column.strides == (0,)
