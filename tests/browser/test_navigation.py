@@ -130,6 +130,14 @@ def test_one_recording_opens_with_its_report(board, visit, tmp_path):
     assert seen.frame.get_by_role("button", name="Overview of all trainings").count() == 0
 
 
+def test_a_recording_that_is_gone_is_not_the_overview(staged_board, visit):
+    seen = visit(staged_board, quote(f"gone/{NAME}", safe=""))
+    expect(seen.frame.get_by_role("heading", name="Recording not found")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.get_by_role("button", name="Overview of all trainings")).to_have_attribute(
+        "aria-current", "false"
+    )
+
+
 def test_a_zoom_is_no_place_of_its_own(look):
     seen = look("timeline", fresh=True)
     before = seen.page.evaluate("history.length")
@@ -151,6 +159,9 @@ def test_shortcuts_choose_recordings_and_views_but_not_while_typing(look):
     expect(selected(seen)).to_have_text("Operators")
     seen.page.keyboard.press("7")
     expect(selected(seen)).to_have_text("Operators")
+    seen.page.keyboard.press("0")  # the tenth
+    expect(selected(seen)).to_have_text("What if")
+    seen.page.keyboard.press("4")
     seen.page.keyboard.press("/")
     search = seen.frame.get_by_role("searchbox", name="Filter trainings")
     expect(search).to_be_focused()
