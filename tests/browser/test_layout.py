@@ -40,7 +40,7 @@ def test_a_link_of_two_lines_makes_no_gap_above_its_row(recorded_board, visit):
     assert max(tops) < 16, tops
 
 
-@pytest.mark.parametrize("width", [390, 768, 1400, 2560])
+@pytest.mark.parametrize("width", [390, 768, 1000, 1280, 1400, 2560])
 def test_the_rows_of_the_overview_fit_and_show_the_whole_action(recorded_board, visit, width):
     seen = overview(visit, recorded_board, width)
     table = seen.frame.locator(TABLE)
