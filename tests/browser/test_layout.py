@@ -1,5 +1,6 @@
 """Pages fit their window: no row has a gap, no text is cut, and the important columns are seen without scrolling."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -7,7 +8,6 @@ from playwright.sync_api import expect
 
 from tests.browser.pages import PATIENCE
 from tests.browser.stage import NAME
-from tests.browser.test_review import reviewed_board  # noqa: F401  # a fixture
 
 TABLE = "div.scrolled[aria-label='Trainings']"
 CUT = "element => element.scrollWidth - element.clientWidth"
@@ -24,34 +24,70 @@ def overview(visit, address, width):
     return seen
 
 
-def test_a_link_of_two_lines_makes_no_gap_above_its_row(reviewed_board, visit):  # noqa: F811
+def test_a_link_of_two_lines_makes_no_gap_above_its_row(recorded_board, visit):
     """The baseline of a button with several lines is its last one, and moved the other cells down."""
-    seen = overview(visit, reviewed_board[0], 390)
-    row = seen.frame.locator("table[aria-label='Ledger of fixes'] tbody tr").first
-    expect(row).to_be_visible(timeout=PATIENCE)
-    tops = row.evaluate(
-        """row => [...row.cells].map(cell => {
-            const range = document.createRange();
-            range.selectNodeContents(cell);
-            return range.getClientRects()[0].top - row.getBoundingClientRect().top;
-        })"""
+    seen = overview(visit, recorded_board, 1400)
+    tops = seen.frame.locator(TABLE).evaluate(
+        """table => [...table.querySelectorAll("tbody tr")]
+            .filter(row => row.querySelector("th .link").offsetHeight > 30)
+            .flatMap(row => [...row.cells].filter(cell => cell.textContent).map(cell => {
+                const range = document.createRange();
+                range.selectNodeContents(cell);
+                return range.getClientRects()[0].top - row.getBoundingClientRect().top;
+            }))"""
     )
+    assert tops
     assert max(tops) < 16, tops
 
 
-def test_all_columns_of_the_overview_fit_beside_the_list(recorded_board, visit):
-    seen = overview(visit, recorded_board, 1400)
-    assert seen.frame.locator(TABLE).evaluate(CUT) == 0
+@pytest.mark.parametrize("width", [390, 768, 1000, 1280, 1400, 2560])
+def test_the_rows_of_the_overview_fit_and_show_the_whole_action(recorded_board, visit, width):
+    seen = overview(visit, recorded_board, width)
+    table = seen.frame.locator(TABLE)
+    assert table.evaluate(CUT) == 0
+    actions = table.locator("td > small")
+    assert actions.count() > 10
+    assert actions.evaluate_all("all => all.filter(each => each.scrollHeight > each.clientHeight).length") == 0
 
 
-def test_the_figures_are_seen_first_on_a_narrow_page(recorded_board, visit):
+def test_a_row_leads_with_name_gain_verdict_and_action_on_a_narrow_page(recorded_board, visit):
     seen = overview(visit, recorded_board, 390)
-    region = seen.frame.locator(TABLE)
-    edge = region.evaluate("element => element.getBoundingClientRect().right")
-    for title in ("Gain left", "Step"):
-        box = region.get_by_role("columnheader", name=title, exact=False).first.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= edge + 1, title
+    row = seen.frame.locator(TABLE).locator("tbody tr").first
+    parts = [row.locator(part) for part in ("th", "[data-column=gain]", "[data-column=verdict]", "[data-column=step]")]
+    boxes = [box for part in parts if (box := part.bounding_box())]
+    name, gain, verdict, step = boxes
+    assert name["x"] < gain["x"] <= 390 - gain["width"]
+    assert abs(name["y"] - gain["y"]) < 10
+    assert name["y"] < verdict["y"] < step["y"]
+    expect(parts[1]).to_contain_text(re.compile(r"\d"))
+    expect(parts[2].locator("small")).not_to_be_empty()
+
+
+def test_the_most_severe_trainings_come_first_and_of_those_the_ones_with_the_largest_gain(recorded_board, visit):
+    seen = overview(visit, recorded_board, 1400)
+    rows = seen.frame.locator(TABLE).locator("tbody tr")
+    severities = rows.locator("[data-column=severity] [role=img]").evaluate_all(
+        "all => all.map(each => each.ariaLabel)"
+    )
+    order = ["Critical", "Worth fixing", "Small or unknown gain", "Little to gain", "Not known what would save time"]
+    ranks = [min(order.index(severity), 3) for severity in severities]
+    assert len(set(ranks)) > 2
+    assert ranks == sorted(ranks)
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_code_is_shown_whole_beside_its_button(look, width):
+    seen = look("diagnosis", viewport={"width": width, "height": 900})
+    boxes = seen.frame.locator(".code")
+    expect(boxes.first).to_be_visible(timeout=PATIENCE)
+    overlaps = boxes.evaluate_all(
+        """all => all.map(box => {
+            const [code, button] = [box.querySelector("pre"), box.querySelector("button")];
+            const [one, other] = [code.getBoundingClientRect(), button.getBoundingClientRect()];
+            return code.scrollWidth > code.clientWidth || (one.right > other.left && one.top < other.bottom);
+        })"""
+    )
+    assert overlaps == [False] * boxes.count()
 
 
 @pytest.mark.parametrize("width", [390, 768, 1400])

@@ -94,11 +94,48 @@ def test_trace_and_telemetry_of_a_training_are_one_entry_and_an_old_address_show
     expect(seen.frame.locator("nav.runs .count")).to_have_text(str(TRAININGS), timeout=PATIENCE)
 
 
+def test_a_view_that_telemetry_does_not_have_opens_with_the_trace_of_the_training(recorded_board, visit):
+    (events,) = (RECORDED / "slow_storage/slow").rglob("events.out.tfevents.*")
+    telemetry = events.relative_to(RECORDED).as_posix()
+    seen = visit(recorded_board, quote(telemetry, safe=""), fresh=True)
+    timeline = seen.frame.get_by_role("tab", name="Timeline")
+    expect(timeline).to_be_visible(timeout=PATIENCE)
+    for name in ("Breakdown", "Timeline", "Operators", "Compare", "What if"):
+        tab = seen.frame.get_by_role("tab", name=name)
+        expect(tab).to_have_attribute("title", "Shows another recording of this training: Trace")
+        assert tab.get_attribute("aria-disabled") is None
+    said = seen.frame.locator(".headline h1").inner_text()
+    timeline.click()
+    expect(seen.frame.locator(VIEWS["timeline"])).to_be_visible(timeout=PATIENCE)
+    parts = seen.frame.get_by_role("navigation", name="Recordings of this training")
+    expect(parts.get_by_role("button", name="Trace (shown)")).to_be_visible()
+    expect(seen.frame.locator(".headline h1")).to_have_text(said)
+    expect(selected(seen)).to_be_focused()
+    seen.frame.get_by_role("tab", name="Telemetry").click()
+    expect(seen.frame.locator(VIEWS["live"])).to_be_visible(timeout=PATIENCE)
+    expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
+    seen.page.go_back()
+    seen.page.go_back()
+    expect(selected(seen)).to_have_text("Diagnosis", timeout=PATIENCE)
+    expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
+    parts.get_by_role("button", name="Trace").click()
+    expect(parts.get_by_role("button", name="Trace (shown)")).to_be_visible(timeout=PATIENCE)
+    expect(selected(seen)).to_have_text("Diagnosis")
+
+
 def test_one_recording_opens_with_its_report(board, visit, tmp_path):
     (tmp_path / NAME).write_text(json.dumps(drawn(ONE, 1000)))
     seen = visit(board("--logdir", str(tmp_path)))
     expect(seen.frame.locator(".headline h1")).to_be_visible(timeout=PATIENCE)
     assert seen.frame.get_by_role("button", name="Overview of all trainings").count() == 0
+
+
+def test_a_recording_that_is_gone_is_not_the_overview(staged_board, visit):
+    seen = visit(staged_board, quote(f"gone/{NAME}", safe=""))
+    expect(seen.frame.get_by_role("heading", name="Recording not found")).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.get_by_role("button", name="Overview of all trainings")).to_have_attribute(
+        "aria-current", "false"
+    )
 
 
 def test_a_zoom_is_no_place_of_its_own(look):
@@ -122,6 +159,9 @@ def test_shortcuts_choose_recordings_and_views_but_not_while_typing(look):
     expect(selected(seen)).to_have_text("Operators")
     seen.page.keyboard.press("7")
     expect(selected(seen)).to_have_text("Operators")
+    seen.page.keyboard.press("0")  # the tenth
+    expect(selected(seen)).to_have_text("What if")
+    seen.page.keyboard.press("4")
     seen.page.keyboard.press("/")
     search = seen.frame.get_by_role("searchbox", name="Filter trainings")
     expect(search).to_be_focused()

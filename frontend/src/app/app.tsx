@@ -9,7 +9,7 @@ import { timeOfDay } from "../shared/text/format";
 import { Icon } from "../shared/widgets/icon";
 import { Analysing, Connecting, Unreachable } from "./empty";
 import { useFocusRestore } from "./focus_restore";
-import { lazyView } from "./lazy_view";
+import { lazyView } from "../shared/widgets/lazy_view";
 import { RecordingPage } from "./recording_page";
 import { chosenEntry, hasVanished, WHOLE_OVERVIEW, type State } from "./state";
 import { Shortcuts } from "./shortcuts";

@@ -23,10 +23,11 @@ export function Connecting() {
   );
 }
 
+/** The recording is analysed. Of one that is done only the report is on its way: then the page appears with a delay. */
 export function Analysing({ entry, answer }: { entry: RunEntry; answer: ReportAnswer | undefined }) {
   const { state, progress } = answer ?? entry;
   return (
-    <section class="empty">
+    <section class={entry.state === "done" ? "empty delayed" : "empty"}>
       <p class="path">
         <RecordingName of={entry} />
       </p>

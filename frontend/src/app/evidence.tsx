@@ -1,6 +1,6 @@
 // The recordings of the training that is shown: which one gives the verdict, and a button for each of the others.
 import type { RunEntry } from "../shared/report";
-import { keyOf, type Key } from "../shared/run/keys";
+import { keyOf } from "../shared/run/keys";
 import { partName, type TrainingEntry } from "../shared/run/trainings";
 import { shortMoment } from "../shared/text/format";
 import { sourceParts } from "../shared/text/names";
@@ -11,7 +11,7 @@ const MOST_BUTTONS = 6; // more recordings are a list to choose from
 interface Props {
   readonly training: TrainingEntry;
   readonly shown: RunEntry;
-  readonly choose: (key: Key) => void;
+  readonly choose: (recording: RunEntry) => void;
 }
 
 export function Evidence({ training, shown, choose }: Props) {
@@ -25,7 +25,7 @@ export function Evidence({ training, shown, choose }: Props) {
       {ordered.length > MOST_BUTTONS ? (
         <label>
           Recording{" "}
-          <select value={keyOf(shown)} onChange={(event) => choose(event.currentTarget.value)}>
+          <select value={keyOf(shown)} onChange={(event) => choose(ordered[event.currentTarget.selectedIndex]!)}>
             {ordered.map((member, index) => (
               <option key={keyOf(member)} value={keyOf(member)}>
                 {labels[index]}
@@ -38,8 +38,9 @@ export function Evidence({ training, shown, choose }: Props) {
         <ul>
           {ordered.map((member, index) => (
             <li key={keyOf(member)}>
-              <button type="button" class="small" aria-current={keyOf(member) === keyOf(shown)} title={member.source} onClick={() => choose(keyOf(member))}>
+              <button type="button" class="small" aria-current={keyOf(member) === keyOf(shown)} title={member.source} onClick={() => choose(member)}>
                 {labels[index]}
+                {keyOf(member) === keyOf(shown) && !job && " (shown)"}
                 {member === members[0] && because !== "" && (
                   <>
                     {" "}

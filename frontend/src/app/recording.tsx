@@ -7,7 +7,7 @@ import { Share } from "../features/share/share";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
-import { availableView, titleOf } from "./available_views";
+import { availableView, hasView, titleOf } from "./available_views";
 import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
@@ -49,8 +49,8 @@ function Content({ report, analysis, shown }: Props) {
       <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
         <Share report={report} markdown={() => markdownOf(report)} />
       </Headline>
-      {training && shown && <Evidence training={training} shown={shown.entry} choose={shown.session.choose} />}
-      {shown && <Tabs report={report} entry={shown.entry} session={shown.session} view={view} />}
+      {training && shown && <Evidence training={training} shown={shown.entry} choose={(recording) => shown.session.choose(keyOf(recording), hasView(view, recording) ? view : "diagnosis")} />}
+      {shown && <Tabs report={report} entry={shown.entry} training={training} session={shown.session} view={view} />}
       <ErrorBoundary key={view} report={report}>
         {shown ? (
           <ViewPanel view={view} report={report} {...shown} />

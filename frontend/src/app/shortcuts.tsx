@@ -1,9 +1,12 @@
-// Keyboard shortcuts, and the panel that lists them.
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+// Keyboard shortcuts. "?" shows the panel that lists them.
+import { useEffect, useRef, useState } from "preact/hooks";
 import { VIEWS } from "../shared/run/views";
+import { lazyView } from "../shared/widgets/lazy_view";
 import { missingBecause, titleOf } from "./available_views";
+import { membersOf } from "./state";
 import type { Shown } from "./view_registry";
+
+const ShortcutsPanel = lazyView(async () => (await import("./shortcuts_panel")).ShortcutsPanel);
 
 /** What the shortcuts act on. `shown` is undefined as long as no recording is shown. */
 interface Page {
@@ -23,34 +26,27 @@ const SHORTCUTS: readonly Shortcut[] = [
   { key: "k", text: "Previous recording", run: ({ move }) => move(-1) },
   { key: "/", text: "Filter the recordings", run: () => document.querySelector<HTMLElement>(".runs input[type=search]")?.focus() },
   ...VIEWS.map((view, index) => ({
-    key: `${index + 1}`,
+    key: `${(index + 1) % 10}`, // one digit: the tenth is 0
     text: titleOf(view),
     run: ({ shown }: Page) => {
-      if (shown && missingBecause(view, shown.report, shown.entry) === undefined) shown.session.open(view);
+      if (shown && missingBecause(view, shown.report, shown.entry, membersOf(shown.state)) === undefined) shown.session.open(view);
     },
   })),
-];
-
-/** Other keys with a meaning everywhere, for the panel. */
-const OTHERS: readonly (readonly [string, string])[] = [
-  ["Shift Enter", "In the list: compare with this recording"],
-  ["Alt ←", "Back"],
-  ["?", "Show or hide this panel"],
 ];
 
 const isTyping = (target: EventTarget | null) => target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
 
 /** Handles the shortcuts, and shows the panel on "?". */
 export function Shortcuts(page: Page) {
-  const panel = useRef<HTMLDialogElement>(null);
-  const latest = useRef(page);
-  latest.current = page;
+  const [open, setOpen] = useState(false);
+  const latest = useRef({ page, open });
+  latest.current = { page, open };
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const shortcut = SHORTCUTS.find(({ key }) => key === event.key);
-      if (event.key === "?") toggle(panel.current);
-      else if (shortcut && !panel.current?.open) shortcut.run(latest.current);
+      if (event.key === "?") setOpen(!latest.current.open);
+      else if (shortcut && !latest.current.open) shortcut.run(latest.current.page);
       else return;
       event.preventDefault();
     };
@@ -59,45 +55,10 @@ export function Shortcuts(page: Page) {
   }, []);
   return (
     <>
-      <button type="button" class="small shortcuts-button" title="Keyboard shortcuts" aria-label="Keyboard shortcuts" onClick={() => toggle(panel.current)}>
+      <button type="button" class="small shortcuts-button" title="Keyboard shortcuts" aria-label="Keyboard shortcuts" onClick={() => setOpen(true)}>
         ?
       </button>
-      <dialog class="shortcuts" aria-labelledby="shortcuts-title" ref={panel}>
-        <h2 id="shortcuts-title">Keyboard shortcuts</h2>
-        <dl>
-          {SHORTCUTS.map(({ key, text }) => (
-            <Row key={key} keys={key}>
-              {text}
-            </Row>
-          ))}
-          {OTHERS.map(([keys, text]) => (
-            <Row key={keys} keys={keys}>
-              {text}
-            </Row>
-          ))}
-        </dl>
-        <form method="dialog">
-          <button>Close</button>
-        </form>
-      </dialog>
+      {open && <ShortcutsPanel shortcuts={SHORTCUTS} close={() => setOpen(false)} />}
     </>
-  );
-}
-
-function toggle(panel: HTMLDialogElement | null): void {
-  if (panel?.open) panel.close();
-  else panel?.showModal();
-}
-
-function Row({ keys, children }: { keys: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>
-        {keys.split(" ").map((key) => (
-          <kbd key={key}>{key}</kbd>
-        ))}
-      </dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -18,8 +18,8 @@ const JOB_VIEW: View = "job";
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
     const problem = await requestAll(store, client, signal);
-    // The list decided what is shown first. The history entry says so, so that Back returns to it.
-    if (host.inUrl("run") === undefined && store.state.chosen !== undefined) writeAddress(store.state, host.inUrl, (name, text) => host.putInUrl(name, text, "same"));
+    // The list decided what is shown: what comes first, or which recording has the view. The history entry says so, so that Back returns to it.
+    if (store.state.chosen !== undefined && host.inUrl("run") !== store.state.chosen) writeAddress(store.state, host.inUrl, (name, text) => host.putInUrl(name, text, "same"));
     if (!signal.aborted) {
       store.dispatch(problem === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: problem });
     }
@@ -54,9 +54,9 @@ export function startSession(store: Store, client: Client): Session {
     choose: (key: Key, view?: View) => {
       const { baseline, chosen } = store.state;
       // Choosing recording A of a comparison swaps A and B.
-      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), { type: "choose", key }, ...(view ? [open(view)] : []));
+      act(...(key === baseline ? [{ type: "baseline", key: chosen } as const] : []), ...(view ? [open(view)] : []), { type: "choose", key });
     },
-    openTraining: (training) => act({ type: "choose", key: keyOf(training) }, ...(training.job ? [open(JOB_VIEW)] : [])),
+    openTraining: (training) => act(...(training.job ? [open(JOB_VIEW)] : []), { type: "choose", key: keyOf(training) }),
     open: (view) => act(open(view)),
     showFocus: (focus) => act({ type: "focus", focus }),
     setVisible: (visible) => act({ type: "visible", visible }),

@@ -2,9 +2,10 @@
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 import type { Focus } from "../shared/run/focus";
 import { keyOf, type Key } from "../shared/run/keys";
-import { trainingsOf } from "../shared/run/trainings";
+import { trainingOf, trainingsOf } from "../shared/run/trainings";
 import type { Span } from "../shared/run/viewport";
 import type { View } from "../shared/run/views";
+import { recordingFor } from "./available_views";
 
 /** The version of the report's schema that this tab was written for. A newer report is drawn as far as it is understood. */
 export const KNOWN_SCHEMA = 2;
@@ -54,6 +55,12 @@ export type Action =
 
 /** Returns the same object if the action changes nothing. */
 export function reduce(state: State, action: Action): State {
+  const next = changed(state, action);
+  const isSamePlace = next.view === state.view && next.chosen === state.chosen && action.type !== "view" && membersOf(state).length > 0;
+  return isSamePlace ? next : withRecordingFor(next);
+}
+
+function changed(state: State, action: Action): State {
   switch (action.type) {
     case "runs":
       return action.list === state.list ? state : withList(state, action.list);
@@ -132,6 +139,13 @@ export function withChosen(state: State, chosen: Key): State {
   return { ...rest, chosen };
 }
 
+/** A view that the chosen recording cannot have opens with another recording of the same training, if that has it. */
+function withRecordingFor(state: State): State {
+  const members = membersOf(state);
+  const entry = members.find((member) => keyOf(member) === state.chosen);
+  return entry ? withChosen(state, keyOf(recordingFor(state.view, entry, members))) : state;
+}
+
 function equalKeys(one: readonly Key[] | undefined, other: readonly Key[] | undefined): boolean {
   return one === other || (one?.length === other?.length && (one ?? []).every((key, index) => key === other?.[index]));
 }
@@ -149,6 +163,9 @@ function timeView(state: State): View {
 export function chosenEntry(state: State): RunEntry | undefined {
   return entryOf(state, state.chosen);
 }
+
+/** The recordings of its training. */
+export const membersOf = ({ list, chosen }: State): readonly RunEntry[] => (list && trainingOf(list, chosen)?.members) ?? [];
 
 /** Returns true if a recording was chosen that the finished scan did not find. */
 export function hasVanished(state: State): boolean {

@@ -1,23 +1,26 @@
-// The tabs of a recording, one per view. The arrow keys move between them. A view that this recording does not have is
-// disabled and says why.
+// The tabs of a training, one per view. The arrow keys move between them. A view that the shown recording does not have
+// opens with another one of the training; if none has it, its tab is disabled and says why.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Report, RunEntry } from "../shared/report";
 import type { Session } from "../shared/run/session";
+import { partName, type TrainingEntry } from "../shared/run/trainings";
 import { VIEWS, type View } from "../shared/run/views";
 import { nextInTabs } from "../shared/widgets/list_navigation";
-import { missingBecause, titleOf } from "./available_views";
+import { missingBecause, recordingFor, titleOf } from "./available_views";
 
 interface Props {
   readonly report: Report;
   readonly entry: RunEntry;
+  readonly training: TrainingEntry | undefined;
   readonly session: Session;
   readonly view: View;
 }
 
-export function Tabs({ report, entry, session, view }: Props) {
+export function Tabs({ report, entry, training, session, view }: Props) {
+  const members = training?.members ?? [entry];
   const root = useRef<HTMLDivElement>(null);
   const open = (each: View) => {
-    if (missingBecause(each, report, entry) === undefined) session.open(each);
+    if (missingBecause(each, report, entry, members) === undefined) session.open(each);
   };
   // On a narrow page the selected tab may be out of sight. Only the tab list scrolls, not the page.
   useLayoutEffect(() => {
@@ -41,9 +44,11 @@ export function Tabs({ report, entry, session, view }: Props) {
     tabs[target]?.focus();
   };
   return (
-    <div class="tabs" role="tablist" aria-label="Views of this recording" ref={root} onKeyDown={onKeyDown}>
+    <div class="tabs" role="tablist" aria-label="Views of this training" ref={root} onKeyDown={onKeyDown}>
       {VIEWS.map((each) => {
-        const missing = missingBecause(each, report, entry);
+        const missing = missingBecause(each, report, entry, members);
+        const opened = recordingFor(each, entry, members);
+        const title = missing ?? (training && opened !== entry ? `Shows another recording of this training: ${partName(opened, training)}` : undefined);
         return (
           <button
             key={each}
@@ -51,7 +56,8 @@ export function Tabs({ report, entry, session, view }: Props) {
             role="tab"
             aria-selected={each === view}
             {...(each === view ? { "aria-controls": "panel" } : {})}
-            {...(missing === undefined ? {} : { "aria-disabled": true, "aria-description": missing, title: missing })}
+            {...(missing === undefined ? {} : { "aria-disabled": true })}
+            {...(title === undefined ? {} : { "aria-description": title, title })}
             tabIndex={each === view ? 0 : -1}
             onClick={() => open(each)}
           >

@@ -1,7 +1,6 @@
 // What each view shows. A missing view is a type error. Views beyond the diagnosis are files of their own, fetched when they are first opened.
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
-import { formatOptions, optionsOf } from "../features/tree/options";
 import { scrollToCause } from "../shared/page/scroll_to_cause";
 import type { Place, Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
@@ -9,7 +8,7 @@ import type { Session } from "../shared/run/session";
 import type { ViewProps } from "../shared/run/view_props";
 import type { View } from "../shared/run/views";
 import { titleOf } from "./available_views";
-import { lazyView } from "./lazy_view";
+import { lazyView } from "../shared/widgets/lazy_view";
 import type { State } from "./state";
 
 const Details = lazyView(async () => (await import("../features/diagnosis/details")).Details);
@@ -42,7 +41,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
       showFocus={session.showFocus}
       predict={() => session.open("whatif")}
       showMemory={() => session.open("memory")}
-      {...(isTrace(entry) ? { showPlace: (place: Place) => session.showTree(formatOptions(optionsOf(place))) } : {})}
+      {...(isTrace(entry) ? { showPlace: (place: Place) => void showPlace(session, place) } : {})}
       efficiency={(report.efficiency || report.headroom.length > 0) && <Efficiency report={report} />}
       reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
     />
@@ -52,7 +51,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
       {...viewProps(shown)}
       runs={shown.state.list?.runs ?? []}
       options={shown.state.tree}
-      setOptions={(options) => shown.session.showTree(formatOptions(options))}
+      showTree={shown.session.showTree}
       showFinding={(cause) => (shown.session.open("diagnosis"), scrollToCause(cause))}
     />
   ),
@@ -69,6 +68,12 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   ),
   whatif: ({ report, entry, session, state: { conditions } }) => <WhatIf session={session} report={report} entry={entry} conditions={conditions} />,
 };
+
+/** Shows a place of the program in the breakdown. */
+async function showPlace(session: Session, place: Place): Promise<void> {
+  const { formatOptions, optionsOf } = await import("../features/tree/options");
+  session.showTree(formatOptions(optionsOf(place)));
+}
 
 function viewProps({ report, entry, session, state: { focus, visible } }: Shown): ViewProps {
   const { client, showFocus, setVisible } = session;

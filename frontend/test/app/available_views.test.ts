@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { availableView, missingBecause } from "../../src/app/available_views";
+import { availableView, hasView, missingBecause, recordingFor } from "../../src/app/available_views";
 import type { Report, RunEntry } from "../../src/shared/report";
 import { VIEWS } from "../../src/shared/run/views";
 import { entry, report } from "../recordings";
@@ -8,7 +8,7 @@ import { entry, report } from "../recordings";
 const trace = entry("r", "a");
 const telemetry = entry("r", "b", { evidence_source: "telemetry" });
 
-const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBecause(view, of, its) === undefined);
+const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBecause(view, of, its, [its]) === undefined);
 
 test("a recording has the views with content", () => {
   assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "tree", "timeline", "tables", "roofline", "compare"]);
@@ -26,4 +26,27 @@ test("a recording has the views with content", () => {
 test("a missing view is replaced by the diagnosis", () => {
   assert.equal(availableView("timeline", report("a"), trace), "timeline");
   assert.equal(availableView("timeline", report("b"), telemetry), "diagnosis");
+});
+
+test("a view opens with the recording of the training that has it", () => {
+  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "", action: "" };
+  const snapshot = entry("r", "c", { evidence_source: "snapshot", peak_bytes: 8 });
+  const judged = entry("r", "d", { verdict });
+  const members = [telemetry, trace, judged, entry("r", "e"), snapshot];
+  const opened = (view: (typeof VIEWS)[number], chosen: RunEntry) => recordingFor(view, chosen, members).source;
+  assert.deepEqual(["diagnosis", "timeline", "compare", "whatif", "memory", "live"].map((view) => opened(view as "live", telemetry)), ["b", "d", "d", "d", "c", "b"]);
+  assert.deepEqual([opened("timeline", trace), opened("live", trace), opened("whatif", trace)], ["a", "b", "d"], "the chosen one stays if it has the view");
+  assert.equal(opened("job", telemetry), "b", "no recording has it");
+  assert.equal(missingBecause("timeline", report("b"), telemetry, members), undefined);
+  assert.match(missingBecause("timeline", report("b"), telemetry, [telemetry]) ?? "", /no single operations/);
+});
+
+test("a view of a job opens with the same rank", () => {
+  const [first, second] = [0, 1].map((rank) => entry("r", `rank${rank}`, { rank, world_size: 2 }));
+  const chosen = { ...telemetry, rank: 1, world_size: 2 };
+  assert.equal(recordingFor("timeline", chosen, [chosen, first!, second!]), second);
+});
+
+test("an unreadable trace has no operations", () => {
+  assert.ok(!hasView("timeline", { ...trace, health: "unreadable" }));
 });

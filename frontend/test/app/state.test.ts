@@ -120,3 +120,17 @@ test("telemetry has no timeline: its ranges are shown in its own view", () => {
   assert.equal(after({ type: "runs", list: telemetry }, { type: "focus", focus }).view, "live");
   assert.equal(after({ type: "runs", list: list(A) }, { type: "focus", focus }).view, "timeline");
 });
+
+test("a view that telemetry does not have opens with the trace of the same training", () => {
+  const events = entry("r", "events", { evidence_source: "telemetry" });
+  const together = { ...list(events, A, B), trainings: [{ members: [0, 1], because: "more steps" }] };
+  const telemetry = after({ type: "runs", list: together });
+  assert.equal(telemetry.chosen, keyOf(events));
+  const timeline = reduce(telemetry, { type: "view", view: "timeline" });
+  assert.deepEqual([timeline.chosen, timeline.view], [keyOf(A), "timeline"]);
+  const back = reduce(timeline, { type: "view", view: "live" });
+  assert.deepEqual([back.chosen, back.view], [keyOf(events), "live"]);
+  assert.equal(reduce(reduce(timeline, choose(keyOf(B))), choose(keyOf(events))).chosen, keyOf(A), "the view stays");
+  assert.equal(reduce(reduce(timeline, { type: "view", view: "diagnosis" }), choose(keyOf(events))).chosen, keyOf(events));
+  assert.equal(reduce({ ...START, chosen: keyOf(events), view: "timeline" }, { type: "runs", list: together }).chosen, keyOf(A), "of the address, too");
+});

@@ -4,6 +4,7 @@ import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { share } from "../../shared/text/format";
 import { Health } from "../../shared/widgets/health";
+import { lazyView } from "../../shared/widgets/lazy_view";
 import { WithCode } from "../../shared/widgets/with_code";
 import { Account } from "./account";
 import { checkedRegimes } from "./checked";
@@ -12,10 +13,11 @@ import { Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
 import { memoryFindings, MemoryFindings } from "./memory_findings";
 import type { ShowPlace } from "./places";
-import { Plan } from "./plan";
-import { Regimes } from "./regimes";
 import { Review, type Reviewed } from "./review";
 import { untrusted } from "./untrusted";
+
+const Plan = lazyView(async () => (await import("./plan")).Plan);
+const Regimes = lazyView(async () => (await import("./regimes")).Regimes);
 
 interface Props {
   readonly report: Report;

@@ -1,12 +1,10 @@
 // The findings, costliest first: the cost, the gain of the fix, the fix itself and the evidence.
 import type { ComponentChildren } from "preact";
-import { colourOf } from "../../shared/colours";
-import type { Evidence, Finding } from "../../shared/report";
+import type { Evidence, Finding, Speedup } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
-import { evidence as valueOf, occurrence, share, speedup } from "../../shared/text/format";
+import { occurrence } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
-import { CodeBlock } from "../../shared/widgets/code_block";
-import { WithCode } from "../../shared/widgets/with_code";
+import { CostAndGain, FindingCard } from "../../shared/widgets/finding_card";
 import { Places, type ShowPlace } from "./places";
 import { Review, type Reviewed } from "./review";
 
@@ -37,7 +35,7 @@ export function Findings({ findings, beside, besideLeads, begin, judged, showFoc
       <h2>What to change</h2>
       {besideLeads && beside}
       {findings.map((finding, index) => (
-        <FindingCard key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
+        <OneFinding key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
       ))}
       {!besideLeads && beside}
     </section>
@@ -46,82 +44,33 @@ export function Findings({ findings, beside, besideLeads, begin, judged, showFoc
 
 type Context = Pick<Props, "begin" | "showFocus">;
 
-function FindingCard({ finding, begin, showFocus, reviewed, showPlace }: Context & Pick<Props, "reviewed" | "showPlace"> & { finding: Finding }) {
-  const { fix } = finding;
-  const { gain, basis } = speedup(finding.speedup);
+function OneFinding({ finding, begin, showFocus, reviewed, showPlace }: Context & Pick<Props, "reviewed" | "showPlace"> & { finding: Finding }) {
+  const { cause, regime, cost_share, evidence, fix, speedup: gain, where } = finding;
+  const name = finding.title || title(cause);
   return (
-    <section class="card finding" data-cause={finding.cause} style={{ borderInlineStartColor: colourOf(finding.regime) }}>
-      <header>
-        <h3>{finding.title || title(finding.cause)}</h3>
-        <dl class="cost-and-gain">
-          <div>
-            <dt>Costs</dt>
-            <dd>
-              {share(finding.cost_share)} <small>of the analysed time</small>
-            </dd>
-          </div>
-          <div>
-            <dt>Speedup</dt>
-            <dd>
-              {gain} <small>{basis}</small>
-            </dd>
-          </div>
-        </dl>
-      </header>
-      <Places where={finding.where} showPlace={showPlace} />
-      {fix && (
-        <>
-          <p class="summary"><WithCode text={fix.summary} /></p>
-          {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${finding.title || title(finding.cause)}”`} />}
-          {fix.confirm && (
-            <p class="confirm">
-              <strong>To confirm:</strong> {fix.confirm}
-            </p>
-          )}
-        </>
-      )}
-      {finding.speedup?.basis === "replay" && finding.speedup.assumes && (
-        <p class="muted footnote">The simulation assumes that {finding.speedup.assumes}.</p>
-      )}
-      {finding.speedup?.basis === "estimate" && <p class="muted footnote">This assumes that {finding.speedup.assumes}.</p>}
-      {finding.speedup?.because && <p class="muted footnote">{finding.speedup.because}</p>}
-      {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} begin={begin} showFocus={showFocus} />}
-      {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title || title(finding.cause)} />}
-    </section>
+    <FindingCard
+      cause={cause}
+      title={name}
+      regime={regime}
+      aside={<CostAndGain cost={cost_share} of="of the analysed time" speedup={gain} />}
+      places={<Places where={where} showPlace={showPlace} />}
+      fix={fix}
+      notes={gain && <Assumptions of={gain} />}
+      evidence={evidence}
+      occurrence={(item) => <Occurrence item={item} begin={begin} showFocus={showFocus} />}
+    >
+      {reviewed && <Review {...reviewed} cause={cause} title={name} />}
+    </FindingCard>
   );
 }
 
-function EvidenceTable({ evidence, begin, showFocus }: Context & { evidence: readonly Evidence[] }) {
+function Assumptions({ of: { basis, assumes, because } }: { of: Speedup }) {
   return (
-    <table class="evidence" aria-label="Evidence">
-      <thead>
-        <tr>
-          <th scope="col">Evidence</th>
-          <th scope="col" class="figure">Measured</th>
-          <th scope="col">Compared with</th>
-        </tr>
-      </thead>
-      <tbody>
-        {evidence.map((item, index) => (
-          <tr key={index}>
-            <th scope="row">
-              {item.label}
-              <Occurrence item={item} begin={begin} showFocus={showFocus} />
-            </th>
-            {item.unit === "text" && !item.compared_with ? (
-              <td class="text" colSpan={2}>
-                {valueOf(item)}
-              </td>
-            ) : (
-              <>
-                <td class={item.unit === "text" ? "text" : "figure"}>{valueOf(item)}</td>
-                <td class="against">{item.compared_with}</td>
-              </>
-            )}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <>
+      {basis === "replay" && assumes && <p class="muted footnote">The simulation assumes that {assumes}.</p>}
+      {basis === "estimate" && <p class="muted footnote">This assumes that {assumes}.</p>}
+      {because && <p class="muted footnote">{because}</p>}
+    </>
   );
 }
 

@@ -2,7 +2,7 @@
 import type { MemoryFinding, Report } from "../../shared/report";
 import { severity } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
-import { MemoryFindingCard } from "../../shared/widgets/memory_finding";
+import { FindingCard } from "../../shared/widgets/finding_card";
 import { Review, type Reviewed } from "./review";
 
 interface Props {
@@ -19,14 +19,14 @@ export function MemoryFindings({ findings, showMemory, reviewed }: Props) {
   return (
     <>
       {findings.map((finding) => (
-        <MemoryFindingCard key={finding.cause} finding={finding} badge={<Badge word={finding.severity} />}>
+        <FindingCard key={finding.cause} {...finding} aside={<Badge word={finding.severity} />}>
           {showMemory && (
             <button type="button" class="link" onClick={showMemory}>
               Show what fills the memory
             </button>
           )}
           {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title} />}
-        </MemoryFindingCard>
+        </FindingCard>
       ))}
     </>
   );

@@ -1,9 +1,13 @@
 // The verdict on each regime and its reason, and parts of the report that failed. Clear regimes are collapsed.
+import { addStyle } from "../../shared/page/style_sheet";
 import type { BrokenPart, RegimeVerdict } from "../../shared/report";
 import { share } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { status } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
+import sheet from "./regimes.css";
+
+addStyle(sheet);
 
 export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]; broken: readonly BrokenPart[] }) {
   const clear = regimes.filter((regime) => regime.status === "clear");

@@ -8,7 +8,7 @@ import charts from "../../shared/style/charts.css";
 import viewStyle from "../../shared/style/view.css";
 import { bytes, share } from "../../shared/text/format";
 import { fileStem, runName } from "../../shared/text/names";
-import { MemoryFindingCard } from "../../shared/widgets/memory_finding";
+import { FindingCard } from "../../shared/widgets/finding_card";
 import { Compared } from "./compared";
 import { Curve } from "./curve";
 import { History } from "./history";
@@ -39,7 +39,7 @@ export function MemoryView({ report, ...others }: Props) {
     <div class="memory">
       <Summary memory={memory} download={download} />
       {findings.map((finding) => (
-        <MemoryFindingCard key={finding.cause} finding={finding} />
+        <FindingCard key={finding.cause} {...finding} />
       ))}
       {parts.length > 0 && <Parts parts={parts} />}
       {curve && <Curve curve={curve} />}

@@ -5,17 +5,16 @@ import { reviewSummary } from "../../shared/run/review";
 import { evidenceOf, notJudged, type TrainingEntry } from "../../shared/run/trainings";
 import { bytes, count, duration, factor, shortMoment, shortShare } from "../../shared/text/format";
 import { leadingAlert, leadOf, shortened, titleOf } from "../../shared/text/names";
-import { severity, severityWord, withoutVerdict } from "../../shared/text/vocabulary";
+import { severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import type { Column } from "../../shared/widgets/sortable_table";
 import { Sparkline } from "../../shared/widgets/sparkline";
 import { Swatch } from "../../shared/widgets/swatch";
 import { GROUPINGS, headroomBytes, peakBytes, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
-import { isBound, recoverable, type Group } from "./query";
+import { isBound, recoverable, severityRank, type Group } from "./query";
 
 const MAX_NAME = 48; // characters
-const RANKS: Readonly<Record<string, number>> = { critical: 3, warning: 2, info: 1, none: 0 };
 
 export type Open = (training: TrainingEntry) => void;
 
@@ -34,10 +33,9 @@ export function TrainingLink({ entry, open }: { entry: TrainingEntry; open: Open
   );
 }
 
-/** A path that a narrow column breaks behind its folders, not within a word. */
+/** A path that a narrow column breaks behind its folders and words, not within a word. */
 function breakable(path: string): ComponentChildren {
-  const parts = path.split("/");
-  return parts.map((part, index) => (index < parts.length - 1 ? [`${part}/`, <wbr key={index} />] : part));
+  return path.split(/(?<=[/_-])/).map((part, index) => (index > 0 ? [<wbr key={index} />, part] : part));
 }
 
 /** A figure, or an empty cell that says why it is not known. */
@@ -55,7 +53,7 @@ function figure(key: string, title: string, hint: string, of: (entry: TrainingEn
 
 function Unknown({ because }: { because: string }) {
   return (
-    <span class="muted" role="img" aria-label={`Not known: ${because}`} title={because}>
+    <span class="muted unknown" role="img" aria-label={`Not known: ${because}`} title={because}>
       –
     </span>
   );
@@ -84,7 +82,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
       key: "severity",
       title: "Severity",
       figure: true,
-      value: ({ verdict }) => verdict && RANKS[severityWord(verdict)],
+      value: ({ verdict }) => severityRank(verdict),
       cell: ({ verdict }) => verdict && <SeverityIcon of={verdict} />,
     },
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict && titleOf(verdict), cell: (entry) => <Outcome entry={entry} /> },
@@ -134,11 +132,12 @@ function Outcome({ entry }: { entry: TrainingEntry }) {
   if (state === "done" && notJudged(entry)) return <span class="muted">{notJudged(entry)}</span>;
   if (!verdict) return <span class="muted">{state !== "done" ? state : evidence_source === "snapshot" && status === "ok" ? "memory only" : withoutVerdict(status, reason)}</span>;
   const alert = leadingAlert(verdict);
+  const advice = alert?.action || action;
   return (
     <>
       {!alert && <Swatch regime={verdict.regime} />}
       {titleOf(verdict)}
-      {(alert?.action || action) && <small>{alert?.action || action}</small>}
+      {advice && <small title={advice}>{advice}</small>}
     </>
   );
 }
@@ -158,7 +157,7 @@ export function groupColumns(by: Grouping, open: (group: string) => void): reado
       ),
     },
     { key: "count", title: "Trainings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
-    { key: "severity", title: "Worst", figure: true, value: (group) => rankOf(worst(group)), cell: (group) => <Worst group={group} /> },
+    { key: "severity", title: "Worst", figure: true, value: (group) => severityRank(worst(group)), cell: (group) => <Worst group={group} /> },
     { key: "gain", title: "Gain left", hint: "The largest of the group", figure: true, value: largestGain, cell: (group) => (largestGain(group) ? factor(largestGain(group)!) : "") },
     { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the trainings, in order of time", figure: true, value: latestStep, cell: (group) => <Trend group={group} /> },
   ];
@@ -168,10 +167,8 @@ type Judged = Pick<Verdict, "severity" | "regime" | "memory_alert">;
 
 function worst({ entries }: Group): Judged | undefined {
   const verdicts = entries.flatMap(({ verdict }) => (verdict ? [verdict] : []));
-  return verdicts.sort((a, b) => (rankOf(b) ?? 0) - (rankOf(a) ?? 0))[0];
+  return verdicts.sort((a, b) => (severityRank(b) ?? 0) - (severityRank(a) ?? 0))[0];
 }
-
-const rankOf = (verdict: Judged | undefined): number | undefined => verdict && RANKS[severityWord(verdict)];
 
 function Worst({ group }: { group: Group }) {
   const verdict = worst(group);

@@ -1,6 +1,5 @@
 // All trainings at a glance: how many are worth fixing, where the most time can be recovered, and what is new.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useMedia } from "../../shared/page/media";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { RunList } from "../../shared/report";
 import { keyOf } from "../../shared/run/keys";
@@ -18,15 +17,12 @@ import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, matching, NO_VERDICT, mostToGain, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts, type Query } from "./query";
+import { groupsOf, matching, NO_VERDICT, mostToGain, mostUrgentFirst, NOT_KNOWN, parseQuery, queryText, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
 
 const TOP = 5;
-/** Here the table shows a few columns at a time. */
-const NARROW = "(max-width: 600px)";
-
 interface Props {
   readonly list: RunList;
   readonly query: string;
@@ -45,14 +41,11 @@ export function Overview({ list, query: text, session }: Props) {
   const setOrder = (sort: Query["sort"]) => change({ sort });
   const columns = useMemo(() => trainingColumns(open, visit), [open, visit]);
   const { by, descending } = query.sort;
-  const ordered = useMemo(() => inOrder(all, columns, by, descending), [all, columns, by, descending]); // a filter keeps the order
+  const urgentFirst = useMemo(() => mostUrgentFirst(all), [all]); // equal rows stay in this order
+  const ordered = useMemo(() => inOrder(urgentFirst, columns, by, descending), [urgentFirst, columns, by, descending]); // a filter keeps the order
   const shown = useMemo(() => matching(ordered, query, { visit, shared, now: Date.now() }), [ordered, query, visit, shared]);
   const chosen = query.columns.length > 0 ? query.columns : DEFAULT_COLUMNS;
-  const narrow = useMedia(NARROW);
-  const shownColumns = useMemo(() => {
-    const found = columns.filter(({ key }) => key === "name" || chosen.includes(key));
-    return narrow ? figuresFirst(found) : found;
-  }, [columns, chosen.join(","), narrow]);
+  const shownColumns = useMemo(() => columns.filter(({ key }) => key === "name" || chosen.includes(key)), [columns, chosen.join(",")]);
   return (
     <article class="overview">
       <header>
@@ -67,23 +60,15 @@ export function Overview({ list, query: text, session }: Props) {
       {query.by !== "" && query.group === undefined ? (
         <Groups key={query.by} entries={shown} by={query.by} shared={shared} change={change} order={query.sort} setOrder={setOrder} />
       ) : (
-        <SortableTable key="" caption="Trainings" rows={shown} columns={shownColumns} control={{ order: query.sort, setOrder, inOrder: true }} />
+        <SortableTable key="" caption="Trainings" class="trainings" rows={shown} columns={shownColumns} control={{ order: query.sort, setOrder, inOrder: true }} />
       )}
     </article>
   );
 }
 
-/** The columns with the texts last: the figures are seen without scrolling. */
-function figuresFirst<T>([name, ...columns]: readonly Column<T>[]): readonly Column<T>[] {
-  return [...(name ? [name] : []), ...columns.filter(({ figure }) => figure), ...columns.filter(({ figure }) => !figure)];
-}
-
-/** Among trainings of one severity, the one with the largest gain comes first: the sort is stable. */
-const byGain = (entries: readonly TrainingEntry[]) => sorted(entries, recoverable, true);
-
 function inOrder(entries: readonly TrainingEntry[], columns: readonly Column<TrainingEntry>[], by: string, descending: boolean): readonly TrainingEntry[] {
   const column = columns.find(({ key }) => key === by);
-  return column ? sorted(by === "severity" ? byGain(entries) : entries, column.value, descending) : entries;
+  return column ? sorted(entries, column.value, descending) : entries;
 }
 
 interface GroupsProps {

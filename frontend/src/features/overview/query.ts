@@ -1,10 +1,10 @@
-// What the overview shows, and its spelling in the address: "words=slow loader&severity=critical&sort=-gain". Pure.
+// What the overview shows, and its spelling in the address: "words=slow loader&severity=critical&sort=-step". Pure.
 import type { RunEntry } from "../../shared/report";
 import { withWords } from "../../shared/run/groups";
 import { isInState, REVIEW_WORDS, type ReviewWord } from "../../shared/run/review";
 import type { TrainingEntry } from "../../shared/run/trainings";
 import { isNotKnown, severityWord } from "../../shared/text/vocabulary";
-import type { Order } from "../../shared/widgets/sorting";
+import { sorted, type Order } from "../../shared/widgets/sorting";
 import { GROUPINGS, isGrouping, type Grouping } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
 
@@ -82,6 +82,17 @@ export function matching(entries: readonly TrainingEntry[], query: Query, { visi
       (within === "" || entry.at >= now - WITHIN[within]) &&
       (by === "" || group === undefined || group === GROUPINGS[by].of(entry, shared)),
   );
+}
+
+const RANKS: Readonly<Record<string, number>> = { critical: 3, warning: 2, info: 1, none: 0 };
+
+/** A higher rank is more severe; undefined without a verdict. */
+export const severityRank = (verdict: Parameters<typeof severityWord>[0] | undefined): number | undefined => verdict && RANKS[severityWord(verdict)];
+
+/** The trainings with the most severe verdict first, and of those the ones with the largest gain. */
+export function mostUrgentFirst<T extends RunEntry>(entries: readonly T[]): readonly T[] {
+  const byGain = sorted(entries, ({ gain }) => gain?.expected, true);
+  return sorted(byGain, ({ verdict }) => severityRank(verdict), true);
 }
 
 const SEVERITIES = ["critical", "warning", "info", "none", NOT_KNOWN, NO_VERDICT];

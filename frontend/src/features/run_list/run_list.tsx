@@ -32,7 +32,7 @@ export function RunList(props: Props) {
   const entry = trainingOf(list, chosen);
   return (
     <Collapsible current={entry?.members.find((member) => keyOf(member) === chosen)} status={<Status list={list} />}>
-      {(close) => <Contents {...props} chosen={entry && keyOf(entry)} choose={(each) => (props.choose(each), close())} compare={(each) => (props.compare(each), close())} overview={overview && (() => (overview(), close()))} />}
+      {(close) => <Contents {...props} chosen={entry && keyOf(entry)} showsOverview={chosen === undefined} choose={(each) => (props.choose(each), close())} compare={(each) => (props.compare(each), close())} overview={overview && (() => (overview(), close()))} />}
     </Collapsible>
   );
 }
@@ -48,7 +48,7 @@ function Status({ list }: { list: List }) {
   );
 }
 
-function Contents({ list, chosen, filter, overview, choose, compare, setFilter }: Props) {
+function Contents({ list, chosen, showsOverview, filter, overview, choose, compare, setFilter }: Props & { readonly showsOverview: boolean }) {
   const all = trainingsOf(list);
   useEffect(() => prepareTexts(all), [all]);
   const filterable = all.length >= MIN_ROWS_FOR_FILTER;
@@ -56,7 +56,7 @@ function Contents({ list, chosen, filter, overview, choose, compare, setFilter }
   return (
     <>
       {overview && (
-        <button type="button" class="overview-button" aria-current={chosen === undefined} onClick={overview}>
+        <button type="button" class="overview-button" aria-current={showsOverview} onClick={overview}>
           Overview of all trainings
         </button>
       )}

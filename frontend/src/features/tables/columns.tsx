@@ -69,17 +69,18 @@ export const kernelColumns = (linkTo: LinkTo, per: PerStep, choose: Choose): rea
       </>
     ),
   },
-  figure("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF),
+  figure("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF, true),
   {
     key: "type",
     title: "Precision",
     hint: "The data type, and whether on tensor cores, according to the kernel’s name",
     figure: false,
+    optional: true,
     value: ({ unit, precision }) => `${unit} ${precision}`.trim() || undefined,
     cell: ({ unit, precision }) => (unit || precision ? `${precision} ${unit === "tensor" ? "on tensor cores" : unit === "vector" ? "without tensor cores" : ""}` : "–"),
   },
-  figure("blocks", "Blocks per SM", ({ blocks_per_sm }) => blocks_per_sm, count, "Thread blocks of the grid / multiprocessors; below 1, a part of the device has nothing to do"),
-  figure("occupancy", "Occupancy", ({ occupancy }) => occupancy, shortShare, "As the profiler estimates it from registers and shared memory"),
+  figure("blocks", "Blocks per SM", ({ blocks_per_sm }) => blocks_per_sm, count, "Thread blocks of the grid / multiprocessors; below 1, a part of the device has nothing to do", true),
+  figure("occupancy", "Occupancy", ({ occupancy }) => occupancy, shortShare, "As the profiler estimates it from registers and shared memory", true),
   { key: "details", title: "Calls by", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
 ];
 
@@ -97,17 +98,18 @@ export const operatorColumns = (linkTo: LinkTo, onDevice: boolean, per: PerStep,
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   ...(onDevice
     ? [
-        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF),
+        figure<OperatorRow>("reached", "Of its roof", ({ reached }) => reached, share, NEAR_ROOF, true),
         figure<OperatorRow>("kernels", "Kernels", ({ kernels }) => kernels, count, "Launched per call, by it and the operators that it calls"),
         {
           key: "tensor",
           title: "Tensor cores",
           hint: "Share of its device time in kernels on tensor cores, of contractions",
           figure: true,
+          optional: true,
           value: (row: OperatorRow) => (row.tensor_eligible ? row.tensor_share : undefined),
           cell: (row: OperatorRow) => (!row.tensor_eligible ? "–" : row.tensor_share === undefined ? "eligible" : shortShare(row.tensor_share)),
         },
-        { key: "roof", title: "Roof", hint: "What would limit it, by its arithmetic intensity", figure: false, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
+        { key: "roof", title: "Roof", hint: "What would limit it, by its arithmetic intensity", figure: false, optional: true, value: (row: OperatorRow) => row.roof || undefined, cell: (row: OperatorRow) => (row.roof ? roof(row.roof) : "–") },
       ]
     : []),
   { key: "details", title: "Calls by", figure: false, value: () => undefined, cell: ({ name }) => <Details name={name} choose={choose} /> },
@@ -184,11 +186,12 @@ export const copyColumns = (linkTo: LinkTo, per: PerStep): readonly Column<CopyR
   figure("rate", "Rate", ({ bytes_per_s }) => bytes_per_s, rate, "Mean over all copies"),
 ];
 
-function figure<T>(key: string, title: string, value: (row: T) => number | undefined, format: (value: number) => string, hint = ""): Column<T> {
+function figure<T>(key: string, title: string, value: (row: T) => number | undefined, format: (value: number) => string, hint = "", optional = false): Column<T> {
   return {
     key,
     title,
     figure: true,
+    optional,
     value,
     cell: (row) => {
       const number = value(row);

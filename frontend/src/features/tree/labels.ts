@@ -1,6 +1,6 @@
 // The words of the breakdown.
 import { bytes, duration, operations } from "../../shared/text/format";
-import { kernelName } from "../../shared/text/names";
+import { distinctNames, kernelName } from "../../shared/text/names";
 import type { Model, Node } from "./model";
 import type { By, Metric } from "./options";
 
@@ -40,6 +40,20 @@ export function metricText(metric: Metric, value: number): string {
 export function nodeName(model: Model, node: Node): string {
   if (model.kind(node) === "line") return model.name(node).replace(/^.*[\\/](?=[^\\/]*\.py)/, "");
   return model.kind(node) === "kernel" ? kernelName(model.name(node)) : model.name(node);
+}
+
+const kernels = new WeakMap<Model, ReadonlyMap<string, string>>();
+
+/** The same for a row, which has little room: of kernels that begin alike, what differs. */
+export function rowName(model: Model, node: Node): string {
+  if (model.kind(node) !== "kernel") return nodeName(model, node);
+  let names = kernels.get(model);
+  if (!names) {
+    const nodes = Array.from({ length: model.size }, (_, each) => each);
+    names = distinctNames(nodes.filter((each) => model.kind(each) === "kernel").map((each) => model.name(each)));
+    kernels.set(model, names);
+  }
+  return names.get(model.name(node)) ?? nodeName(model, node);
 }
 
 const KINDS: Readonly<Record<string, string>> = { line: "function", outside: "", unmapped: "", rest: "", root: "", phase: "" };

@@ -14,7 +14,7 @@ import { Flame } from "./flame";
 import { BY_TITLES, METRIC_HINTS, METRIC_TITLES } from "./labels";
 import { Model, openAtFirst, rowsOf, search, type Node } from "./model";
 import { NodeDetails } from "./node_details";
-import { GROUPINGS, METRICS, parseOptions, requestOf, type Options } from "./options";
+import { formatOptions, GROUPINGS, METRICS, parseOptions, requestOf, type Options } from "./options";
 import sheet from "./tree.css";
 import { TreeTable } from "./tree_table";
 
@@ -25,31 +25,32 @@ addStyle(sheet);
 interface Props extends ViewProps {
   readonly runs: readonly RunEntry[];
   readonly options: string | undefined;
-  readonly setOptions: (options: Options) => void;
+  readonly showTree: (options: string) => void;
   readonly showFinding: (cause: string) => void;
 }
 
 export function TreeView(props: Props) {
   const { client, entry, report, runs } = props;
   const options = useMemo(() => parseOptions(props.options), [props.options]);
+  const own = { ...props, options, setOptions: (next: Options) => props.showTree(formatOptions(next)) };
   const other = runs.find((run) => keyOf(run) === options.against);
   const request = requestOf(options, other?.id);
   return (
     <section class="breakdown">
-      <Controls {...props} options={options} />
+      <Controls {...own} />
       <Request
         subject={`${entry.id} tree ${request}`}
         version={report}
         waiting="Reading the recording…"
         send={(signal, onProgress) => poll(() => client.tree(entry.id, request, signal), signal, onProgress)}
       >
-        {(answer) => (answer.tree ? <Content {...props} answer={answer} options={options} /> : <p class="muted">Nothing ran in this recording.</p>)}
+        {(answer) => (answer.tree ? <Content {...own} answer={answer} /> : <p class="muted">Nothing ran in this recording.</p>)}
       </Request>
     </section>
   );
 }
 
-type WithOptions = Omit<Props, "options"> & { readonly options: Options };
+type WithOptions = Omit<Props, "options"> & { readonly options: Options; readonly setOptions: (options: Options) => void };
 
 function Controls({ options, setOptions, runs, entry }: WithOptions) {
   const others = runs.filter((run) => isTrace(run) && keyOf(run) !== keyOf(entry)).slice(0, MAX_OTHERS);

@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { colourOf, isLost } from "../../shared/colours";
 import { change, count, duration, share } from "../../shared/text/format";
-import { METRIC_HINTS, METRIC_TITLES, metricText, nodeName } from "./labels";
+import { METRIC_HINTS, METRIC_TITLES, metricText, rowName } from "./labels";
 import { ROOT, type Model, type Node } from "./model";
 import type { Metric } from "./options";
 
@@ -106,7 +106,7 @@ export function TreeTable({ model, rows: all, open, setOpen, metric, found, sele
                       {open.has(node) ? "▾" : "▸"}
                     </button>
                     <span class={`node-name ${kind}`} title={model.name(node)}>
-                      {nodeName(model, node)}
+                      {rowName(model, node)}
                     </span>
                   </span>
                 </th>

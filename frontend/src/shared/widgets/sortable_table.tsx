@@ -12,6 +12,8 @@ export interface Column<T> {
   readonly title: string;
   readonly hint?: string;
   readonly figure: boolean;
+  /** Left out if no row has a value. */
+  readonly optional?: boolean;
   readonly value: (row: T) => number | string | undefined;
   readonly cell: (row: T) => ComponentChildren;
 }
@@ -25,13 +27,15 @@ interface Props<T> {
   readonly control?: { readonly order: Order; readonly setOrder: (order: Order) => void; readonly inOrder?: boolean };
   readonly searchText?: (row: T) => string; // without it there is no search
   readonly note?: ComponentChildren;
+  readonly class?: string;
 }
 
 const PAGE_SIZE = 25;
 const MIN_ROWS_FOR_SEARCH = 9;
 
-export function SortableTable<T>({ caption, rows, columns, initial, control, searchText, note }: Props<T>) {
-  const [ownOrder, setOwnOrder] = useState(initial ?? { by: columns[0]?.key ?? "", descending: false });
+export function SortableTable<T>({ caption, rows, columns: all, initial, control, searchText, note, class: ownClass = "" }: Props<T>) {
+  const [ownOrder, setOwnOrder] = useState(initial ?? { by: all[0]?.key ?? "", descending: false });
+  const columns = useMemo(() => all.filter(({ optional, value }) => !optional || rows.some((row) => value(row) !== undefined)), [all, rows]);
   const { order, setOrder } = control ?? { order: ownOrder, setOrder: setOwnOrder };
   const [search, setSearch] = useState("");
   const [shown, setShown] = useState(PAGE_SIZE);
@@ -44,7 +48,7 @@ export function SortableTable<T>({ caption, rows, columns, initial, control, sea
     save(`${caption}.csv`, new Blob([text], { type: "text/csv" }));
   };
   return (
-    <section class="sortable">
+    <section class={`sortable ${ownClass}`}>
       <header>
         <h2>{caption}</h2>
         {searchText && rows.length >= MIN_ROWS_FOR_SEARCH && (
@@ -111,13 +115,13 @@ function Row<T>({ row, columns }: Pick<Props<T>, "columns"> & { readonly row: T 
   return useMemo(
     () => (
       <tr>
-        {columns.map(({ key, figure, cell }, column) =>
+        {columns.map(({ key, title, figure, cell }, column) =>
           column === 0 ? (
             <th key={key} scope="row">
               {cell(row)}
             </th>
           ) : (
-            <td key={key} class={figure ? "figure" : undefined}>
+            <td key={key} class={figure ? "figure" : undefined} data-column={key} data-title={title}>
               {cell(row)}
             </td>
           ),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { changeOf, lastVisit, storeVisit, type Visit } from "../../../src/features/overview/last_visit";
-import { ALL, groupsOf, matching, mostToGain, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
+import { ALL, groupsOf, matching, mostToGain, mostUrgentFirst, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
 import { samplesPerSecond, type Grouping } from "../../../src/features/overview/facts";
 import type { RunEntry, Verdict } from "../../../src/shared/report";
 import { trainingsOf } from "../../../src/shared/run/trainings";
@@ -94,4 +94,18 @@ test("the trainings with the most to gain are the first of all in that order, an
   assert.deepEqual(found(10), ["run1", "run4", "run3", "run0", "run5"]);
   const bound = entry("bound", "one", { gain: { ...gain(19), basis: "bound" } });
   assert.deepEqual(mostToGain([bound, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "bound"]);
+});
+
+test("the most severe come first, of those the largest gain, and a problem with the memory counts", () => {
+  const alert = { cause: "memory_leak", title: "Memory grows", headline: "", severity: "critical", action: "", leads: true };
+  const all = [
+    healthy,
+    unread,
+    entry("a", "small", { verdict: verdict("sync", "warning"), gain: gain(1.2) }),
+    entry("a", "large", { verdict: verdict("sync", "warning"), gain: gain(3) }),
+    entry("a", "without", { verdict: verdict("sync", "warning") }),
+    entry("a", "leak", { verdict: { ...verdict("compute", "none"), memory_alert: alert } }),
+    slow,
+  ];
+  assert.deepEqual(mostUrgentFirst(all).map(({ source }) => source), ["one", "leak", "large", "small", "without", "two", "three"]);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { heightOf, rectangleAt, rectangles, ROW } from "../../../src/features/tree/flame_layout";
 import { Model, openAtFirst, ROOT, rowsOf, search } from "../../../src/features/tree/model";
+import { rowName } from "../../../src/features/tree/labels";
 import { findingsOf } from "../../../src/features/tree/node_details";
 import { DEFAULT, formatOptions, optionsOf, parseOptions, requestOf } from "../../../src/features/tree/options";
 import type { Place, Report, Tree } from "../../../src/shared/report";
@@ -118,4 +119,14 @@ test("findings of a node are those that name it, or that spend their time there"
   assert.equal(findingsOf(model, 3, report([PLACE])).length, 0, "another module is named");
   assert.equal(findingsOf(model, 3, report([])).length, 1, "half of the launch overhead is in it");
   assert.equal(findingsOf(model, ROOT, report([])).length, 0);
+});
+
+test("rows of kernels that begin alike show what differs", () => {
+  const kernel = (functor: string) => `void at::native::vectorized_elementwise_kernel<4, at::native::${functor}, at::detail::Array<char*, 2>>`;
+  const names = ["", "Net", "Memset", kernel("AddFunctor"), kernel("MulFunctor"), "rest"];
+  const model = new Model({ ...tree(), kinds: ["module", "kernel", "rest", "root"], kind: [3, 0, 1, 1, 1, 2], name: names });
+  const shown = [1, 2, 3, 4].map((node) => rowName(model, node));
+  assert.deepEqual(shown.slice(0, 2), ["Net", "Memset"]);
+  assert.match(shown[2]!, /^vectorized_elementwise_kernel…AddFunctor/);
+  assert.match(shown[3]!, /^vectorized_elementwise_kernel…MulFunctor/);
 });
