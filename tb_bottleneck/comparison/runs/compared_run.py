@@ -161,7 +161,7 @@ def judge_run(
         if recordings:
             judged[report.rank] = (report, recordings[0])
         else:
-            refusals.append(_refusal(Path(path).name, report))
+            refusals.append(_refusal(name if len(paths) == 1 else Path(path).name, report))
     if not judged:
         return UnjudgedRun(name, tuple(refusals))
     reports = tuple(judged[rank][0] for rank in sorted(judged))

@@ -69,7 +69,7 @@ class DrilldownRoutes:
             last_step=numbers["last"],
             other=None if other is None else TraceFile.of(id_of(other), other),
         )
-        return worker_reply(self._questions.ask(question))
+        return self._reply(request, question)
 
     def details(self, request: Request) -> Response:
         """Returns all calls of one operator or kernel."""
@@ -100,7 +100,7 @@ class DrilldownRoutes:
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording
-        return worker_reply(self._questions.ask(new_question(TraceFile.of(id_of(recording), recording))))
+        return self._reply(request, new_question(TraceFile.of(id_of(recording), recording)))
 
     def slice(self, request: Request) -> Response:
         """Returns a range of a recording as a trace of its own."""
@@ -119,4 +119,7 @@ class DrilldownRoutes:
             except ValueError:
                 return error(400, f"`{name}` is not a number: omit it, or use nanoseconds on the trace's clock.")
         question = new_question(TraceFile.of(id_of(recording), recording), *numbers)
+        return self._reply(request, question, encoding)
+
+    def _reply(self, request: Request, question: RecordingQuestion, encoding: str | None = None) -> Response:
         return worker_reply(self._questions.ask(question, client=client_of(request)), encoding)

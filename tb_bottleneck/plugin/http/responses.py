@@ -26,6 +26,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 METHODS = ("GET", "HEAD")
 MAX_CLIENT_NAME, MAX_LOGGED = 100, 300
+_THIS_MACHINE = ("", "::1", "::ffff:127.0.0.1")  # "": a Unix socket
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,15 @@ def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> R
 
 
 def client_of(request: Request) -> str:
-    """Returns a name of the client, by which questions take turns. A wrong one only competes with others."""
-    forwarded = request.headers.get("X-Forwarded-For", "").partition(",")[0].strip()
-    return f"{request.remote_addr} {forwarded}"[:MAX_CLIENT_NAME]
+    """Returns a name of the client, by which questions take turns: its address, or the one that a proxy forwards.
+
+    Only a proxy on this machine is believed (a notebook server, a tunnel, a web server): another client could give
+    itself a new name with each question.
+    """
+    address = request.remote_addr or ""
+    if address in _THIS_MACHINE or address.startswith("127."):
+        address += " " + request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return address[:MAX_CLIENT_NAME]
 
 
 def application(handler: Handler, hosts: HostPolicy | None = None) -> App:

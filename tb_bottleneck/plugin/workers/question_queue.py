@@ -56,7 +56,7 @@ class QuestionQueue:
         self._closed = False
 
     def ask(
-        self, question: RecordingQuestion, patience: float = PATIENCE_SECONDS, client: str = ""
+        self, question: RecordingQuestion, client: str, patience: float = PATIENCE_SECONDS
     ) -> Reply | AnalysisState:
         """Waits up to `patience` seconds for the reply. If there is none by then, returns the progress.
 
@@ -148,11 +148,11 @@ class QuestionQueue:
 
     def _keep(self, question: RecordingQuestion, reply: Reply) -> None:
         with self._changed:
-            self._schedule.end(question)
+            client = self._schedule.end(question)
             del self._progress[question]
             if question in self._interrupted and isinstance(reply, WorkerFailure):
                 self._interrupted.discard(question)
-                self._ask_again(question)
+                self._ask_again(question, client)
                 return
             self._interrupted.discard(question)
             self._interest.pop(question, None)
@@ -166,10 +166,10 @@ class QuestionQueue:
                 self._bytes -= _size(oldest, old_reply)
             self._changed.notify_all()
 
-    def _ask_again(self, question: RecordingQuestion) -> None:
+    def _ask_again(self, question: RecordingQuestion, client: str) -> None:
         """Lets a question that was ended wait again, if a client asked it meanwhile. The caller holds the lock."""
         if question in self._interest:
-            self._schedule.add(question, "")
+            self._schedule.add(question, client)
         self._start_slots()
 
     def _forget_old_failure(self, question: RecordingQuestion) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable
 
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, paths_of
 
-WAITING_LIMIT = 64  # a tab does not withdraw its questions, so the oldest ones are dropped
+WAITING_LIMIT = 64  # a tab does not withdraw its questions, so old ones are dropped
 MAX_PER_CLIENT = 2
 """Questions of one client that are answered at the same time: fewer than there are processes."""
 
@@ -28,11 +28,13 @@ class QuestionSchedule:
         self._last_turn: dict[str, int] = {}
 
     def add(self, question: RecordingQuestion, client: str) -> None:
-        """Adds a question, or makes it the newest one."""
+        """Adds a question, or makes it the newest one. Of too many, the oldest one of the client with most of them is
+        dropped."""
         self.waiting[question] = client
         self.waiting.move_to_end(question)
         if len(self.waiting) > WAITING_LIMIT:
-            self.waiting.popitem(last=False)
+            busiest = Counter(self.waiting.values()).most_common(1)[0][0]
+            del self.waiting[next(each for each, asked_by in self.waiting.items() if asked_by == busiest)]
 
     def next(self, slot: Slot, idle: Iterable[Slot]) -> RecordingQuestion | None:
         """Returns the question that this process should answer; None if it should wait. `idle` are all processes
@@ -58,9 +60,10 @@ class QuestionSchedule:
         if len(self._last_turn) > WAITING_LIMIT:
             del self._last_turn[min(self._last_turn, key=self._last_turn.__getitem__)]
 
-    def end(self, question: RecordingQuestion) -> None:
-        """Records that a question is not answered any more."""
-        del self.running[question]
+    def end(self, question: RecordingQuestion) -> str:
+        """Records that a question is not answered any more. Returns its client."""
+        _, client = self.running.pop(question)
+        return client
 
     def forget(self, slot: Slot) -> None:
         """Removes a process that ended."""

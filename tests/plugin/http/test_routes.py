@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from werkzeug.test import EnvironBuilder
+from werkzeug.wrappers import Request
 
 import tb_bottleneck.plugin
+from tb_bottleneck.plugin.http.responses import client_of
 from tb_bottleneck.sources.logdir import Listing
 from tests.plugin.tenant import Tenant, record, until
 
@@ -166,6 +169,23 @@ def test_an_internal_error_fails_one_request_and_is_logged(
     assert (answer.status_code, answer.mimetype) == (500, "text/plain")
     assert "ZeroDivisionError" in caplog.text
     assert tenant.get("runs").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "forwarded", "client"),
+    [
+        ("10.0.0.7", "", "10.0.0.7"),
+        ("10.0.0.7", "1.2.3.4", "10.0.0.7"),  # a client that makes up names
+        ("127.0.0.1", "1.2.3.4, 10.0.0.7", "127.0.0.1 10.0.0.7"),
+        ("::1", "10.0.0.7", "::1 10.0.0.7"),
+    ],
+)
+def test_clients_are_told_apart_by_their_address_or_by_what_a_proxy_on_this_machine_says(
+    address: str, forwarded: str, client: str
+) -> None:
+    headers = {"X-Forwarded-For": forwarded}
+    request = Request(EnvironBuilder(headers=headers, environ_overrides={"REMOTE_ADDR": address}).get_environ())
+    assert client_of(request).strip() == client
 
 
 def test_routes_live_below_a_path_prefix(move_in: MoveIn, tmp_path: Path) -> None:

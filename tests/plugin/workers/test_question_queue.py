@@ -29,7 +29,7 @@ def questions() -> Iterator[QuestionQueue]:
 def ask(
     questions: QuestionQueue, id_: str = "0", path: str = "", patience: float = PATIENCE, client: str = ""
 ) -> object:
-    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), patience, client)
+    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), client, patience)
 
 
 def ids(questions: dict[RecordingQuestion, object]) -> list[str]:

@@ -1,6 +1,6 @@
 """Clients take turns, questions about one trace follow each other, and the process that has it in memory answers."""
 
-from tb_bottleneck.plugin.workers.question_schedule import MAX_PER_CLIENT, QuestionSchedule
+from tb_bottleneck.plugin.workers.question_schedule import MAX_PER_CLIENT, WAITING_LIMIT, QuestionSchedule
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
@@ -54,6 +54,13 @@ def test_a_client_leaves_a_process_to_the_others() -> None:
     assert served(waiting, 8) is None
     waiting.add(about("b"), "other")
     assert served(waiting, 8) == about("b")
+
+
+def test_the_client_with_most_questions_loses_the_oldest_one() -> None:
+    waiting = schedule(("other", about("b")), *(("busy", about(f"a{number}")) for number in range(WAITING_LIMIT)))
+    assert len(waiting.waiting) == WAITING_LIMIT
+    assert about("b") in waiting.waiting
+    assert about("a0") not in waiting.waiting
 
 
 def test_a_trace_is_read_by_one_process_at_a_time() -> None:
