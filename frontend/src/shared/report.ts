@@ -738,7 +738,7 @@ export interface Place {
   readonly line: number;
   /** empty for a block */
   readonly function: string;
-  /** module of the model that has most of this time, as the profiler names it; may be empty */
+  /** module that has half of this time or more, as the profiler names it; `Linear_*` is several; may be empty */
   readonly module: string;
   /** of the finding's time */
   readonly share: number;
