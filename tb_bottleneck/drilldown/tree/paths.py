@@ -22,8 +22,8 @@ from tb_bottleneck.measures.user_code.frames import (
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kinds import MODULE, Kind
-from tb_bottleneck.trace.module_names import merged_module, module_name
 from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace

@@ -9,9 +9,9 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measures.user_code.frames import MAX_DEPTH
 from tb_bottleneck.record import Record
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE, Kind
-from tb_bottleneck.trace.module_names import merged_module, module_name
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats, Ints, Rows, by_thread

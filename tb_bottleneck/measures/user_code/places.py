@@ -24,9 +24,9 @@ from tb_bottleneck.measures.user_code.frames import (
 from tb_bottleneck.measures.user_code.modules import module_of
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, short_frame
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
-from tb_bottleneck.trace.module_names import merged_module, module_name
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
