@@ -20,13 +20,16 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
+from tb_bottleneck.measures.user_code.worker_places import CAUSES, worker_places
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.details.compilation import logged_compilation
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.program_places import Places
 from tb_bottleneck.report.builders.report_builder import (
     Details,
     Diagnosis,
@@ -156,6 +159,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         window=telemetry_window(recording),
         account=recording.account,
         diagnosis=_judge(recording, defects),
+        places=parts.build("places", lambda: _places(recording)),
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=parts.build("memory", lambda: counted_memory(reader.telemetry, origin.device.kind)),
@@ -168,6 +172,12 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
     add_headroom(report, parts)
     say_on_cpu(report)
     return report
+
+
+def _places(recording: TelemetryRecording) -> Places:
+    """Returns the places at which the loader's workers make batches; telemetry knows no others."""
+    work = sampled_work(recording.facts)
+    return {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
 
 
 def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:

@@ -78,6 +78,16 @@ def test_the_load_of_other_processes_is_named_beside_the_loader(wait, monkeypatc
         assert "contended_cores" not in costs
 
 
+def test_the_lines_of_slow_workers_are_those_that_make_batches():
+    fetch = "torch/utils/data/_utils/fetch.py(49): _MapDatasetFetcher.fetch"
+    stack = f"{fetch};data.py(3): D.__getitem__;data.py(9): Blur.__call__"
+    facts = FACTS | {"loader_stacks": {"stacks": [[stack, 9e9]], "other_ns": 1e9, "batches": 50, "waiting_ns": 0}}
+    report = judged(simulated_phase("few_workers"), facts=facts)
+    [place] = report.findings[0].where
+    assert (place.file, place.line, place.function, place.share) == ("data.py", 9, "Blur.__call__", 0.9)
+    assert "Most of it is in Blur.__call__ (data.py:9)." in report.verdict.headline
+
+
 def test_two_workers_on_two_busy_cores_are_not_told_to_be_four():
     readings = {"cpu_usable_cores": 2.0, "cpu_busy_cores": 2.0, "worker_count": 2.0, "worker_cores": 1.0}
     made = replace(simulated_phase("few_workers"), readings=readings)

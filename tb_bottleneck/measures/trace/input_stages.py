@@ -10,6 +10,7 @@ from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of
 from tb_bottleneck.measures.trace.loader import (
+    MIN_FETCHES,
     NO_LOADER,
     SINGLE_PROCESS_ITERATOR,
     fetches,
@@ -67,6 +68,16 @@ def batch_time(recording: Recording) -> Measure | Missing:
     if work.batch_ns is None:
         return Missing("the number of batches is not known")
     return Measure(work.batch_ns, "ns", "batch", int(work.batches))
+
+
+def workers_at_work(recording: Recording) -> Measure | Missing:
+    """Share of the workers' time in which they make batches, sampled from their start until the trace was written."""
+    work = loader_work(recording)
+    if isinstance(work, Missing):
+        return work
+    if work.waiting_share is None or work.batches < MIN_FETCHES:
+        return Missing("too few batches were sampled in the workers")
+    return Measure(1.0 - work.waiting_share, "share", "worker time", int(work.batches))
 
 
 def processes_needed(recording: Recording) -> Measure | Missing:

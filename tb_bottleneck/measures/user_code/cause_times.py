@@ -16,12 +16,14 @@ from tb_bottleneck.measures.trace.attention import attention_time
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.measures.trace.double_precision import double_kernels
 from tb_bottleneck.measures.trace.fusion import pointwise_ops
+from tb_bottleneck.measures.trace.input_stages import loader_work
 from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
 from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
+from tb_bottleneck.measures.user_code.worker_places import worker_places
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.nesting import innermost
@@ -79,8 +81,12 @@ WAITS_OF_CAUSE = {
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
-    """Returns the places in the user's program that the cause of a regime comes from, costliest first."""
-    return places_of(recording, cause_times(recording, regime, cause))
+    """Returns the places in the user's program that the cause of a regime comes from, costliest first.
+
+    If the loader's workers are the cause, these are in the workers, not where the training waits for them.
+    """
+    in_workers = worker_places(loader_work(recording), cause) if regime is Regime.INPUT else ()
+    return in_workers or places_of(recording, cause_times(recording, regime, cause))
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
