@@ -129,6 +129,7 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
         _amount(fact.get("read_bytes")),
         _amount(fact.get("disk_bytes")),
         _amount(fact.get("reads")),
+        _amount(fact.get("opens")),
     )
 
 

@@ -238,7 +238,7 @@ export interface InputStorage {
   readonly disk_bytes_per_batch?: number;
   /** calls that read */
   readonly reads_per_batch?: number;
-  /** calls of Python's open; only of a training process with Python frames */
+  /** calls of Python's open; libraries in C++ open files without it */
   readonly opens_per_batch?: number;
 }
 

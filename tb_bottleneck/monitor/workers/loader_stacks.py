@@ -21,7 +21,7 @@ MAX_READ = 200
 """Files that one call reads, about 0.1 ms each: the training thread calls it before it records a trace."""
 PREFIX = "tb_bottleneck_stacks_"
 OLD_SECONDS = 3600.0
-_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes")
+_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
 
 
 class LoaderStacks:
