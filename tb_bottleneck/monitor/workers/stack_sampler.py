@@ -69,7 +69,7 @@ class StackSampler:
         self._random = random.Random(os.getpid())  # the user's generator stays as it is
         self._stacks: Counter[str] = Counter()
         self._waiting_ns = self._other_ns = self._written = 0
-        self._last = clock()
+        self._began = self._last = clock()
         self._frames: dict[Any, tuple[str, int]] = {}
         self._opens: CountedOpen | None = None
         self._io = self._counters()
@@ -165,6 +165,8 @@ class StackSampler:
         io = self._counters()
         totals = {
             "process": os.getpid(),
+            "began_ns": self._began,
+            "until_ns": self._last,
             "stacks": dict(self._stacks),
             "other_ns": self._other_ns,
             "waiting_ns": self._waiting_ns,

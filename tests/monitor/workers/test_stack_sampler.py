@@ -2,6 +2,7 @@
 
 import builtins
 import io
+import json
 import os
 import pickle
 import sys
@@ -96,6 +97,20 @@ def test_the_users_function_is_called_and_stays(monkeypatch):
     assert loader.worker_init_fn is user_init
     stacks.close()
     assert stacks.attach(DataLoader(Samples())) is None, "no workers"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize(("runs", "batches"), [(True, 6), (False, 12)])
+def test_batches_are_counted_for_the_time_that_was_sampled(tmp_path, monkeypatch, runs, batches):
+    """A worker wrote after 10 s; 10 s later, while it still runs, the training has twice as many batches."""
+    process = os.getpid() if runs else 2**22 + 1
+    for number in range(10):
+        totals = {"process": process, "stacks": {"a": 10**9}, "began_ns": 0, "until_ns": 10**9 * (number + 1)}
+        (tmp_path / f"{number}.json").write_text(json.dumps(totals))
+    monkeypatch.setattr("time.perf_counter_ns", lambda: 2 * 10**10)
+    stacks = LoaderStacks()
+    stacks._folder, stacks.batches = str(tmp_path), 12
+    assert stacks.facts()["loader_stacks"]["batches"] == batches
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fork")
