@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of
+from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of, with_classes
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
     NO_LOADER,
@@ -111,13 +111,13 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
         return _NO_FRAMES
     innermost, *_ = frames.at(times)
     found, counts = np.unique(innermost[innermost >= 0], return_counts=True)
-    name_of, names = events.name, recording.trace.names
+    name_of, names, named = events.name, recording.trace.names, with_classes(recording.trace.header.context)
     stacks = []
     for row, count in zip(found.tolist(), counts.tolist(), strict=True):
         stack = [names[name_of[frame]] for frame in ancestors(frames, row)]
         inside = [place for place, frame in enumerate(stack) if frame.startswith(_LOADER_FILES)]
         if inside:
-            stacks.append((stack[inside[0] :], count * part))
+            stacks.append((list(map(named, stack[inside[0] :])), count * part))
     if not stacks:
         return _NO_FRAMES
     opens = host_rows(recording, lambda name: name == _OPEN, Kind.PYTHON)
