@@ -17,6 +17,7 @@ from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.compilations import recompiled_places
 from tb_bottleneck.measures.telemetry.device_utilisation import own_work
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
@@ -175,9 +176,10 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
 
 
 def _places(recording: TelemetryRecording) -> Places:
-    """Returns the places at which the loader's workers make batches; telemetry knows no others."""
+    """Returns where the loader's workers make batches, and what is compiled again; telemetry knows no other places."""
     work = sampled_work(recording.facts)
-    return {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
+    workers = {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
+    return workers | {(Regime.INTERRUPTION, "recompilation"): recompiled_places(recording)}
 
 
 def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:

@@ -255,6 +255,27 @@ def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed
     assert (report.verdict.severity, report.verdict.confidence) == ("warning", "low")
 
 
+@pytest.mark.parametrize(("part", "causes"), [(1.0, ["recompilation"]), (0.5, ["recompilation", "periodic_pauses"])])
+def test_pauses_in_which_torch_compiles_again_name_the_function_and_the_guard(part, causes):
+    """The same pauses as without the log, of which the compilations take this part."""
+    paused = simulated_phase("paused")
+    plain = judged(paused)
+    assert plain.findings[0].cause == "periodic_pauses"
+    lost_us = share_of(plain, "interruption") * (plain.window.end_ns - plain.window.begin_ns) / 1e3
+    guard = "size == 32 # return head(x, size) # model.py:14 in forward"
+    entries = [
+        ["0/0", "forward", "model.py", 9, plain.window.begin_ns / 1e3, 1e6, ""],
+        ["0/1", "forward", "model.py", 9, plain.window.begin_ns / 1e3, part * lost_us, guard],
+        ["0/2", "forward", "model.py", 9, 2**53 - 1, 2**53 - 1, guard],
+    ]
+    report = judged(paused, facts=FACTS | {"compile_log": {"compilations": entries}})
+    assert [finding.cause for finding in report.findings if finding.regime == "interruption"] == causes
+    finding = report.findings[0] if part == 1.0 else next(each for each in report.findings if each.cause == causes[0])
+    assert finding.cost_share == pytest.approx(part * share_of(plain, "interruption"), rel=0.05)
+    assert [(place.file, place.line, place.function) for place in finding.where] == [("model.py", 9, "forward")]
+    assert any("size == 32, in model.py:14" in row.text for row in finding.evidence)
+
+
 def test_a_cause_that_two_regimes_name_is_one_finding():
     """A training with Hugging Face's Trainer got two findings with the same text about threads that wait for a core."""
     made = SimulatedPhase(device=None, dispatch=200.0, python=120.0, readings={"cpu_pressure": 0.6, "run_queue": 40.0})
