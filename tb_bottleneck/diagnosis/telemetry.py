@@ -16,16 +16,20 @@ from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.compilations import recompiled_places
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
+from tb_bottleneck.measures.user_code.worker_places import CAUSES, worker_places
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.details.compilation import logged_compilation
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.program_places import Places
 from tb_bottleneck.report.builders.report_builder import (
     Details,
     Diagnosis,
@@ -154,6 +158,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         window=telemetry_window(recording),
         account=recording.account,
         diagnosis=_judge(recording, defects),
+        places=parts.build("places", lambda: _places(recording)),
         phases=phases,
         latest_phase_only=latest_phase_only,
         memory=parts.build("memory", lambda: counted_memory(reader.telemetry, origin.device.kind)),
@@ -165,6 +170,13 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
     )
     add_headroom(report, parts)
     return report
+
+
+def _places(recording: TelemetryRecording) -> Places:
+    """Returns where the loader's workers make batches, and what is compiled again; telemetry knows no other places."""
+    work = sampled_work(recording.facts)
+    workers = {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
+    return workers | {(Regime.INTERRUPTION, "recompilation"): recompiled_places(recording)}
 
 
 def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:

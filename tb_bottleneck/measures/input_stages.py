@@ -1,12 +1,13 @@
 """The stages of making a batch: reading, decoding, each transform, collating. From stacks of either evidence source.
 
 A stack is the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
-The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`.
+The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`;
+the monitor then records the classes (monitor/facts/dataset_classes.py).
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -129,7 +130,23 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
         _amount(fact.get("read_bytes")),
         _amount(fact.get("disk_bytes")),
         _amount(fact.get("reads")),
+        _amount(fact.get("opens")),
     )
+
+
+def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
+    """Returns a function that adds the class to the profiler's name of a frame, where the facts of the run know it."""
+    known = facts.get("loader_classes")
+    if not isinstance(known, dict) or len(known) > MAX_STACKS:
+        return str
+
+    def named(frame: str) -> str:
+        function = known.get(frame)
+        place, colon, name = frame.rpartition(": ")
+        same = isinstance(function, str) and len(function) < MAX_TEXT and function.endswith(f".{name}")
+        return f"{place}{colon}{function}" if same else frame
+
+    return named
 
 
 @lru_cache(maxsize=10_000)

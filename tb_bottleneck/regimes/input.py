@@ -7,10 +7,11 @@ appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
 rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
-from 6 fetches on: fewer may be the start of the workers, or one late batch. If a single one of them waited, the wait is
-not known to recur, as with an interruption of a single step: it may name the run, and is not recoverable. The wait for
-the first batch of a run does not recur. With a worker for each core, more of them would only take turns. Workers that
-are behind set the pace (measures/trace/workers_pace.py).
+from 6 fetches on: fewer may be the start of the workers, or one late batch; or from 6 batches on, if the monitor
+sampled the workers and they make batches for 90 % of their time. If a single one of the fetches waited, the wait is not
+known to recur, as with an interruption of a single step: it may name the run, and is not recoverable. The wait for the
+first batch of a run does not recur. With a worker for each core, more of them would only take turns. Workers that are
+behind set the pace (measures/trace/workers_pace.py).
 """
 
 from dataclasses import replace
@@ -19,7 +20,7 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share
-from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
+from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.measures.trace.interruptions import MIN_RECURRING_STEPS
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
@@ -56,10 +57,13 @@ from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Rule, idle_judge
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
+# A worker that keeps up has its queue full, and waits. This share is a choice.
+WORKERS_BEHIND = 0.9
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
 # What takes the time of making a batch, and how many processes would be fast enough.
 STAGES = (costliest_stage, batch_time, processes_needed)
+BUSY_STAGES = (workers_at_work, *STAGES)
 # How the workers start: recorded facts.
 STARTED = (worker_start_method, workers_persist, on_windows)
 
@@ -106,9 +110,11 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
     waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
     workers, cores = measures(workers_used), measures(cores_available)
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
-        return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *STAGES, *STARTED))
+        return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *BUSY_STAGES, *STARTED))
     return Cause(
-        "too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *STAGES, *STARTED)
+        "too_few_workers",
+        share,
+        (*waits, workers_factor, cores_available, workers_advised, *BUSY_STAGES, *STARTED),
     )
 
 
@@ -119,9 +125,14 @@ def _recurs(measures: Measures[Recording]) -> bool:
 
 
 def _few_fetches(measures: Measures[Recording]) -> bool:
-    """Returns True if workers make the batches, and too few of them were fetched to know whether they keep up."""
+    """Returns True if workers make the batches, and too few of them were fetched to know whether they keep up.
+
+    Samples of the workers show it, too: a worker that never runs out of batches to make is behind.
+    """
     iterator = measures(loader_iterator)
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
+    if in_workers and measures.value(workers_at_work, otherwise=0.0) >= WORKERS_BEHIND:
+        return False
     return in_workers and measures.value(fetches_recorded, otherwise=float(MIN_FETCHES)) < MIN_FETCHES
 
 

@@ -78,6 +78,16 @@ def test_the_load_of_other_processes_is_named_beside_the_loader(wait, monkeypatc
         assert "contended_cores" not in costs
 
 
+def test_the_lines_of_slow_workers_are_those_that_make_batches():
+    fetch = "torch/utils/data/_utils/fetch.py(49): _MapDatasetFetcher.fetch"
+    stack = f"{fetch};data.py(3): D.__getitem__;data.py(9): Blur.__call__"
+    facts = FACTS | {"loader_stacks": {"stacks": [[stack, 9e9]], "other_ns": 1e9, "batches": 50, "waiting_ns": 0}}
+    report = judged(simulated_phase("few_workers"), facts=facts)
+    [place] = report.findings[0].where
+    assert (place.file, place.line, place.function, place.share) == ("data.py", 9, "Blur.__call__", 0.9)
+    assert "Most of it is in Blur.__call__ (data.py:9)." in report.verdict.headline
+
+
 def test_two_workers_on_two_busy_cores_are_not_told_to_be_four():
     readings = {"cpu_usable_cores": 2.0, "cpu_busy_cores": 2.0, "worker_count": 2.0, "worker_cores": 1.0}
     made = replace(simulated_phase("few_workers"), readings=readings)
@@ -243,6 +253,27 @@ def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed
     report = judged(made, facts={**ON_CPU, "torch_threads": 64}, without=(*BLIND_ON_CPU, "loader_wait", "forward"))
     assert report.findings[0].cost_share == pytest.approx(1 - 16 / 70, abs=0.01)
     assert (report.verdict.severity, report.verdict.confidence) == ("warning", "low")
+
+
+@pytest.mark.parametrize(("part", "causes"), [(1.0, ["recompilation"]), (0.5, ["recompilation", "periodic_pauses"])])
+def test_pauses_in_which_torch_compiles_again_name_the_function_and_the_guard(part, causes):
+    """The same pauses as without the log, of which the compilations take this part."""
+    paused = simulated_phase("paused")
+    plain = judged(paused)
+    assert plain.findings[0].cause == "periodic_pauses"
+    lost_us = share_of(plain, "interruption") * (plain.window.end_ns - plain.window.begin_ns) / 1e3
+    guard = "size == 32 # return head(x, size) # model.py:14 in forward"
+    entries = [
+        ["0/0", "forward", "model.py", 9, plain.window.begin_ns / 1e3, 1e6, ""],
+        ["0/1", "forward", "model.py", 9, plain.window.begin_ns / 1e3, part * lost_us, guard],
+        ["0/2", "forward", "model.py", 9, 2**53 - 1, 2**53 - 1, guard],
+    ]
+    report = judged(paused, facts=FACTS | {"compile_log": {"compilations": entries}})
+    assert [finding.cause for finding in report.findings if finding.regime == "interruption"] == causes
+    finding = report.findings[0] if part == 1.0 else next(each for each in report.findings if each.cause == causes[0])
+    assert finding.cost_share == pytest.approx(part * share_of(plain, "interruption"), rel=0.05)
+    assert [(place.file, place.line, place.function) for place in finding.where] == [("model.py", 9, "forward")]
+    assert any("size == 32, in model.py:14" in row.text for row in finding.evidence)
 
 
 def test_a_cause_that_two_regimes_name_is_one_finding():

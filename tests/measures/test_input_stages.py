@@ -18,6 +18,7 @@ MINE = "data.py(3): Images.__getitem__"
     [
         ([FOLDER, "torchvision/datasets/folder.py(250): pil_loader", "PIL/Image.py(3200): open"], "read", ""),
         ([FOLDER, "PIL/Image.py(900): Image.convert", "PIL/ImageFile.py(190): ImageFile.load"], "decode", ""),
+        ([MINE, "PIL/Image.py(700): Image.__array_interface__", "PIL/Image.py(9): Image.tobytes"], "decode", ""),
         ([MINE, "<waits for storage>"], "read", ""),
         ([FOLDER, COMPOSE, MODULE_CALL, "torchvision/x.py(350): Resize.forward", "PIL/Image.py(9): Image.resize"],
          "transform", "Resize"),

@@ -238,7 +238,7 @@ export interface InputStorage {
   readonly disk_bytes_per_batch?: number;
   /** calls that read */
   readonly reads_per_batch?: number;
-  /** calls of Python's open; only of a training process with Python frames */
+  /** calls of Python's open; libraries in C++ open files without it */
   readonly opens_per_batch?: number;
 }
 
@@ -738,7 +738,7 @@ export interface Place {
   readonly line: number;
   /** empty for a block */
   readonly function: string;
-  /** module of the model that has most of this time, as the profiler names it; may be empty */
+  /** module that has half of this time or more, as the profiler names it; `Linear_*` is several; may be empty */
   readonly module: string;
   /** of the finding's time */
   readonly share: number;

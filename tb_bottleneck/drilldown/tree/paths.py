@@ -5,7 +5,6 @@ A row of the backward pass belongs to the path of the forward operator with the 
 unless this range also encloses the forward operator.
 """
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -23,6 +22,7 @@ from tb_bottleneck.measures.user_code.frames import (
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -37,8 +37,6 @@ MAX_DEPTH = 200
 MAX_TEXT = 300
 """Characters of a label: names in a file can have any length."""
 
-# The number of an instance (Linear_3), or of an entry of a list (layers.3); not a digit in a name (Conv2d).
-_NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
 _ENGINE = f"{BACKWARD}: "
 _PHASES = (OPTIMIZER, "enumerate(DataLoader", f"{_ENGINE}{ACCUMULATION}")
 _NO_OPERATORS = (*_PHASES, BACKWARD, MODULE, "ProfilerStep#")
@@ -114,7 +112,7 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
     if by == "module":
         kind = Kind.ANNOTATION if has_marks(trace) else Kind.PYTHON
         rows = _rows_with(trace, (kind,), lambda name: name.startswith(MODULE))
-        _put(trace, label, labels, "module", rows, _merged_module if merged else _module)
+        _put(trace, label, labels, "module", rows, merged_module if merged else module_name)
     elif by == "line":
         rows, running = _rows_with(trace, (Kind.PYTHON,), is_user_function), already_running(recording)
         _put(trace, label, labels, "line", rows & ~running, short_frame)
@@ -132,14 +130,6 @@ def _operators(trace: Trace) -> Bools:
     rows = operator_rows(trace)
     rows |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name.startswith(BACKWARD) and not _is_phase(name))
     return rows
-
-
-def _module(name: str) -> str:
-    return name.removeprefix(MODULE)
-
-
-def _merged_module(name: str) -> str:
-    return _NUMBER.sub("*", _module(name))
 
 
 def _is_phase(name: str) -> bool:

@@ -25,7 +25,7 @@ MAX_OPERATORS_BETWEEN = 60
 
 def attention_passes(recording: Recording) -> Measure | Missing:
     """Product, softmax and product in a row, per step."""
-    spans = _attention(recording)
+    spans = attention_time(recording)
     return with_example(len(spans) / len(recording.steps), "count", "step", spans.starts, spans.ends)
 
 
@@ -34,7 +34,7 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
 
     On a CPU run, of the operators themselves.
     """
-    spans = _attention(recording)
+    spans = attention_time(recording)
     if not recording.on_device:
         return _on_the_cpu(recording, spans)
     ops = device_work(recording, Work.STREAMING)
@@ -53,7 +53,7 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 
 @memoized
-def _attention(recording: Recording) -> Spans:
+def attention_time(recording: Recording) -> Spans:
     """Returns the host's time from each first product to the end of the second one, where a softmax is between them."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)

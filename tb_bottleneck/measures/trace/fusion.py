@@ -45,7 +45,7 @@ def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
     if not recording.on_device:
         rows, own = _pointwise_operators(recording, in_optimizer)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
-    ops = _pointwise_kernels(recording, in_optimizer)
+    ops = pointwise_ops(recording, in_optimizer)
     return window_share(recording, ops.start, ops.end)
 
 
@@ -54,7 +54,7 @@ def pointwise_kernels(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         rows, _ = _pointwise_operators(recording, in_optimizer=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
-    ops = _pointwise_kernels(recording, in_optimizer=False)
+    ops = pointwise_ops(recording)
     return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
 
 
@@ -101,7 +101,7 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
     return steps.contains(starts[in_host_steps(recording, starts)])
 
 
-def _pointwise_kernels(recording: Recording, in_optimizer: bool) -> DeviceOps:
+def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps:
     """Returns torch's pointwise kernels: those that the optimizer launches, or all others."""
     ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start

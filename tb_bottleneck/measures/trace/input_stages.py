@@ -8,8 +8,9 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of
+from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of, with_classes
 from tb_bottleneck.measures.trace.loader import (
+    MIN_FETCHES,
     NO_LOADER,
     SINGLE_PROCESS_ITERATOR,
     fetches,
@@ -69,6 +70,16 @@ def batch_time(recording: Recording) -> Measure | Missing:
     return Measure(work.batch_ns, "ns", "batch", int(work.batches))
 
 
+def workers_at_work(recording: Recording) -> Measure | Missing:
+    """Share of the workers' time in which they make batches, sampled from their start until the trace was written."""
+    work = loader_work(recording)
+    if isinstance(work, Missing):
+        return work
+    if work.waiting_share is None or work.batches < MIN_FETCHES:
+        return Missing("too few batches were sampled in the workers")
+    return Measure(1.0 - work.waiting_share, "share", "worker time", int(work.batches))
+
+
 def processes_needed(recording: Recording) -> Measure | Missing:
     """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
 
@@ -100,13 +111,13 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
         return _NO_FRAMES
     innermost, *_ = frames.at(times)
     found, counts = np.unique(innermost[innermost >= 0], return_counts=True)
-    name_of, names = events.name, recording.trace.names
+    name_of, names, named = events.name, recording.trace.names, with_classes(recording.trace.header.context)
     stacks = []
     for row, count in zip(found.tolist(), counts.tolist(), strict=True):
         stack = [names[name_of[frame]] for frame in ancestors(frames, row)]
         inside = [place for place, frame in enumerate(stack) if frame.startswith(_LOADER_FILES)]
         if inside:
-            stacks.append((stack[inside[0] :], count * part))
+            stacks.append((list(map(named, stack[inside[0] :])), count * part))
     if not stacks:
         return _NO_FRAMES
     opens = host_rows(recording, lambda name: name == _OPEN, Kind.PYTHON)

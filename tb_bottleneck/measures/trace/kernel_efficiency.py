@@ -47,13 +47,10 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     """
     if not has_matrix_units(recording.trace):
         return Missing("it is not known whether the device has faster units for matrix products")
-    ops, names = _products(recording), recording.trace.names
-    length = ops.end - ops.start
-    vector = name_matches(names, ops.name, lambda name: _is_plain_fp32(precision_of(name)))
-    matrix = name_matches(names, ops.name, lambda name: _on_matrix_units(precision_of(name)))
-    if length[matrix].sum() >= length[vector].sum():
+    ops, plain = _products(recording), plain_fp32_kernels(recording)
+    matrix = name_matches(recording.trace.names, ops.name, lambda name: _on_matrix_units(precision_of(name)))
+    if (ops.end - ops.start)[matrix].sum() >= (plain.end - plain.start).sum():
         return Measure(0.0, "share", "window", 0)
-    plain = ops.take(vector)
     return window_share(recording, plain.start, plain.end)
 
 
@@ -109,20 +106,27 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
     """Share of the window in kernels chosen because a size or an address is not a multiple of eight elements."""
     if not recording.on_device:
         return _NO_DEVICE
-    ops = _misaligned_products(recording)
+    ops = misaligned_kernels(recording)
     return window_share(recording, ops.start, ops.end)
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
     """The misaligned kernel that takes the most time, by name."""
-    ops = _misaligned_products(recording)
+    ops = misaligned_kernels(recording)
     if not len(ops):
         return Missing("no misaligned kernel ran")
     name = heaviest_value(ops.name, ops.end - ops.start)
     return longest_call_of(recording, name, ops.take(ops.name == name))
 
 
-def _misaligned_products(recording: Recording) -> DeviceOps:
+def plain_fp32_kernels(recording: Recording) -> DeviceOps:
+    """Returns the products of the window in fp32 on vector units."""
+    ops = _products(recording)
+    return ops.take(name_matches(recording.trace.names, ops.name, lambda name: _is_plain_fp32(precision_of(name))))
+
+
+def misaligned_kernels(recording: Recording) -> DeviceOps:
+    """Returns the products of the window in kernels for sizes or addresses that are no multiple of eight elements."""
     ops = _products(recording)
     return ops.take(name_matches(recording.trace.names, ops.name, misaligned))
 

@@ -1,8 +1,9 @@
 """The moments of host threads that a cause comes from.
 
-The time that a regime owns is sampled. If the device works at a sample, the moment is that of the launching call; if
-it is idle, the launching thread is at work at the sample itself. Of a regime with several causes, each takes the
-moments of its own rows. Waits are not sampled: each counts with the idle time that it costs, which partly follows it.
+The time that a regime owns is sampled; of a cause with kernels of its own, the time of these. If the device works at a
+sample, the moment is that of the launching call; if it is idle, the launching thread is at work at the sample itself.
+Of a regime with several causes, each takes the moments of its own rows. Waits are not sampled: each counts with the
+idle time that it costs, which partly follows it.
 """
 
 from collections.abc import Callable
@@ -10,14 +11,21 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, subtract, union
+from tb_bottleneck.intervals import Spans, intersect, subtract, union
+from tb_bottleneck.measures.trace.attention import attention_time
 from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
+from tb_bottleneck.measures.trace.double_precision import double_kernels
+from tb_bottleneck.measures.trace.fusion import pointwise_ops
+from tb_bottleneck.measures.trace.input_stages import loader_work
 from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
+from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
 from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
+from tb_bottleneck.measures.user_code.worker_places import worker_places
 from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Ints
 
@@ -49,8 +57,18 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "optimizer_for_loop": lambda recording: recording.optimizer_steps,
     "optimizer_passes": lambda recording: recording.optimizer_steps,
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
+    "unfused_attention": attention_time,
 }
 """When the rows of a cause run on the host; causes that are not listed take all moments of their regime."""
+
+KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
+    "double_precision": lambda recording: recording.trace.device_ops.take(double_kernels(recording)),
+    "fp32_matmul": plain_fp32_kernels,
+    "fp32_without_tf32": plain_fp32_kernels,
+    "misaligned_shapes": misaligned_kernels,
+    "unfused_pointwise": pointwise_ops,
+}
+"""The kernels of a cause; some belong to another regime than the cause. A CPU run has none."""
 
 WAITS_OF_CAUSE = {
     "scalar_reads": READ,
@@ -63,8 +81,12 @@ WAITS_OF_CAUSE = {
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
-    """Returns the places in the user's program that the cause of a regime comes from, costliest first."""
-    return places_of(recording, cause_times(recording, regime, cause))
+    """Returns the places in the user's program that the cause of a regime comes from, costliest first.
+
+    If the loader's workers are the cause, these are in the workers, not where the training waits for them.
+    """
+    in_workers = worker_places(loader_work(recording), cause) if regime is Regime.INPUT else ()
+    return in_workers or places_of(recording, cause_times(recording, regime, cause))
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
@@ -75,8 +97,11 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
         events, calls = recording.trace.events, calls_of_uneven_steps(recording, is_user_function)
         return HostTimes(events.thread[calls], events.start[calls], events.duration[calls].astype(np.float64))
     window = Spans(np.array([recording.steps.begin]), np.array([recording.steps.end]))
-    times = _times_in(recording.owned_spans.of(regime) if regime in REGIMES else window)
-    moments = _on_host(recording, times)
+    if cause in KERNELS_OF_CAUSE and recording.on_device:
+        kernels = KERNELS_OF_CAUSE[cause](recording)
+        times = _times_in(intersect(union(kernels.start, kernels.end), window))
+        return _launches(recording, kernels, innermost(kernels.start, kernels.end, times)[1])
+    moments = _on_host(recording, _times_in(recording.owned_spans.of(regime) if regime in REGIMES else window))
     rows_of = ROWS_OF_CAUSE.get(cause)
     return moments if rows_of is None else moments.take(rows_of(recording).contains(moments.time))
 
@@ -99,6 +124,13 @@ def _times_in(spans: Spans) -> Ints:
     before = np.concatenate(([0], np.cumsum(spans.ends - spans.starts)))
     span = np.minimum(np.searchsorted(before, offsets, side="right") - 1, len(spans) - 1)
     return np.asarray(spans.starts[span] + offsets - before[span], np.int64)
+
+
+def _launches(recording: Recording, ops: DeviceOps, which: Ints) -> HostTimes:
+    """Returns the calls that launch these rows of the device operations."""
+    calls, launched = recording.trace.calls, ops.launched[which]
+    thread = np.where(launched, calls.thread[ops.call[which]], -1) if len(calls) else np.full(len(which), -1)
+    return HostTimes(thread, ops.issued(calls)[which], np.ones(len(which)))
 
 
 def _on_host(recording: Recording, times: Ints) -> HostTimes:

@@ -21,15 +21,15 @@ from tb_bottleneck.measures.user_code.frames import (
     is_user_function,
     marks_by_thread,
 )
+from tb_bottleneck.measures.user_code.modules import module_of
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_own_frame, short_frame
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
-# Of a line's time, from this share on one module is named with it.
-MIN_MODULE_SHARE = 0.5
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
 
@@ -47,8 +47,9 @@ class HostTimes(Table):
 class Place:
     """A line of the user's program, a record_function block, or only a module; all texts are untrusted.
 
-    `line` is 0 if it is not known, as for a function that already ran when the recording began.
-    `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
+    `module` may be several that differ in numbers (`Linear_*`). `line` is 0 if it is not known, as for a function that
+    already ran when the recording began. `share` is of the cost of all moments. `chain` is the call chain of a typical
+    moment, outermost first.
     """
 
     share: float
@@ -95,21 +96,26 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     if not len(known) or total <= 0:
         return ()
     distinct, group = np.unique(name_of[place[known]], return_inverse=True)
+    # Layers of a stack are one place.
+    merged = [merged_module(names[name]) if names[name].startswith(MODULE) else names[name] for name in distinct]
+    keys, group_of = np.unique(np.array(merged, object), return_inverse=True)
+    group = group_of[group]
     costs = np.bincount(group, weights=moments.cost[known])
     places = []
     for index in np.argsort(-costs, kind="stable")[:MAX_PLACES].tolist():
         own = known[group == index]
-        name, share = names[distinct[index]], float(costs[index]) / total
+        name, share = names[name_of[place[own[0]]]], float(costs[index]) / total
         if name.startswith(MODULE):
-            places.append(Place(share, module=cut(name.removeprefix(MODULE))))
+            one = len(set(name_of[place[own]].tolist())) == 1
+            places.append(Place(share, module=cut(module_name(name) if one else str(keys[index]))))
             continue
+        module = module_of(recording, found.module[own], moments.cost[own])
         if found.user[own[0]] < 0:
-            places.append(Place(share, block=cut(name)))
+            places.append(Place(share, module=module, block=cut(name)))
             continue
         file, line, function = frame_parts(name)
         if already_running(recording)[found.user[own]].all():
             line = 0
-        module = _module(recording, found.module[own], moments.cost[own])
         chain = _chain(recording, found.innermost[own], found.user[own])
         places.append(Place(share, cut(file), line, cut(function), module, chain=chain))
     return tuple(places)
@@ -145,19 +151,6 @@ def _chosen(mask: Bools, first: Located, second: Located) -> Located:
         strict=True,
     )
     return Located(*(np.where(mask, a, b) for a, b in pairs))
-
-
-def _module(recording: Recording, rows: Ints, costs: Floats) -> str:
-    """Returns the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has."""
-    trace, inside = recording.trace, rows >= 0
-    if not inside.any():
-        return ""
-    modules, group = np.unique(trace.events.name[rows[inside]], return_inverse=True)
-    by_module = np.bincount(group, weights=costs[inside])
-    costliest = int(np.argmax(by_module))
-    if by_module[costliest] < MIN_MODULE_SHARE * costs.sum():
-        return ""
-    return cut(trace.names[modules[costliest]].removeprefix(MODULE))
 
 
 def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]:

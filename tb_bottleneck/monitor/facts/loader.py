@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tb_bottleneck.monitor.facts.dataset_classes import dataset_classes
 from tb_bottleneck.monitor.facts.storage import storage_facts
 
 PREFETCHED_BY_DEFAULT = 2
@@ -65,6 +66,7 @@ def loader_facts(loader: Any) -> dict[str, object]:
         "prefetch_factor": loader.prefetch_factor,
         "persistent_workers": bool(loader.persistent_workers),
         "batch_size": loader.batch_size if loader.batch_size is not None else _batch_size(loader),
+        "loader_classes": None if loader.num_workers else dataset_classes(loader.dataset),
         "worker_start": _start_method(loader) if loader.num_workers else None,
         **storage_facts(loader.dataset),
     }

@@ -21,7 +21,7 @@ MAX_READ = 200
 """Files that one call reads, about 0.1 ms each: the training thread calls it before it records a trace."""
 PREFIX = "tb_bottleneck_stacks_"
 OLD_SECONDS = 3600.0
-_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes")
+_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
 
 
 class LoaderStacks:
@@ -31,7 +31,7 @@ class LoaderStacks:
         self._folder: str | None = None
         self._stacks: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
-        self._processes: set[int] = set()
+        self._sampled: dict[int, tuple[int, int]] = {}
         self._lock = threading.Lock()
         self.batches = 0
         """Batches that the training received from workers since the sampling began."""
@@ -65,7 +65,7 @@ class LoaderStacks:
             self._stacks = Counter(dict(most))
             fact: dict[str, object] = {name: self._sums[name] for name in _SUMS if name in self._sums}
             fact["other_ns"] = self._sums["other_ns"] + sum(ns for _, ns in most[MAX_STACKS:])
-            fact |= {"processes": len(self._processes), "batches": self.batches}
+            fact |= {"processes": len(self._sampled), "batches": self.batches * self._sampled_share()}
             return {"loader_stacks": fact | {"stacks": [[text, ns] for text, ns in most[:MAX_STACKS]]}}
 
     def close(self) -> None:
@@ -75,6 +75,17 @@ class LoaderStacks:
             folder, self._folder = self._folder, None
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    def _sampled_share(self) -> float:
+        """Returns the share of the workers' time that has been written: the samples of the last seconds are not here.
+
+        Where it is not known which workers run (/proc), all of it.
+        """
+        now, sampled, lived = time.perf_counter_ns(), 0, 0
+        for process, (began, until) in self._sampled.items():
+            sampled += until - began
+            lived += (now if Path("/proc", str(process)).exists() else until) - began
+        return sampled / lived if 0 < sampled < lived else 1.0
 
     def _read(self) -> None:
         if self._folder is None:
@@ -90,7 +101,8 @@ class LoaderStacks:
                 os.unlink(entry.path)
                 self._stacks.update(totals["stacks"])
                 self._sums.update({name: totals[name] for name in _SUMS if name in totals})
-                self._processes.add(totals["process"])
+                _, before = self._sampled.get(totals["process"], (0, 0))  # files come in any order
+                self._sampled[totals["process"]] = (totals["began_ns"], max(totals["until_ns"], before))
             except (OSError, ValueError, KeyError, TypeError):
                 continue
 

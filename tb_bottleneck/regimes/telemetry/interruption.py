@@ -2,7 +2,7 @@
 
 Signal: steps more than three times as long as the median of their window, or every k-th step if it does the same work
 in twice the time; without the loader's wait and the device's own work. Host time in checkpoints, TensorBoard's writer,
-garbage collections and evaluation.
+garbage collections and evaluation. Times at which torch.compile compiles functions again.
 Formula: sum of the time by which steps exceed the others, or of the recorded times if that is more / the time of the
 steps.
 Threshold: as for traces; a kind of interruption is a cause from 3 % of the time on (our choice; less is noise).
@@ -15,7 +15,7 @@ minimum for a confident verdict (diagnostics/step_time/policy.py).
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.compilations import recompilations_seen
+from tb_bottleneck.measures.telemetry.compilations import recompilations_seen, recompiling_time
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.interruptions import (
     checkpoint_time,
@@ -71,6 +71,10 @@ def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause
         cost = min(measures.value(time, 0.0) / wall, share)
         if cost >= MIN_KIND:
             causes.append(Cause(name, cost, (time, *more, step_time)))
+    again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
+    if again >= MIN_KIND:
+        causes.append(Cause("recompilation", again, (recompiling_time, recompilations_seen, step_time)))
+        named += again
     if share - named >= FIRES_AT or not causes:
         evidence = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)
         causes.append(Cause("periodic_pauses", share - named, evidence))

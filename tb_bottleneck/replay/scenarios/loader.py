@@ -93,5 +93,7 @@ def _between_batches(fetches: Spans, step: float) -> float:
 
 
 SCENARIO = Scenario("loader", apply, on_cpu=True)
+MORE = Scenario("more_workers", apply, on_cpu=True)
 CHEAPER = Scenario("cheaper_batches", apply, on_cpu=True)
-"""Batches that cost less, where there is a worker for each core: workers deliver as many more as more workers would."""
+"""`MORE`: workers make the batches already. `CHEAPER`: batches that cost less, where there is a worker for each core;
+workers deliver as many more as more workers would."""

@@ -30,7 +30,7 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 SCENARIO_OF: Mapping[str, Scenario] = {
     "loader_in_main_process": loader.SCENARIO,
-    "too_few_workers": loader.SCENARIO,
+    "too_few_workers": loader.MORE,
     "cores_limit_workers": loader.CHEAPER,
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,

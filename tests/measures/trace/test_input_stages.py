@@ -8,8 +8,12 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
+from tb_bottleneck.measures.user_code.cause_times import cause_places
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.input import RULE
 from tb_bottleneck.report.rendering.details import input_pipeline as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -97,6 +101,42 @@ def test_samples_of_the_workers(tmp_path):
     assert (found.stages[0].title, found.stages[0].place.line) == ("transform Blur", 9)
     assert (found.storage.kind, found.storage.reads_per_batch) == ("ssd", 2)
     assert workers_advised(recording).text == "6", "not more than the cores"
+
+
+STACKS = {
+    f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__;data.py(9): Blur.__call__": 1_200_000_000,
+    f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__;PIL/Image.py(9): load": 300_000_000,
+    f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;{ROOT}collate.py(3): default_collate": 100_000_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("waiting_ns", "batches", "cause"),
+    [(0, 10, "too_few_workers"), (1_600_000_000, 10, "few_fetches"), (0, 3, "few_fetches")],
+)
+def test_workers_that_never_wait_are_too_slow_whatever_the_number_of_fetches(tmp_path, waiting_ns, batches, cause):
+    """Four fetches: the samples decide, if they are of enough batches and the workers were busy."""
+    fact = {"stacks": [list(entry) for entry in STACKS.items()], "batches": batches, "waiting_ns": waiting_ns}
+    iterator, context = "_MultiProcessingDataLoaderIter", {"loader_stacks": fact, "workers": 2, "cores": 6}
+    recording = recorded(tmp_path, iterator, context=context)
+    [found] = RULE.judge(Measures(recording)).causes
+    assert found.name == cause
+    assert (workers_at_work in found.evidence) == (cause == "too_few_workers")
+
+
+def test_the_lines_of_a_cause_in_the_workers_are_those_that_make_batches(tmp_path):
+    frames = [("train.py(50): main", 0, 99)]
+    fact = {"stacks": [list(entry) for entry in STACKS.items()], "batches": 10, "waiting_ns": 0}
+    iterator, context = "_MultiProcessingDataLoaderIter", {"loader_stacks": fact, "workers": 2, "cores": 6}
+    recording = recorded(tmp_path, iterator, frames, context)
+    places = cause_places(recording, Regime.INPUT, "too_few_workers")
+    assert [(place.file, place.line, place.function) for place in places] == [
+        ("data.py", 9, "Blur.__call__"),
+        ("data.py", 3, "D.__getitem__"),
+    ]
+    assert [place.share for place in places] == pytest.approx([12 / 16, 3 / 16])
+    [start] = cause_places(recording, Regime.INPUT, "first_batch")
+    assert start.function == "main", "the training waits for the workers to start"
 
 
 def test_without_frames_and_samples(tmp_path):

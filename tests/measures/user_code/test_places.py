@@ -11,7 +11,13 @@ from simulate.problems import PROBLEMS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.measures.user_code.cause_times import ROWS_OF_CAUSE, WAITS_OF_CAUSE, cause_places, wait_times
+from tb_bottleneck.measures.user_code.cause_times import (
+    KERNELS_OF_CAUSE,
+    ROWS_OF_CAUSE,
+    WAITS_OF_CAUSE,
+    cause_places,
+    wait_times,
+)
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_of
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.rendering.text import render
@@ -271,6 +277,36 @@ def test_the_optimizers_line_is_not_that_of_all_dispatching(tmp_path):
     assert {place.function for place in cause_places(recording, Regime.LAUNCH, "optimizer_for_loop")} == {"update"}
 
 
+TWO_KERNELS = """
+    step    aaaaaaaaaabbbbbbbbbb
+    launch  .|..|......|..|.....
+    gpu     ..aaa.bb....ccc.dd..
+"""
+
+
+@pytest.mark.parametrize(
+    ("cause", "regime", "kernel"),
+    [
+        ("misaligned_shapes", Regime.COMPUTE, "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_nn_align1"),
+        ("fp32_matmul", Regime.COMPUTE, "ampere_sgemm_128x64_tn"),
+        ("double_precision", Regime.COMPUTE, "ampere_dgemm_128x64_tn"),
+        ("unfused_pointwise", Regime.MEMORY, "void at::native::vectorized_elementwise_kernel<4>"),
+    ],
+)
+def test_a_cause_about_kernels_is_named_by_where_they_are_launched(tmp_path, cause, regime, kernel):
+    """Longer kernels of the same regime, and of others, are launched in another line."""
+    whole, path = drawn(TWO_KERNELS, 1000, with_stack=1), tmp_path / "t.pt.trace.json"
+    kernels = sorted((row for row in whole["traceEvents"] if row.get("cat") == "kernel"), key=lambda row: row["ts"])
+    for row in kernels[1::2]:
+        row["name"] = kernel
+    lines = (_frame("model.py(8): encode", 500, 2_000), _frame("model.py(20): decode", 3_500, 2_000))
+    whole["traceEvents"] += _each_step(*lines, steps=2)
+    path.write_text(json.dumps(whole))
+    trace = load(str(path))
+    [place] = cause_places(Recording(trace, find_steps(trace)), regime, cause)
+    assert (place.function, place.share) == ("decode", 1.0)
+
+
 @pytest.mark.parametrize("names", [["publish metrics"], ["publish metrics", "ProfilerStep#9"]])
 def test_without_frames_the_programs_own_blocks_are_named(tmp_path, names):
     """The device waits for 7 ms in each step, and the program has marked 6 of them."""
@@ -294,7 +330,7 @@ def test_without_frames_nothing_is_named_and_the_recording_says_why(tmp_path):
 
 def test_the_table_lists_causes_that_exist():
     known = {cause for regime in REGIMES for cause in regime_advice(regime).causes}
-    assert set(ROWS_OF_CAUSE) <= known
+    assert set(ROWS_OF_CAUSE) | set(KERNELS_OF_CAUSE) <= known
     assert set(WAITS_OF_CAUSE) <= set(regime_advice(Regime.SYNC).causes)
 
 

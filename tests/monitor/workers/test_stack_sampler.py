@@ -1,14 +1,20 @@
 """What a worker runs, sampled there and collected in the training process."""
 
+import builtins
+import io
+import json
 import os
 import pickle
 import sys
 import tempfile
+from pathlib import Path
+from types import BuiltinFunctionType
 
 import pytest
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
+from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.monitor.workers.loader_stacks import PREFIX, LoaderStacks, remove_left_folders
 from tb_bottleneck.monitor.workers.stack_sampler import MAX_STACKS, WAITS, SampledWorkerInit, StackSampler
 
@@ -76,7 +82,9 @@ def test_nothing_is_raised_without_the_folder(tmp_path):
     assert not sampler._folder
 
 
-def test_the_users_function_is_called_and_stays():
+def test_the_users_function_is_called_and_stays(monkeypatch):
+    monkeypatch.setattr(builtins, "open", open)  # this process is no worker, and keeps its own
+    monkeypatch.setattr(io, "open", open)
     loader = DataLoader(Samples(), num_workers=1, worker_init_fn=user_init)
     stacks = LoaderStacks()
     restore = stacks.attach(loader)
@@ -91,6 +99,20 @@ def test_the_users_function_is_called_and_stays():
     assert stacks.attach(DataLoader(Samples())) is None, "no workers"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize(("runs", "batches"), [(True, 6), (False, 12)])
+def test_batches_are_counted_for_the_time_that_was_sampled(tmp_path, monkeypatch, runs, batches):
+    """A worker wrote after 10 s; 10 s later, while it still runs, the training has twice as many batches."""
+    process = os.getpid() if runs else 2**22 + 1
+    for number in range(10):
+        totals = {"process": process, "stacks": {"a": 10**9}, "began_ns": 0, "until_ns": 10**9 * (number + 1)}
+        (tmp_path / f"{number}.json").write_text(json.dumps(totals))
+    monkeypatch.setattr("time.perf_counter_ns", lambda: 2 * 10**10)
+    stacks = LoaderStacks()
+    stacks._folder, stacks.batches = str(tmp_path), 12
+    assert stacks.facts()["loader_stacks"]["batches"] == batches
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="fork")
 def test_a_forked_worker_is_sampled():
     loader = DataLoader(Samples(_slow), num_workers=1, multiprocessing_context="fork", worker_init_fn=_failing_later)
@@ -103,6 +125,33 @@ def test_a_forked_worker_is_sampled():
     fact = stacks.facts()["loader_stacks"]
     stacks.close()
     assert any("_slow" in stack for stack, _ in fact["stacks"])
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_the_files_that_a_worker_opens_are_counted(start):
+    """Two files per sample, by `open` and by pathlib; those of the sampler itself do not count."""
+    if sys.platform != "linux" and start == "fork":
+        pytest.skip("fork")
+    loader = DataLoader(Samples(_open_two), batch_size=2, num_workers=1, multiprocessing_context=start)
+    stacks = LoaderStacks()
+    restore = stacks.attach(loader)
+    iterator = iter(loader)
+    restore()
+    assert len(list(iterator)) == 2
+    del iterator
+    fact = stacks.facts()["loader_stacks"]
+    stacks.batches = 2
+    work = sampled_work(stacks.facts())
+    stacks.close()
+    assert fact["opens"] == 8
+    assert work.opens / work.batches == 4
+    assert isinstance(open, BuiltinFunctionType), "only workers count"
+
+
+def _open_two():
+    with open(__file__, "rb"):
+        Path(__file__).read_bytes()
+    _slow()
 
 
 def _slow():

@@ -1,0 +1,93 @@
+"""The module in which most of some time lies: the one that runs, or else the nearest one around it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.measures.user_code.frames import MAX_DEPTH
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.frames.module_names import merged_module, module_name
+from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kinds import MODULE, Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Floats, Ints, Rows, by_thread
+
+# From this share of the time on, a module is named.
+MIN_MODULE_SHARE = 0.5
+# A model is not nested deeper; the rows of a file may be. Inner modules of a deeper one count for the last of these.
+_MAX_DEPTH = 100
+
+_Path = tuple[str, ...]
+
+
+class ModuleRows(Record, frozen=True, eq=False):
+    """The rows of modules, ascending, and the module around each: a row of the events, or -1."""
+
+    rows: Rows
+    around: Ints
+
+
+@memoized
+def module_rows(recording: Recording) -> ModuleRows:
+    """Returns the marks of modules if there are any (monitor/capture/module_marks.py), else the profiler's rows."""
+    trace, events = recording.trace, recording.trace.events
+    for kind in (Kind.ANNOTATION, Kind.PYTHON):
+        rows = trace.rows(kind)
+        rows = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(MODULE))]
+        if len(rows):
+            break
+    around = np.full(len(events), -1, np.int64)
+    for own in by_thread(rows, events.thread).values():
+        parent = nest(events.start[own], events.end[own]).parent
+        around[own] = np.where(parent == np.arange(len(own)), -1, own[parent])
+    return ModuleRows(rows, around[rows])
+
+
+def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
+    """Returns the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has.
+
+    `rows` are the innermost modules, as rows of the events, -1 outside of all. If no single module has that share, it
+    is the innermost one around them that has, where modules that differ only in their numbers are one (`Linear_*`).
+    """
+    total, inside = float(costs.sum()), rows >= 0
+    if not inside.any() or total <= 0:
+        return ""
+    trace = recording.trace
+    names, group = np.unique(trace.events.name[rows[inside]], return_inverse=True)
+    by_module = np.bincount(group, weights=costs[inside])
+    costliest = int(np.argmax(by_module))
+    if by_module[costliest] >= MIN_MODULE_SHARE * total:
+        return cut(module_name(trace.names[names[costliest]]))
+    distinct, group = np.unique(rows[inside], return_inverse=True)
+    paths = [_path(recording, row) for row in distinct.tolist()]
+    return _innermost(paths, np.bincount(group, weights=costs[inside]).tolist(), MIN_MODULE_SHARE * total)
+
+
+def _path(recording: Recording, row: int) -> _Path:
+    """Returns the names of a module and of those around it, outermost first."""
+    trace, modules = recording.trace, module_rows(recording)
+    path: list[str] = []
+    while row >= 0 and len(path) < MAX_DEPTH:
+        path.append(module_name(trace.names[trace.events.name[row]]))
+        at = int(np.searchsorted(modules.rows, row))
+        row = int(modules.around[at]) if at < len(modules.rows) and modules.rows[at] == row else -1
+    return tuple(reversed(path))[:_MAX_DEPTH]
+
+
+def _innermost(paths: Sequence[_Path], costs: Sequence[float], enough: float) -> str:
+    by_path: dict[_Path, float] = defaultdict(float)
+    names: dict[_Path, set[str]] = defaultdict(set)
+    for path, cost in zip(paths, costs, strict=True):
+        merged = tuple(map(merged_module, path))
+        for depth in range(1, len(path) + 1):
+            by_path[merged[:depth]] += cost
+            names[merged[:depth]].add(path[depth - 1])
+    found = [path for path, cost in by_path.items() if cost >= enough]
+    if not found:
+        return ""
+    deepest = max(found, key=lambda path: (len(path), by_path[path]))
+    return cut(names[deepest].pop() if len(names[deepest]) == 1 else deepest[-1])
