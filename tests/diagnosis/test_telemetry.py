@@ -216,7 +216,7 @@ def test_the_report_is_complete_and_its_text_names_the_phases(tmp_path):
 
 def test_a_part_that_fails_costs_only_that_part(tmp_path, monkeypatch):
     path = write(tmp_path / NAME, simulate([simulated_phase("healthy", 20.0)]))
-    monkeypatch.setattr("tb_bottleneck.diagnosis.telemetry.sampled_work", lambda _: 1 / 0)
+    monkeypatch.setattr("tb_bottleneck.diagnosis.telemetry.input_pipeline", lambda *_: 1 / 0)
     report = diagnose_telemetry(str(path))
     assert report.HasField("verdict")
     assert [broken.part for broken in report.broken_parts] == ["input"]
