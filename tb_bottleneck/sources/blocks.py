@@ -75,7 +75,7 @@ class Blocks:
                     # A clock behind the file server's gives negative ages; they mean a recent write too.
                     self._written_s_ago = abs(self._clock() - after.mtime_ns / NS_PER_S)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise NotFound(f"No such file: {self.path}") from error
+            raise NotFound("No such file (any more).") from error
         except OSError as error:
             raise Unreadable(f"The file cannot be read: {error.strerror or error}.") from error
 

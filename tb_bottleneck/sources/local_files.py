@@ -8,6 +8,7 @@ from typing import BinaryIO
 from tb_bottleneck.persistence import open_regular
 from tb_bottleneck.schema.metadata import REVIEW_DIRECTORY
 from tb_bottleneck.sources.filesystem import FoundFile, Status, display_name
+from tb_bottleneck.sources.host_names import without_host
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", REVIEW_DIRECTORY})
 FOLLOW_VARIABLE = "TB_BOTTLENECK_FOLLOW_LINKS"
@@ -79,9 +80,14 @@ def _is_inside(path: str, top: str) -> bool:
 
 
 def _skipped(links: list[str]) -> str:
-    names = ", ".join(map(display_name, links[:LISTED_LINKS])) + (", ..." if len(links) > LISTED_LINKS else "")
+    names = ", ".join(map(_shown, links[:LISTED_LINKS])) + (", ..." if len(links) > LISTED_LINKS else "")
     count = "1 link that leads" if len(links) == 1 else f"{len(links)} links that lead"
     return f"{count} outside the logdir: skipped ({names}). Set {FOLLOW_VARIABLE}=1 to follow links to anywhere."
+
+
+def _shown(link: str) -> str:
+    folder, name = os.path.split(link)
+    return os.path.join(display_name(folder), without_host(display_name(name)))
 
 
 def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:

@@ -157,6 +157,15 @@ def test_links_to_outside_are_skipped_and_listed_with_the_setting_that_follows_t
     assert found.problems == ()
 
 
+def test_a_skipped_link_is_listed_without_the_name_of_a_host(tmp_path: Path) -> None:
+    elsewhere = put(tmp_path / "elsewhere" / "t.pt.trace.json")
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "gpu17_1.1764000000000.pt.trace.json").symlink_to(elsewhere)
+    (problem,) = scan(tmp_path / "top").problems
+    assert "gpu17" not in problem
+    assert "_1.1764000000000.pt.trace.json" in problem
+
+
 def test_a_linked_logdir_is_its_target(tmp_path: Path) -> None:
     put(tmp_path / "real" / "run" / "t.pt.trace.json")
     (tmp_path / "link").symlink_to(tmp_path / "real")

@@ -114,9 +114,7 @@ def read(path: str, run: str) -> JobAnswer:
         _check(answer, len(traces))
         with_texts(answer.job)
     except _INVALID as error:
-        raise Unreadable(
-            f"{os.path.basename(path)} is not the saved report of a job ({type(error).__name__})"
-        ) from error
+        raise Unreadable(f"the file beside the traces is not the saved report of a job ({type(error).__name__})") from error
     _refuse_stale(path, traces)
     answer.ranks.source.extend(display_name(name) for name, _, _ in traces)
     answer.job.run = run

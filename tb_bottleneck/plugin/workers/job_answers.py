@@ -15,6 +15,7 @@ from tb_bottleneck.plugin.workers.questions import JobQuestion, SavedJobQuestion
 from tb_bottleneck.report.rank_rows import make_brief, speaker_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer
+from tb_bottleneck.sources.host_names import without_host
 from tb_bottleneck.sources.logdir import RecordingFile
 
 ProgressCallback = Callable[[int, int], None]
@@ -76,6 +77,7 @@ def _computed(tables: JobTables) -> JobAnswer:
 def _finished(answer: JobAnswer, trace: TraceFile, brief: bool = False) -> JobAnswer:
     """Returns the answer with what every answer has."""
     answer.id, answer.state, answer.progress, answer.command = trace.id, "done", 1.0, save_command(trace.path)
+    answer.ranks.source[:] = [without_host(source) for source in answer.ranks.source]
     speaker = speaker_of(answer.job, answer.ranks)
     if speaker is not None:
         answer.speaker = speaker

@@ -154,6 +154,24 @@ def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> No
         assert answer.text.endswith(".")
 
 
+@pytest.mark.parametrize(
+    "route", ["compare?a={0}&b={1}", "series?id={0}&id={1}", "what_if?device=H100&id={0}", "tree?id={0}", "report?id={0}"]
+)
+def test_why_a_file_cannot_be_read_names_neither_its_host_nor_its_folder(
+    move_in: MoveIn, tmp_path: Path, route: str
+) -> None:
+    lost = tmp_path / "lost" / "gpu17_1.1764000000000.pt.trace.json"
+    write(tmp_path / "r" / "one.pt.trace.json")
+    write(lost)
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    lost_id, one = (entry["id"] for entry in tenant.listed())
+    lost.unlink()
+    answer = tenant.ready(route.format(lost_id, one)).text
+    assert "No such file" in answer
+    assert "gpu17" not in answer
+    assert str(tmp_path) not in answer
+
+
 @pytest.mark.parametrize("route", ["timeline", "tables", "slice"])
 def test_while_the_answer_is_pending_the_status_is_202(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, route: str

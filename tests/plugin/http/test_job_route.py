@@ -176,6 +176,26 @@ def test_an_untrusted_report_is_not_shown(move_in: MoveIn, tmp_path: Path, capsy
     assert "is not the saved report of a job" in answer["because"]
 
 
+@pytest.mark.parametrize("damage", [False, True])
+@pytest.mark.parametrize("save", [False, True])
+def test_names_of_hosts_are_hidden(
+    move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str], save: bool, damage: bool
+) -> None:
+    folder = simulated(tmp_path / "job")
+    for rank in range(4):
+        (folder / f"rank{rank}.pt.trace.json").rename(folder / f"gpu17_{rank}.176400000000{rank}.pt.trace.json")
+    if save:
+        assert main(["diagnose", "--write", str(folder)]) == 0
+    if damage:
+        (folder / "gpu17_0.1764000000000.pt.trace.json.job.bottlenecks.json").write_text("{}")
+    tenant = move_in(tmp_path, analyse=DIAGNOSE)
+    sources = [entry["source"] for entry in tenant.listed()]
+    answer = answer_of(tenant, sources[0])
+    assert answer["basis"] == ("saved" if save and not damage else "computed")
+    assert answer["ranks"]["source"] == sources
+    assert "gpu17" not in json.dumps(answer)
+
+
 def test_telemetry_has_no_job(move_in: MoveIn, tmp_path: Path) -> None:
     tenant = move_in(tmp_path)
     tenant.listed()
