@@ -267,8 +267,10 @@ def drill_down(trace: Trace) -> None:
     """Requests what the tab shows besides the report: tables, timeline, a slice."""
     case = InspectedTrace(trace)
     whole = time_range_of(case, None, None, PIXELS)
-    as_json(tables_of(case))
-    as_json(timeline_of(case, whole))
+    for answer in (tables_of(case), timeline_of(case, whole)):
+        as_json(answer)
+        if wrong := impossible(answer):
+            raise AssertionError(wrong[0])
     slice_of(trace, whole.begin, whole.end)
 
 

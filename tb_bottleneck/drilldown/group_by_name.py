@@ -29,6 +29,11 @@ class Groups:
         """Returns the sum of `weights`, one per row, for each group."""
         return np.bincount(self.member, weights=weights, minlength=len(self.value)).astype(np.float64)
 
+    def shares(self, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
+        """Returns for each group the share of [begin, stop) in which any of its rows runs. `start` and `end` are those
+        of the rows, in ns."""
+        return shares_of(self.member, len(self.value), start, end, begin, stop)
+
     def left_out(self, shown: int) -> pb.LeftOut:
         """Returns the number and total of the groups after the first `shown`, which a table omits."""
         rest = self.total[self.order[shown:]]
@@ -46,3 +51,18 @@ def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) 
     last = np.cumsum(count)
     longest, shortest = (order[last - 1], order[last - count]) if len(value) else (order, order)
     return Groups(value, count, total, longest, shortest, length, member)
+
+
+def shares_of(member: Rows, groups: int, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
+    """Returns for each group the share of [begin, stop) in which any row of it runs; `member` are the groups of the
+    rows. Kernels on several streams overlap, and some reach out of a window: the sum of their lengths is no share."""
+    low, high = np.clip(start, begin, stop), np.clip(end, begin, stop)
+    order, by_end = np.lexsort((low, member)), np.lexsort((high, member))
+    # The largest end so far, of the same group: ranks of ends increase from group to group, so it needs no reset.
+    rank = np.empty(len(member), np.int64)
+    rank[by_end] = np.arange(len(member))
+    reach = high[by_end[np.maximum.accumulate(rank[order])]]
+    before = np.append(begin, reach[:-1])
+    before[np.append(True, np.diff(member[order]) != 0)[: len(before)]] = begin
+    added = np.maximum(high[order] - np.maximum(low[order], before[: len(order)]), 0)
+    return np.bincount(member[order], added, groups) / max(stop - begin, 1)

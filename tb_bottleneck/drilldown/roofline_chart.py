@@ -139,7 +139,7 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
         intensity=work / moved,
         flops_per_s=rate,
         total_ns=float(use.time),
-        share=use.time / window_ns,
+        share=min(use.time / window_ns, 1.0),  # kernels of several streams overlap
         calls=use.calls,
     )
 

@@ -58,7 +58,7 @@ def add_copies(recording: Recording, tables: pb.Tables) -> None:
     is_copy = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
     ops = ops.take(is_copy[ops.name])
     groups = groups_of(ops.name, ops.start, ops.end)
-    size = groups.summed(ops.bytes)
+    size, shares = groups.summed(ops.bytes), groups.shares(ops.start, ops.end, steps.begin, steps.end)
     for group in groups.order[:MAX_SYNC_ROWS].tolist():
         longest = groups.longest[group]
         row = tables.copies.add(
@@ -66,7 +66,7 @@ def add_copies(recording: Recording, tables: pb.Tables) -> None:
             calls=int(groups.count[group]),
             bytes=float(size[group]),
             total_ns=float(groups.total[group]),
-            share=float(groups.total[group]) / tables.window_ns,
+            share=float(shares[group]),
             begin_ns=float(ops.start[longest]),
             end_ns=float(ops.end[longest]),
         )

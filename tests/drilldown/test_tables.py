@@ -19,6 +19,15 @@ RUN = """
 """
 
 
+OVERLAPPING = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ##........##........
+    launch  ||........||........
+    gpu     .aaaaaaa...aaaaaaa..
+    stream  ..bbbbbbb...bbbbbbb.
+"""
+
+
 @pytest.fixture(scope="module")
 def tables():
     return tables_of(InspectedTrace(drawn_trace(RUN)))
@@ -34,6 +43,14 @@ def test_kernels_are_listed_by_their_time(tables):
     gemm = next(row for row in tables.kernels if "gemm" in row.name)
     assert (gemm.unit, gemm.precision) == ("tensor", "tf32")
     assert not gemm.HasField("reached"), "no shapes were recorded"
+
+
+def test_overlapping_kernels_count_once_in_a_share():
+    overlapping = tables_of(InspectedTrace(drawn_trace(OVERLAPPING)))
+    assert [row.share for row in overlapping.kernels] == pytest.approx([0.7, 0.7])
+    (operator,) = overlapping.operators
+    assert operator.device_ns / overlapping.window_ns == pytest.approx(1.4)
+    assert operator.share == pytest.approx(0.8)
 
 
 def test_operators_have_host_time_of_their_own_and_time_of_their_kernels(tables):

@@ -1346,7 +1346,7 @@ export interface KernelRow {
   readonly regime: string;
   readonly calls: number;
   readonly total_ns: number;
-  /** of the window; rows may overlap */
+  /** of the window: of the time in which one of them runs */
   readonly share: number;
   readonly mean_ns: number;
   /** share of the roof that bounds it; absent if it is not known from the shapes */
@@ -1377,7 +1377,7 @@ export interface OperatorRow {
   readonly host_ns: number;
   /** of kernels that it launches directly */
   readonly device_ns: number;
-  /** of the window: device time, on a CPU run host time */
+  /** of the window: of the time in which its work runs; on a CPU run host time */
   readonly share: number;
   readonly reached?: number;
   readonly roof: string;
@@ -1446,7 +1446,7 @@ export interface CommunicationRow {
   /** of one call: the larger side; 0 if it is not recorded */
   readonly bytes: number;
   readonly total_ns: number;
-  /** of the window; calls may overlap */
+  /** of the window: of the time in which one of them runs */
   readonly share: number;
   readonly min_ns: number;
   readonly mean_ns: number;

@@ -25,6 +25,7 @@ def add_communications(recording: Recording, tables: pb.Tables) -> None:
     keys = np.stack([rows.operation, rows.group, rows.bytes], axis=1)
     distinct, which = np.unique(keys, axis=0, return_inverse=True)
     by_key = groups_of(which.reshape(-1), rows.start, rows.end)
+    shares = by_key.shares(rows.start, rows.end, 0, recording.steps.end - recording.steps.begin)
     length = rows.end - rows.start
     for group in by_key.order[:MAX_COMMUNICATION_ROWS].tolist():
         operation, of_group, size = (int(value) for value in distinct[group])
@@ -38,7 +39,7 @@ def add_communications(recording: Recording, tables: pb.Tables) -> None:
             calls=calls,
             bytes=float(size),
             total_ns=total,
-            share=total / tables.window_ns,
+            share=float(shares[group]),
             min_ns=float(length[by_key.shortest[group]]),
             mean_ns=total / calls,
             max_ns=float(length[longest]),

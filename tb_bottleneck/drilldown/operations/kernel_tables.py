@@ -22,6 +22,7 @@ def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tabl
     kernels = np.isin(ops.name, np.unique(trace.events.name[trace.rows(Kind.KERNEL)]))
     rows = np.flatnonzero(kernels & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end))
     groups = groups_of(ops.name[rows], ops.start[rows], ops.end[rows])
+    shares = groups.shares(ops.start[rows], ops.end[rows], recording.steps.begin, recording.steps.end)
     own_device = trace.all_device_ops.device == trace.device_index
     key = inspected.device_keys[own_device][rows][groups.longest] if len(rows) else rows
     bounds = recording.kernel_bounds
@@ -37,7 +38,7 @@ def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tabl
             regime=KEYS[int(key[group])],
             calls=int(groups.count[group]),
             total_ns=float(groups.total[group]),
-            share=float(groups.total[group]) / tables.window_ns,
+            share=float(shares[group]),
             mean_ns=float(groups.total[group]) / int(groups.count[group]),
             precision=(precision.dtype or "") if precision else "",
             unit=precision.unit if precision and precision.unit != "unknown" else "",

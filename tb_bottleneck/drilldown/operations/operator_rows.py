@@ -37,7 +37,7 @@ def operator_rows_of(recording: Recording) -> OperatorRows:
     rows = _operators_of(recording)
     parent, own = _nesting(recording, rows)
     device, reached, bound_by = device_times(recording, rows)
-    launched, index = _launches(recording, rows)
+    launched, index = launches_of(recording, rows)
     length = trace.device_ops.end[launched] - trace.device_ops.start[launched]
     unit = _units(recording, launched)
     totals = [device.astype(np.float64), np.bincount(index, minlength=len(rows)).astype(np.float64)]
@@ -104,7 +104,7 @@ def _outermost(name: Ints, thread: Ints, start: Ints, end: Ints) -> Bools:
     return outermost
 
 
-def _launches(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
+def launches_of(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
     """Returns the device operations that the operators launch themselves, and for each the row of its operator."""
     trace, ops = recording.trace, recording.trace.device_ops
     none = np.empty(0, np.int64)
@@ -136,7 +136,7 @@ def device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]:
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     time, reached = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     bound_by = np.full(len(rows), int(BoundBy.UNKNOWN))
-    launched, index = _launches(recording, rows)
+    launched, index = launches_of(recording, rows)
     np.add.at(time, index, ops.end[launched] - ops.start[launched])
     reached[index], bound_by[index] = bounds.reached[launched], bounds.bound_by[launched]
     return time, reached, bound_by

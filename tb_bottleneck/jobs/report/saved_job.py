@@ -114,7 +114,8 @@ def read(path: str, run: str) -> JobAnswer:
         _check(answer, len(traces))
         with_texts(answer.job)
     except _INVALID as error:
-        raise Unreadable(f"the file beside the traces is not the saved report of a job ({type(error).__name__})") from error
+        name = type(error).__name__
+        raise Unreadable(f"the file beside the traces is not the saved report of a job ({name})") from error
     _refuse_stale(path, traces)
     answer.ranks.source.extend(display_name(name) for name, _, _ in traces)
     answer.job.run = run

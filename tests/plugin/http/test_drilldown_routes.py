@@ -155,7 +155,8 @@ def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "route", ["compare?a={0}&b={1}", "series?id={0}&id={1}", "what_if?device=H100&id={0}", "tree?id={0}", "report?id={0}"]
+    "route",
+    ["compare?a={0}&b={1}", "series?id={0}&id={1}", "what_if?device=H100&id={0}", "tree?id={0}", "report?id={0}"],
 )
 def test_why_a_file_cannot_be_read_names_neither_its_host_nor_its_folder(
     move_in: MoveIn, tmp_path: Path, route: str

@@ -52,7 +52,7 @@ function Details({ name, choose }: { readonly name: string; readonly choose: Cho
 export const kernelColumns = (linkTo: LinkTo, per: PerStep, choose: Choose): readonly Column<KernelRow>[] => [
   { key: "name", title: "Kernel", figure: false, value: ({ name }) => name, cell: (row) => linkTo(row.name, row) },
   figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
-  figure("share", "Share", (row) => row.share, share, "Of the analysed window; overlapping kernels count twice"),
+  figure("share", "Share", (row) => row.share, share, "Of the analysed window; overlapping kernels count once"),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   figure("min", "Min", ({ min_ns }) => min_ns, duration),
   figure("mean", "Mean", ({ mean_ns }) => mean_ns, duration),
@@ -127,7 +127,7 @@ export const communicationColumns = (linkTo: LinkTo, per: PerStep): readonly Col
     ),
   },
   figure("total", "Time", ({ total_ns }) => per.of(total_ns), duration),
-  figure("share", "Share", (row) => row.share, share, "Of the analysed window; overlapping calls count twice"),
+  figure("share", "Share", (row) => row.share, share, "Of the analysed window; overlapping calls count once"),
   figure("calls", "Calls", ({ calls }) => calls, per.calls),
   figure("bytes", "Size", (row) => row.bytes || undefined, bytes, "Of one call: the larger side"),
   figure("min", "Min", ({ min_ns }) => min_ns, duration),
