@@ -34,7 +34,7 @@ MAX_COMPUTED_KEPT = 256
 class Questions(Protocol):
     """What answers the questions about saved reports."""
 
-    def ask(self, question: RecordingQuestion, patience: float, client: str) -> Reply | AnalysisState:
+    def ask(self, question: RecordingQuestion, client: str, patience: float) -> Reply | AnalysisState:
         """Returns the reply, or the progress if there is none within `patience` seconds."""
 
 
