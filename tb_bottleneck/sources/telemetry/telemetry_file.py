@@ -82,4 +82,5 @@ class SeriesFile:
                     messages.append(Packet.FromString(value.tensor.string_val[0]))
         except (DecodeError, IndexError):
             self._dropped["not_understood"] += 1
+            self._records.wasted += len(content)
         return messages

@@ -16,6 +16,9 @@ from tb_bottleneck.persistence import open_regular
 
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes
+MAX_WASTED = 64 << 20
+"""Bytes of damage after which the rest of a file is left out. Searching 10 MB takes a good part of a second, and a file
+with holes can be larger than the disk. A choice: it is the damage of two records of the largest size."""
 _SEARCH_BYTES = 1 << 20  # read at a time while searching for a valid record
 
 _LANE = 64  # bytes per lane of a checksum; the lanes are computed in parallel
@@ -82,6 +85,8 @@ class Records:
         self.offset = 0
         self.dropped: Counter[str] = Counter()
         """Unusable records by reason: damaged | too_large."""
+        self.wasted = 0
+        """Bytes that were read for nothing: of damage, and of records whose contents could not be used."""
         self._largest = largest
         self._searching = False
 
@@ -95,6 +100,9 @@ class Records:
             size = os.fstat(file.fileno()).st_size
             stop = min(self.offset + at_most, size)
             while self.offset < stop:
+                if self.wasted > MAX_WASTED:
+                    self.offset = size
+                    return
                 file.seek(self.offset)
                 header = file.read(HEADER)
                 if len(header) < HEADER:
@@ -123,6 +131,7 @@ class Records:
         valid = masked_crc32c(body[:-FOOTER]) == int.from_bytes(body[-FOOTER:], "little")
         if not valid:
             self.dropped["damaged"] += 1
+            self.wasted += len(body)
         return valid
 
     def _search(self, file: BinaryIO) -> bool:
@@ -132,7 +141,9 @@ class Records:
         block = file.read(_SEARCH_BYTES)
         headers = np.flatnonzero(_headers(block))
         # Without one, the last bytes may still be the start of an incomplete header.
-        self.offset += 1 + (int(headers[0]) if len(headers) else max(len(block) - HEADER + 1, 0))
+        skipped = 1 + (int(headers[0]) if len(headers) else max(len(block) - HEADER + 1, 0))
+        self.offset += skipped
+        self.wasted += skipped
         return len(block) >= HEADER
 
 

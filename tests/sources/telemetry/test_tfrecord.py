@@ -7,6 +7,7 @@ import pytest
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c as oracle
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from tb_bottleneck.sources.telemetry import tfrecord
 from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, HEADER, Records, masked_crc32c
 
 
@@ -86,6 +87,25 @@ def test_a_length_that_no_file_has_is_waited_for_and_nothing_is_allocated(tmp_pa
     records = Records(str(path))
     assert read(records) == [b"one"]
     assert read(records) == []
+
+
+def test_the_rest_of_a_file_with_much_damage_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tfrecord, "MAX_WASTED", 3 << 20)
+    path = written(tmp_path / "events", b"one")
+    os.truncate(path, 1 << 40)  # a hole takes no space on the disk
+    records = Records(str(path))
+    assert read(records) == [b"one"]
+    assert (records.offset, records.dropped) == (1 << 40, {"damaged": 1})
+    assert records.wasted < 5 << 20
+
+
+def test_damaged_contents_count_as_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tfrecord, "MAX_WASTED", 2500)
+    path = written(tmp_path / "events", *[b"x" * 1000] * 9)
+    path.write_bytes(path.read_bytes().replace(b"xx", b"xy"))
+    records = Records(str(path))
+    assert read(records) == []
+    assert records.dropped == {"damaged": 3}
 
 
 def test_one_read_is_limited_in_size(tmp_path: Path) -> None:
