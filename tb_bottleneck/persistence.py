@@ -16,13 +16,11 @@ CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Returns the cache directory, or None if the cache is switched off or has no absolute path."""
-    import platformdirs  # not when this module is imported: reading a file needs no cache
-
     value = environment.get(CACHE_VARIABLE, "")
     if value.lower() == "off":
         return None
     try:
-        import platformdirs  # with --no-cache it is not needed
+        import platformdirs  # not when this module is imported: reading a file needs no cache
 
         path = Path(value) if value else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
     except RuntimeError:
@@ -73,6 +71,11 @@ def _open_real(path: str) -> int:
         os.close(folder)
 
 
+def is_own(status: os.stat_result) -> bool:
+    """Returns True for a regular file of this user (on systems that have users)."""
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
+
+
 def read_own(path: Path, most: int) -> bytes:
     """Returns at most so many bytes of a file of this user that no other user may change.
 
@@ -81,8 +84,7 @@ def read_own(path: Path, most: int) -> bytes:
     """
     with open(os.open(path, _READ | _NO_LINK), "rb") as file:
         status = os.fstat(file.fileno())
-        own = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-        if not stat.S_ISREG(status.st_mode) or not own:
+        if not is_own(status) or (hasattr(os, "geteuid") and status.st_mode & 0o022):
             raise OSError(errno.EPERM, "another user may have written this file", os.fspath(path))
         return file.read(most)
 

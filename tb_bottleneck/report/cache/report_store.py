@@ -16,7 +16,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tb_bottleneck.persistence import cache_directory, read_own, write_atomically
+from tb_bottleneck.persistence import cache_directory, is_own, read_own, write_atomically
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
@@ -104,7 +104,9 @@ class Store:
         with os.scandir(self._directory) as listing:
             for entry in listing:
                 with contextlib.suppress(FileNotFoundError):  # another process removed it
-                    status = entry.stat()
+                    status = entry.stat(follow_symlinks=False)
+                    if not is_own(status):
+                        continue  # others may put files of any size here, which we cannot remove
                     if _ENTRY.fullmatch(entry.name):
                         entries.append((status.st_mtime, status.st_size, entry.path))
                     elif _TEMPORARY.fullmatch(entry.name) and time.time() - status.st_mtime > ABANDONED_SECONDS:

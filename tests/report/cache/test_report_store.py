@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck import persistence
 from tb_bottleneck.report.cache import file_identity, report_store
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.report_store import Store
@@ -102,6 +103,22 @@ def test_only_files_of_ours_are_ever_removed(tmp_path):
     os.utime(abandoned, (0, 0))
     Store(tmp_path, "1", max_bytes=10).put(TRACE, REPORT)
     assert entries(tmp_path) == sorted(["thesis.tex", "0" * 32, "x.report", "f" * 32 + ".report.bak", young.name])
+
+
+def test_what_others_put_there_neither_counts_nor_keeps_old_entries(tmp_path, monkeypatch):
+    store = Store(tmp_path, "1", max_bytes=2000)
+    (tmp_path / ("0" * 32 + ".report")).mkdir()
+    foreign = tmp_path / ("1" * 32 + ".report")
+    foreign.write_bytes(b"x" * 5000)
+    theirs, own = foreign.stat().st_ino, persistence.is_own
+    monkeypatch.setattr(report_store, "is_own", lambda status: status.st_ino != theirs and own(status))
+    traces = [FileIdentity(f"/logs/{number}", 1, 1) for number in range(40)]
+    for trace in traces:
+        store.put(trace, REPORT)
+    assert foreign.exists()
+    assert store.get(traces[-1]) == REPORT
+    assert store.get(traces[-2]) == REPORT
+    assert len(entries(tmp_path)) < 40
 
 
 def test_a_report_that_is_too_large_is_not_kept(tmp_path):
