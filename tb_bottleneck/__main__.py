@@ -22,7 +22,7 @@ from tb_bottleneck.commands import (
     what_if,
 )
 from tb_bottleneck.commands.subparser import Parser
-from tb_bottleneck.errors import NoCluster, NotFound, Unusable
+from tb_bottleneck.errors import NoCluster, NotFound, Unreadable, Unusable
 
 _COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
@@ -41,9 +41,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="replace")  # for a terminal without "µ"
         status = int(options.run(options))
         sys.stdout.flush()
-    except (NoCluster, NotFound, Unusable) as error:
-        print(f"tb-bottleneck: {error}", file=sys.stderr)
-        return 2
+    except (NoCluster, NotFound, Unusable, Unreadable) as error:
+        from tb_bottleneck.untrusted_text import one_line
+
+        print(f"tb-bottleneck: {one_line(error)}", file=sys.stderr)
+        return 1 if isinstance(error, Unreadable) else 2
     except BrokenPipeError:
         # The reader of our output has ended, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

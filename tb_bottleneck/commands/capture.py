@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
+from tb_bottleneck.untrusted_text import one_line
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -64,9 +65,9 @@ def _capture(options: argparse.Namespace) -> int:
             is_new = request_capture(directory)
         except OSError as error:
             refused += 1
-            print(f"tb-bottleneck: cannot write to {directory}: {error.strerror}", file=sys.stderr)
+            print(f"tb-bottleneck: cannot write to {one_line(directory)}: {error.strerror}", file=sys.stderr)
             continue
-        print(f"{'requested' if is_new else 'already requested'}: {directory}")
+        print(f"{'requested' if is_new else 'already requested'}: {one_line(directory)}")
     if options.wait > 0 and refused < len(alive):
         return _wait(logdir, before, len(alive) - refused, options.wait)
     return min(refused, 1)
@@ -77,7 +78,7 @@ def _wait(logdir: Path, before: set[Path], wanted: int, seconds: float) -> int:
     while len(new := _traces(logdir) - before) < wanted and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
     for path in sorted(new):
-        print(path)
+        print(one_line(path))
     if len(new) < wanted:
         print(f"tb-bottleneck: {wanted - len(new)} of {wanted} traces were not recorded in time", file=sys.stderr)
         return 1

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.commands.diagnose import print_problems
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.run_argument import open_run
 from tb_bottleneck.commands.subparser import add_subparser
@@ -77,7 +78,7 @@ def _compare(options: argparse.Namespace) -> int:
         _show(series, render_series(series, stdout_layout()), options.json)
     violation = ci_gates.slowdown_violation(comparison, max_slowdown) if max_slowdown is not None else None
     if violation is not None:
-        print(f"tb-bottleneck: {violation}", file=sys.stderr)
+        print_problems([violation])
     return int(violation is not None or any(isinstance(run, UnjudgedRun) for run in runs))
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.commands.diagnose import print_problems
 from tb_bottleneck.commands.progress_bar import progress_bar
 from tb_bottleneck.commands.subparser import add_subparser
 from tb_bottleneck.errors import NotFound
@@ -130,8 +131,7 @@ def _show(options: argparse.Namespace) -> int:
     listing, merged = scan_all(roots), read_all(roots)
     if not listing.recordings:
         raise NotFound(f"no recording was found under {options.logdir}, so there is nothing to review")
-    for problem in (*listing.problems, *merged.problems):
-        print(f"tb-bottleneck: {problem}", file=sys.stderr)
+    print_problems([*listing.problems, *merged.problems])
     reports = _reports(listing.recordings)
     named = by_name(listing.recordings)
     rows = ledger(fixes_of(merged.notes), lambda name: reports[named[name]] if name in named else None)

@@ -109,7 +109,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
             "window_ns": tree.window,
             "steps": tree.steps,
         }
-        print(json.dumps({**facts, "devices": devices, "notes": notes, "tree": tree_dict(tree)}, ensure_ascii=False))
+        print(json.dumps({**facts, "devices": devices, "notes": notes, "tree": tree_dict(tree)}))
         return
     if options.collapsed:
         print("\n".join(collapsed_stacks(tree, options.sort)))
@@ -137,6 +137,7 @@ def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace)
     from tb_bottleneck.drilldown.tree.alignment import aligned
     from tb_bottleneck.drilldown.tree.prune import largest_change, matching
     from tb_bottleneck.drilldown.tree.terminal import difference_text, grouping_text, tree_dict
+    from tb_bottleneck.untrusted_text import one_line
 
     a, b = aligned(before, after)
     if options.find:
@@ -147,9 +148,10 @@ def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace)
             name: {"window_ns": side.window, "steps": side.steps, "tree": tree_dict(side)}
             for name, side in (("a", a), ("b", b))
         }
-        print(json.dumps({**facts, **sides}, ensure_ascii=False))
+        print(json.dumps({**facts, **sides}))
         return
-    print(f"Time by {grouping_text(a)}, per step: {options.against} (before) and {options.path} (after)")
+    before_name, after_name = one_line(options.against), one_line(options.path)
+    print(f"Time by {grouping_text(a)}, per step: {before_name} (before) and {after_name} (after)")
     print(difference_text(*largest_change(a, b, options.rows), stdout_layout(), options.depth), end="")
 
 
