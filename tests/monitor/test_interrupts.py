@@ -13,7 +13,7 @@ from monitor.training import Training
 from monitor.written import read
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.interrupts import interrupts_held
+from tb_bottleneck.monitor.interrupts import interrupts_held, termination_held
 
 
 @pytest.fixture(autouse=True)
@@ -86,6 +86,25 @@ def test_other_threads_and_ignored_interrupts_are_left_alone() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert handlers == [before, signal.SIG_IGN]
+
+
+def test_a_termination_takes_effect_at_the_end_whatever_happens() -> None:
+    done = []
+
+    def work() -> None:
+        with termination_held():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("work")
+            raise OSError("full")
+
+    before = signal.signal(signal.SIGTERM, lambda *_: done.append("ended"))
+    try:
+        with pytest.raises(OSError, match="full"):
+            work()
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert done == ["work", "ended"]
 
 
 @pytest.mark.parametrize("during", ["start", "step", "stop", "export_chrome_trace"])

@@ -10,6 +10,26 @@ from pathlib import Path
 
 import pytest
 
+EXPORTING = """
+    import sys, time
+    import torch
+    from monitor.training import Training
+    from tb_bottleneck import Monitor
+
+    original = torch.profiler.profile.export_chrome_trace
+
+    def slowly(self, path):
+        original(self, path)
+        print("exporting", flush=True)
+        time.sleep(1.0)
+
+    torch.profiler.profile.export_chrome_trace = slowly
+    monitor = Monitor(sys.argv[1], captures=1, every_s=0.1)
+    monitor.start()
+    training = Training()
+    while True:
+        training.run()
+"""
 PACKING = """
     import shutil, sys, time
     import torch
@@ -34,12 +54,15 @@ PACKING = """
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
-def test_a_signal_while_a_trace_is_packed_leaves_nothing_behind(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", textwrap.dedent(PACKING), str(tmp_path)]
+@pytest.mark.parametrize(("script", "place"), [(EXPORTING, b"exporting\n"), (PACKING, b"packing\n")])
+def test_a_signal_while_a_trace_is_written_or_packed_leaves_nothing_behind(
+    tmp_path: Path, script: str, place: bytes
+) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as training:
         assert training.stdout is not None
-        assert training.stdout.readline() == b"packing\n"
+        assert training.stdout.readline() == place
         time.sleep(0.1)
         training.terminate()
         assert training.wait(60) == -signal.SIGTERM

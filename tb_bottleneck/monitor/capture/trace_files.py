@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.interrupts import termination_held
 from tb_bottleneck.persistence import atomic_file
 
 MAX_TRACE_BYTES = 512 * 1024**2
@@ -64,9 +65,12 @@ class TraceWriter:
             self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-        unpacked = directory / f"{name}.unpacked"
+        with termination_held():  # torch writes no file without a name
+            return self._exported(recorded, directory / f"{name}.unpacked", name)
+
+    def _exported(self, recorded: FinishedRecording, unpacked: Path, name: str) -> TraceText | None:
         try:
-            if shutil.disk_usage(directory).free < self._min_free:
+            if shutil.disk_usage(unpacked.parent).free < self._min_free:
                 self._guard.note("dropped", "a trace was not written: there is little free space on the disk")
                 return None
             recorded.profiler.export_chrome_trace(str(unpacked))
