@@ -1,7 +1,8 @@
 """What tests/fuzz.py can damage besides a trace: comparisons, predictions, trees, details and dependencies,
 jobs, saved reports, event files, snapshots, and entries of the cache.
 
-Each entry has sound inputs, and a function that uses a damaged one. It returns the behaviour, and raises for a defect.
+Each entry has sound inputs, and a function that uses a damaged one. It returns whether there was a result and the
+behaviour, and raises for a defect.
 """
 
 import json
@@ -101,6 +102,17 @@ def impossible(message: Message) -> list[str]:
     return wrong
 
 
+def shape(message: Message) -> frozenset[str]:
+    """Returns which fields of which messages are set: inputs that set others lead to other code."""
+    found = set()
+    for field, value in message.ListFields():
+        found.add(f"{message.DESCRIPTOR.name}.{field.name}")
+        for item in value if not isinstance(value, Message | float | int | str | bytes) else [value]:
+            if isinstance(item, Message):
+                found |= shape(item)
+    return frozenset(found)
+
+
 def _is_possible(name: str, value: float) -> bool:
     if "share" in name:
         return 0 <= value <= 1 + 1e-9
@@ -115,7 +127,8 @@ def check(report: pb.Report) -> Behaviour:
     codes = tuple(reason.code for reason in report.health.reasons)
     assert "broken" not in codes, report.health.reasons[0].detail
     assert not (wrong := impossible(report)), wrong[0]
-    return report.health.status, codes, report.verdict.regime
+    has_result = report.HasField("verdict") or report.HasField("memory")
+    return has_result, report.health.status, codes, report.verdict.regime, shape(report)
 
 
 def _written(folder: Path, name: str, data: bytes) -> str:
@@ -151,7 +164,7 @@ def _compare(folder: Path, data: bytes) -> Behaviour:
     comparisons = [compare_runs(*pair) for pair in (runs[:2], runs[1::-1], runs[::2])]
     for made in (*comparisons, series_of(runs)):
         as_json(made)
-    return tuple(made.comparable for made in comparisons)
+    return any(made.comparable for made in comparisons), *map(shape, comparisons)
 
 
 def _what_if(folder: Path, data: bytes) -> Behaviour:
@@ -160,7 +173,7 @@ def _what_if(folder: Path, data: bytes) -> Behaviour:
     for prediction in predictions:
         as_json(prediction)
         assert not (wrong := impossible(prediction)), wrong[0]
-    return tuple(prediction.HasField("after") for prediction in predictions)
+    return any(prediction.HasField("after") for prediction in predictions), *map(shape, predictions)
 
 
 def _drill_down(folder: Path, data: bytes) -> Behaviour:
@@ -174,7 +187,8 @@ def _drill_down(folder: Path, data: bytes) -> Behaviour:
         *(questions.DependenciesQuestion(trace, begin, "device 0") for begin in (0.0, 3e6, 1e7)),
     ]
     cache = TraceCache()
-    return tuple(_answered(question, cache) for question in asked)
+    states = [_answered(question, cache) for question in asked]
+    return "done" in states, *states
 
 
 def _answered(question: questions.RecordingQuestion, cache: TraceCache) -> str:
@@ -215,7 +229,7 @@ def _job(folder: Path, data: bytes) -> Behaviour:
     job = computed_job(questions.JobQuestion(files[1], "job", files), None)
     as_json(job)
     assert not (wrong := impossible(job)), wrong[0]
-    return len(job.job.ranks), tuple(culprit.cause for culprit in job.job.culprits)
+    return len(job.job.ranks) > 0, tuple(culprit.cause for culprit in job.job.culprits), shape(job)
 
 
 def _reports() -> list[bytes]:
@@ -237,7 +251,7 @@ def _sidecar(folder: Path, data: bytes) -> Behaviour:
     head = f'{{"made_by":"{code_version()}","size":{identity.size},"mtime_ns":{identity.mtime_ns},"beside":"","report":'
     sidecar.sidecar_path(trace).write_bytes(head.encode() + data + b"}")
     report = sidecar.read(trace, identity)
-    return () if report is None else check(report)
+    return (False,) if report is None else check(report)
 
 
 def _event_files() -> list[bytes]:
@@ -282,7 +296,7 @@ def _cache(folder: Path, data: bytes) -> Behaviour:
     entry.write_bytes(data if len(data) % 2 else whole[:32] + data[32:])
     found = store.get(identity)
     assert found is None or found == pb.Report(schema=2), "a damaged entry was used"
-    return (found is None,)
+    return (found is not None,)
 
 
 ENTRIES: dict[str, Entry] = {
@@ -298,8 +312,8 @@ ENTRIES: dict[str, Entry] = {
 
 
 def behaviour_of(entry: Entry, folder: Path, data: bytes) -> Behaviour:
-    """Returns the behaviour; our own errors are one too."""
+    """Returns the behaviour, first whether there was a result; our own errors are one too."""
     try:
         return entry.behave(folder, data)
     except BottleneckError as error:
-        return (type(error).__name__,)
+        return False, type(error).__name__
