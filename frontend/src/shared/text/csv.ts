@@ -1,5 +1,7 @@
 // Tables as comma-separated values (RFC 4180).
 
+import { oneLine } from "./untrusted";
+
 export type CsvCell = string | number | undefined;
 
 /** A table with a row of titles. Numbers keep all their digits. */
@@ -8,11 +10,12 @@ export function csvOf(titles: readonly string[], rows: readonly (readonly CsvCel
 }
 
 /** Spreadsheets run a cell that begins with one of these characters as a formula, and names from a recording are untrusted. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^\s*[=+\-@]/;
 
 function cell(value: CsvCell): string {
   if (value === undefined || (typeof value === "number" && !Number.isFinite(value))) return "";
   if (typeof value === "number") return String(value);
-  const text = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  const plain = oneLine(value);
+  const text = FORMULA.test(plain) ? `'${plain}` : plain;
+  return /[",]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
 }

@@ -1,18 +1,16 @@
 // Pieces of Markdown. Names in them can never become markup.
 
+import { oneLine } from "./untrusted";
+
 // What GitHub and others turn into links or notifications even if it is escaped: @name, #12, URLs, www. As in untrusted_text.py.
 const LIVE = /@(?=\w)|#(?=\d)|:(?=\/\/)|www(?=\.)|GH(?=-\d)/gi;
 const BREAK = "\u200b"; // zero-width space
-// Characters that control a terminal or the direction of writing.
-const CONTROL = /(?!\s)[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}]/gu;
 
 /** Text that Markdown shows literally: no markup, link or mention. */
 export function escaped(text: string): string {
-  return text
-    .replace(CONTROL, "")
+  return oneLine(text)
     .replace(LIVE, (live) => `${live}${BREAK}`)
-    .replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`)
-    .replace(/\s+/g, " ");
+    .replace(/[\\`*_{}[\]<>#|~!&]/g, (character) => `\\${character}`);
 }
 
 export const tableRow = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
