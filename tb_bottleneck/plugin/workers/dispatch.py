@@ -1,5 +1,6 @@
 """Answers the questions of questions.py, in the process that looks into recordings."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
@@ -47,6 +48,7 @@ from tb_bottleneck.schema.evidence_pb2 import (
     TimelineAnswer,
     TreeAnswer,
 )
+from tb_bottleneck.sources.host_names import without_host
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 
@@ -164,4 +166,8 @@ def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> Wha
 def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
     """Opens a recording together with the telemetry of the same run."""
     telemetry = [file.path for file in recording.telemetry]
-    return open_recordings(recording.name, [recording.trace.path], telemetry, progress)
+    run = open_recordings(recording.name, [recording.trace.path], telemetry, progress)
+    if not isinstance(run, UnjudgedRun):
+        return run
+    file = os.path.basename(recording.trace.path)  # the reasons begin with it
+    return replace(run, because=tuple(reason.replace(file, without_host(file)) for reason in run.because))
