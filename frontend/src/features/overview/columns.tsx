@@ -33,9 +33,12 @@ export function TrainingLink({ entry, open }: { entry: TrainingEntry; open: Open
   );
 }
 
-/** A path that a narrow column breaks behind its folders and words, not within a word. */
+const MAX_UNBROKEN = 20; // characters that fit a narrow column
+
+/** A path that a narrow column breaks behind its folders, and long names in it between their words. */
 function breakable(path: string): ComponentChildren {
-  return path.split(/(?<=[/_-])/).map((part, index) => (index > 0 ? [<wbr key={index} />, part] : part));
+  const parts = path.split(/(?<=\/)/).flatMap((part) => (part.length > MAX_UNBROKEN ? part.split(/(?<=[_-])/) : [part]));
+  return parts.map((part, index) => (index > 0 ? [<wbr key={index} />, part] : part));
 }
 
 /** A figure, or an empty cell that says why it is not known. */
@@ -53,7 +56,7 @@ function figure(key: string, title: string, hint: string, of: (entry: TrainingEn
 
 function Unknown({ because }: { because: string }) {
   return (
-    <span class="muted unknown" role="img" aria-label={`Not known: ${because}`} title={because}>
+    <span class="muted" role="img" aria-label={`Not known: ${because}`} title={because}>
       –
     </span>
   );
@@ -137,7 +140,7 @@ function Outcome({ entry }: { entry: TrainingEntry }) {
     <>
       {!alert && <Swatch regime={verdict.regime} />}
       {titleOf(verdict)}
-      {advice && <small title={advice}>{advice}</small>}
+      {advice && <small>{advice}</small>}
     </>
   );
 }

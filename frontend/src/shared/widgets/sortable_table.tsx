@@ -115,13 +115,13 @@ function Row<T>({ row, columns }: Pick<Props<T>, "columns"> & { readonly row: T 
   return useMemo(
     () => (
       <tr>
-        {columns.map(({ key, title, figure, cell }, column) =>
+        {columns.map(({ key, title, figure, value, cell }, column) =>
           column === 0 ? (
             <th key={key} scope="row">
               {cell(row)}
             </th>
           ) : (
-            <td key={key} class={figure ? "figure" : undefined} data-column={key} data-title={title}>
+            <td key={key} class={!figure ? undefined : value(row) === undefined ? "figure unknown" : "figure"} data-column={key} data-title={title}>
               {cell(row)}
             </td>
           ),
