@@ -214,9 +214,10 @@ def test_the_report_is_complete_and_its_text_names_the_phases(tmp_path):
     assert "2:00 to 4:00 Waiting for data 40 % critical" in text
 
 
-def test_a_part_that_fails_costs_only_that_part(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("function", "part"), [("worker_processes_needed", "input"), ("worker_places", "places")])
+def test_a_part_that_fails_costs_only_that_part(tmp_path, monkeypatch, function, part):
     path = write(tmp_path / NAME, simulate([simulated_phase("healthy", 20.0)]))
-    monkeypatch.setattr("tb_bottleneck.diagnosis.telemetry.input_pipeline", lambda *_: 1 / 0)
+    monkeypatch.setattr(f"tb_bottleneck.diagnosis.telemetry.{function}", lambda *_: 1 / 0)
     report = diagnose_telemetry(str(path))
     assert report.HasField("verdict")
-    assert [broken.part for broken in report.broken_parts] == ["input"]
+    assert [broken.part for broken in report.broken_parts] == [part]

@@ -46,7 +46,7 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
         work = sampled_work(recording.trace.header.context)
     if isinstance(work, Missing) or not work.batches:
         return work
-    fetched = int(in_host_steps(recording, recording.trace.events.start[fetches(recording)]).sum())
+    fetched = _batches_in_window(recording)
     # The samples are of the whole run: its batches take as long beside the loader as those of the window.
     times = work.batches / max(fetched, 1)
     return work.with_beside(Stage(name, "", ns * times) for name, ns in _beside(recording) if ns)
@@ -83,13 +83,19 @@ def workers_at_work(recording: Recording) -> Measure | Missing:
 def processes_needed(recording: Recording) -> Measure | Missing:
     """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
 
-    Time in which one process makes a batch / time of the step without waiting for it, rounded up.
+    Time in which one process makes the batches of a step / time of the step without waiting for them, rounded up.
+    Gradient accumulation has several batches per step.
     """
     batch, idle = batch_time(recording), loader_idle(recording)
     if isinstance(batch, Missing) or isinstance(idle, Missing):
         return batch if isinstance(batch, Missing) else NO_LOADER
     rest = recording.account.window / len(recording.steps) - idle.value
-    return Measure(float(max(math.ceil(batch.value / max(rest, 1.0)), 1)), "count", "process", batch.count)
+    making = batch.value * max(_batches_in_window(recording) / len(recording.steps), 1.0)
+    return Measure(float(max(math.ceil(making / max(rest, 1.0)), 1)), "count", "process", batch.count)
+
+
+def _batches_in_window(recording: Recording) -> int:
+    return int(in_host_steps(recording, recording.trace.events.start[fetches(recording)]).sum())
 
 
 def _work_of_frames(recording: Recording) -> LoaderWork | Missing:

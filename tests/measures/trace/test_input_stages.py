@@ -21,22 +21,24 @@ from tb_bottleneck.trace.trace import load
 ROOT = "torch/utils/data/_utils/"
 
 
-def recorded(tmp_path, iterator, frames=(), context=None, beside=()):
-    """Four steps of 100 ms, each with a fetch of 80 ms that has these frames: name, start and length in ms. `beside`
-    has other rows with the same times."""
+def recorded(tmp_path, iterator, frames=(), context=None, beside=(), length=80):
+    """Four steps of 100 ms, each with a fetch of `length` ms that has these frames: name, start and length in ms.
+
+    `beside` has other rows with the same times.
+    """
     events, tid = [], {"ph": "X", "pid": 1, "tid": 1}
     for step in range(4):
         at = step * 100_000
         events.append(tid | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 100_000})
         name = f"enumerate(DataLoader)#{iterator}.__next__"
-        events.append(tid | {"cat": "user_annotation", "name": name, "ts": at, "dur": 80_000})
+        events.append(tid | {"cat": "user_annotation", "name": name, "ts": at, "dur": length * 1000})
         events.append(tid | {"cat": "cpu_op", "name": "aten::linear", "ts": at + 81_000, "dur": 18_000})
-        for frame, start, length in frames:
-            row = {"cat": "python_function", "name": frame, "ts": at + start * 1000, "dur": length * 1000}
+        for frame, start, took in frames:
+            row = {"cat": "python_function", "name": frame, "ts": at + start * 1000, "dur": took * 1000}
             events.append(tid | row)
-        for row, start, length in beside:
+        for row, start, took in beside:
             args = {**row.get("args", {}), "correlation": step + 1}
-            events.append({"ph": "X", "pid": 1, **row, "ts": at + start * 1000, "dur": length * 1000, "args": args})
+            events.append({"ph": "X", "pid": 1, **row, "ts": at + start * 1000, "dur": took * 1000, "args": args})
     path = tmp_path / "f.pt.trace.json"
     metadata = {"tb_bottleneck": {"context": context}} if context else {}
     path.write_text(json.dumps({"traceEvents": events, "with_stack": 1, **metadata}))
@@ -64,6 +66,15 @@ def test_frames_of_the_training_thread(tmp_path):
     assert "2 files opened per batch" in "\n".join(text.lines_of(found))
     stages = {stage.stage: stage.share for stage in found.stages}
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
+
+
+def test_a_step_with_several_batches_needs_as_many_more_workers(tmp_path):
+    """Gradient accumulation: two fetches of 40 ms in each step of 100 ms; 20 ms remain."""
+    fetch = {"cat": "user_annotation", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "tid": 1}
+    frames = [("torch/utils/data/dataloader.py(700): __next__", 0, 80), (f"{ROOT}fetch.py(49): fetch", 0, 80)]
+    recording = recorded(tmp_path, "_SingleProcessDataLoaderIter", frames, beside=[(fetch, 40, 40)], length=40)
+    assert batch_time(recording).value == pytest.approx(40e6, rel=0.01)
+    assert processes_needed(recording).value == 4
 
 
 @pytest.mark.parametrize("iterator", ["_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"])

@@ -81,6 +81,9 @@ export function NodeDetails({ model, node, report, showFocus, showFinding }: Pro
 
 const MIN_SHARE = 0.1; // of a finding's regime that belongs to the node
 
+/** The name that the layers of a stack share, as tb_bottleneck/trace/frames/module_names.py writes it. */
+const merged = (name: string): string => name.replace(/(?<=[_.])\d+(?=$|\.|\s)/g, "*");
+
 /** The findings that name the node or one around it, or whose regime spends its time there. */
 export function findingsOf(model: Model, node: Node, { findings }: Report): readonly Finding[] {
   if (node === ROOT) return [];
@@ -88,7 +91,7 @@ export function findingsOf(model: Model, node: Node, { findings }: Report): read
   const regimes = new Map(model.regimes(node).map(({ regime, ns }) => [regime, ns]));
   const whole = new Map(model.regimes(ROOT).map(({ regime, ns }) => [regime, ns]));
   const named = ({ where }: Finding) =>
-    where.some(({ file, function: called, module, block }) => names.some((name) => (file && name.startsWith(file) && name.endsWith(`: ${called}`)) || (module && name === module) || (block && name === block)));
+    where.some(({ file, function: called, module, block }) => names.some((name) => (file && name.startsWith(file) && name.endsWith(`: ${called}`)) || (module && (name === module || merged(name) === module)) || (block && name === block)));
   const spends = ({ regime }: Finding) => (regimes.get(regime) ?? 0) >= MIN_SHARE * (whole.get(regime) ?? Infinity);
   return findings.filter((finding) => (finding.where.length > 0 && ["line", "module", "range"].includes(model.kind(node)) ? named(finding) : spends(finding)));
 }

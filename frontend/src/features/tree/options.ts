@@ -41,7 +41,7 @@ export function parseOptions(text: string | undefined): Options {
 /** What shows a place of the program. */
 export function optionsOf({ file, line, function: name, module, block }: Place): Options {
   if (file) return { ...DEFAULT, by: "line", find: line ? `${file}(${line}): ${name}` : `${file}: ${name}` };
-  return block ? { ...DEFAULT, by: "range", find: block } : { ...DEFAULT, find: module };
+  return block ? { ...DEFAULT, by: "range", find: block } : { ...DEFAULT, find: module, merged: module.includes("*") };
 }
 
 /** The text of the address; "" for the default. */

@@ -109,6 +109,7 @@ test("a place leads to its function, its range or its module", () => {
   assert.equal(optionsOf({ ...PLACE, line: 0 }).find, "train.py: step");
   assert.deepEqual(optionsOf({ ...PLACE, file: "", block: "forward" }), { ...DEFAULT, by: "range", find: "forward" });
   assert.deepEqual(optionsOf({ ...PLACE, file: "" }), { ...DEFAULT, find: "layers.1" });
+  assert.deepEqual(optionsOf({ ...PLACE, file: "", module: "layers.*" }), { ...DEFAULT, find: "layers.*", merged: true });
 });
 
 test("findings of a node are those that name it, or that spend their time there", () => {
@@ -117,6 +118,7 @@ test("findings of a node are those that name it, or that spend their time there"
   const model = new Model(tree());
   assert.equal(findingsOf(model, 4, report([PLACE])).length, 1);
   assert.equal(findingsOf(model, 3, report([PLACE])).length, 0, "another module is named");
+  assert.equal(findingsOf(model, 3, report([{ ...PLACE, file: "", module: "layers.*" }])).length, 1, "a stack of layers is named");
   assert.equal(findingsOf(model, 3, report([])).length, 1, "half of the launch overhead is in it");
   assert.equal(findingsOf(model, ROOT, report([])).length, 0);
 });
