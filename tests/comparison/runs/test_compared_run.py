@@ -44,7 +44,7 @@ def test_a_run_without_a_verdict_says_why(tmp_path):
     path.write_text("no json")
     found = judge_run("run", [str(path)])
     assert isinstance(found, UnjudgedRun)
-    assert found.because[0].startswith("broken.pt.trace.json is unreadable")
+    assert found.because[0].startswith("run is unreadable")
 
 
 def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
