@@ -4,6 +4,7 @@ BottleneckError              any error that this package raises on purpose; str(
 ├── NotFound                 a path or an id that does not exist
 ├── Unusable                 the user's own code returned or did something that we cannot use
 └── Unreadable               a file that exists but is not a usable trace
+    ├── Inaccessible         the operating system or the store refuses to read it
     ├── NotATrace            readable, but not a torch.profiler trace
     ├── TooLarge             exceeds the stated limit when decompressed
     └── StillGrowing         incomplete because it is being written at present
@@ -38,6 +39,10 @@ class NoCluster(BottleneckError):
 
 class Unreadable(BottleneckError):
     """A file that exists but is not a usable trace."""
+
+
+class Inaccessible(Unreadable):
+    """A file that the operating system or the store refuses to read: no permission, or an I/O error."""
 
 
 class NotATrace(Unreadable):

@@ -9,7 +9,12 @@ from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.report.builders.memory import memory_message
-from tb_bottleneck.report.builders.report_builder import ReportIdentity, snapshot_report, unreadable_report
+from tb_bottleneck.report.builders.report_builder import (
+    ReportIdentity,
+    refused_report,
+    snapshot_report,
+    unreadable_report,
+)
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
 
@@ -26,7 +31,7 @@ def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
         message = memory_message(memory.account, memory.sites(), findings, course=course)
         return snapshot_report(identity, memory.device, message)
     except BottleneckError as error:
-        return unreadable_report(identity, "unreadable", str(error))
+        return refused_report(identity, error)
     except MemoryError:
         raise
     except Exception as error:  # an error in one file must not affect the others

@@ -103,7 +103,7 @@ def read_all(
             if progress is not None:
                 progress(*reader.position)
     except OSError as error:
-        return unreadable(reader, run, "unreadable", f"{reader.source}: {error.strerror or error}")
+        return unreadable(reader, run, "inaccessible", f"The file cannot be read: {error.strerror or error}.")
     except MemoryError:
         raise
     except Exception as error:  # an error in one recording must not affect the others

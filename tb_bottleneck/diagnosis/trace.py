@@ -12,7 +12,7 @@ from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
 from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.diagnosis.unprofiled import trace_unprofiled
-from tb_bottleneck.errors import BottleneckError, StillGrowing
+from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
@@ -33,6 +33,7 @@ from tb_bottleneck.report.builders.report_builder import (
     ReportIdentity,
     build_report,
     causes_by_cost,
+    refused_report,
     unreadable_report,
 )
 from tb_bottleneck.report.builders.situation import situation_of
@@ -79,10 +80,8 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
     try:
         report, recording = _diagnose(loaded(), identity, parts)
         return parts.shown_in(report), recording
-    except StillGrowing as error:
-        return unreadable_report(identity, "growing", str(error)), None
     except BottleneckError as error:
-        return unreadable_report(identity, "unreadable", str(error)), None
+        return refused_report(identity, error), None
     except MemoryError:
         raise  # the caller limits the memory, and can explain it better
     except Exception as error:  # an error in one file must not affect the others

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
 
-from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
+from tb_bottleneck.errors import Inaccessible, NotFound, StillGrowing, TooLarge
 from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.sources.frames import Frames, frames_of
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
@@ -58,7 +58,7 @@ class Blocks:
         self._closed = False  # the compressed stream has its end, or is damaged before it
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields blocks of plain bytes, at most `bounds.block` each. Raises NotFound, Unreadable, TooLarge."""
+        """Yields blocks of plain bytes, at most `bounds.block` each. Raises NotFound, Inaccessible, TooLarge."""
         if "\0" in self.path:
             raise NotFound(f"No file can have this name: {self.path!r}")
         try:
@@ -77,7 +77,7 @@ class Blocks:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotFound("No such file (any more).") from error
         except OSError as error:
-            raise Unreadable(f"The file cannot be read: {error.strerror or error}.") from error
+            raise Inaccessible(f"The file cannot be read: {error.strerror or error}.") from error
 
     def refuse_growing(self) -> None:
         """Raises StillGrowing if the missing end of the file may still be written.

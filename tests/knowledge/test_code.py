@@ -21,7 +21,7 @@ from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 
-_PROGRAMS = "nice|python|torchrun|tensorboard|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
+_PROGRAMS = "nice|python|torchrun|tensorboard|chmod|nvidia-smi|lspci|dmidecode|pip|touch|tb-bottleneck"
 _SHELL = re.compile(rf"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:{_PROGRAMS})\b")
 _OURS = {"tb-bottleneck", "tb_bottleneck"}
 _DOTTED = re.compile(r"\btorch(?:\.[A-Za-z_]\w*)+")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 
 from tb_bottleneck.attribution.account import Account
+from tb_bottleneck.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
 from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
@@ -66,9 +67,19 @@ class Phase(Record, frozen=True):
     severity: str
 
 
+# The reason by the type of the error; every other one is `unreadable`: the content is not what was expected.
+_REASONS = {StillGrowing: "growing", Inaccessible: "inaccessible", NotFound: "inaccessible"}
+
+
+def refused_report(identity: ReportIdentity, error: BottleneckError) -> pb.Report:
+    """Returns the report of a file that the reader refused with `error`."""
+    return unreadable_report(identity, _REASONS.get(type(error), "unreadable"), str(error))
+
+
 def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Report:
     """Returns the report of a file that could not be read or judged."""
-    return _report(identity, health=pb.Health(status="unreadable", reasons=[_reason(code, {"error": error})]))
+    reason = _reason(code, {"error": error, "kind": identity.evidence_source})
+    return _report(identity, health=pb.Health(status="unreadable", reasons=[reason]))
 
 
 def snapshot_report(identity: ReportIdentity, device: int, memory: pb.Memory) -> pb.Report:
