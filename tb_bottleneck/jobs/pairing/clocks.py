@@ -111,8 +111,26 @@ def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
     if pairs.level in ("order", "size") and len(pair) and not clocks.because:
         apart = np.where(np.isfinite(left), left - earliest, 0.0)
         usual = float(np.quantile(apart[np.isfinite(left)], 0.25))  # up to three quarters may be wrong
-        wrong |= apart > max(LATE_ROW_NS, MAX_APART * usual)
+        unlike = apart > max(LATE_ROW_NS, MAX_APART * usual)
+        wrong |= unlike & _fits_another(end, pair, rows.group[used], pairs.count)
     return np.asarray(wrong, np.bool_)
+
+
+def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
+    """Returns per pair: True if a rank leaves closer to the median end of another pair of its group than to its own.
+
+    If not, the rank was late itself, as on a machine whose cores are busy.
+    """
+    middle, groups = _medians(end, pair, count), np.zeros(count, np.int64)
+    groups[pair] = group
+    found = np.zeros(count, np.bool_)
+    for number in np.unique(groups[pair]):
+        mine, known = group == number, np.unique(pair[group == number])
+        ends, own = np.sort(middle[known]), middle[pair[mine]]
+        after = np.searchsorted(ends, end[mine])
+        nearest = np.minimum(*(np.abs(ends[np.clip(after - step, 0, len(ends) - 1)] - end[mine]) for step in (0, 1)))
+        found[pair[mine][nearest < np.abs(end[mine] - own)]] = True
+    return found
 
 
 def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats]:

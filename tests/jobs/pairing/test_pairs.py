@@ -7,6 +7,7 @@ import pytest
 from helpers.simulated_jobs import context_of, simulated, without_rows
 from simulate.jobs.topologies import Faults
 
+from tb_bottleneck.jobs.pairing.clocks import align_clocks, contradicted
 from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.pairing.pairs import pairs_of
 from tb_bottleneck.jobs.summary.rank_summary import Operation
@@ -130,6 +131,29 @@ def test_pairs_by_order_that_are_not_left_together_are_excluded():
         rows = np.flatnonzero(context.pairs.pair == number)
         assert len(set(context.job.rows.order[rows].tolist())) == 1
     assert context.clocks.error is None or context.clocks.error < 10_000
+
+
+def test_pairs_by_order_are_compared_by_their_ends_alone():
+    """In two steps the rank also seems to arrive early, as a kernel that was queued: only the ends contradict."""
+    summaries = [without_names(summary) for summary in simulated()]
+    lost = without_rows(summaries[3], [1, 5])
+    first = lost.communications.start[np.searchsorted(lost.communications.step, lost.communications.step)]
+    summaries[3] = with_columns(lost, start=first)
+    job, pairs = paired(summaries)
+    refuted = contradicted(job, pairs, align_clocks(job, pairs))
+    mixed = [len(set(job.rows.order[pairs.pair == number].tolist())) > 1 for number in range(pairs.count)]
+    assert refuted.tolist() == mixed
+    assert sum(mixed) == 4
+
+
+def test_a_rank_that_leaves_a_collective_late_does_not_refute_the_pair():
+    """On a machine whose cores are busy, a rank of Gloo can leave tens of milliseconds after the others."""
+    summaries = [without_names(summary) for summary in simulated()]
+    ends = summaries[3].communications.end.copy()
+    ends[-1] += 50_000_000
+    summaries[3] = with_columns(summaries[3], end=ends)
+    context = context_of(summaries)
+    assert (context.pairs.count, context.pairs.wrong) == (20, 0)
 
 
 def test_missing_ranks_leave_pairs_of_the_others():
