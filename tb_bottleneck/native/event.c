@@ -54,13 +54,39 @@ static enum Field argument_of(Slice key) {
     }
 }
 
-/* Reads a key and its colon. */
-static bool read_key(Cursor *cursor, Slice *key) {
+/* Consumes the key if it is next. */
+static inline bool take_kept(Cursor *cursor, const KeptKey *key) {
+    uint64_t text[KEY_WORDS], different = 0;
+    if (key->length == 0 || !peek_bytes(cursor, text, sizeof text)) return false;
+    for (unsigned word = 0; word < KEY_WORDS; word++) different |= (text[word] ^ key->text[word]) & key->mask[word];
+    if (different == 0) skip(cursor, key->length);
+    return different == 0;
+}
+
+static void keep(KeptKey *key, Slice written, enum Field field) {
+    *key = (KeptKey){0};
+    if (written.length > sizeof key->text) return;
+    memcpy(key->text, written.at, written.length);
+    memset(key->mask, 0xFF, written.length);
+    key->length = (unsigned)written.length;
+    key->field = field;
+}
+
+/* Reads a key and its colon. `kept` is the key that an earlier event had in this position, and is replaced by this one. */
+static bool read_key(Cursor *cursor, KeptKey *kept, enum Field (*field_of_key)(Slice), enum Field *field) {
+    const uint8_t *begin = cursor->at;
+    Slice key;
+    if (take_kept(cursor, kept)) {
+        *field = kept->field;
+        return true;
+    }
     skip_space(cursor);
-    if (!read_string(cursor, key, false)) return false;
+    if (!read_string(cursor, &key, false)) return false;
     skip_space(cursor);
     if (!take(cursor, ':')) return false;
     skip_space(cursor);
+    *field = field_of_key(key);
+    keep(kept, since(cursor, begin), *field);
     return true;
 }
 
@@ -139,16 +165,18 @@ static bool read_argument(Cursor *cursor, enum Field field, Event *event) {
 }
 
 /* Reads the members of an object of arguments; notes the fields that it has in `written`. */
-static bool read_arguments(Cursor *cursor, Event *event, uint64_t *written) {
-    Slice key, null;
+static bool read_arguments(Cursor *cursor, KeptKeys *keys, Event *event, uint64_t *written) {
+    Slice null;
+    enum Field field;
+    unsigned position = 0;
     if (peek(cursor) == 'n') return read_scalar(cursor, &null);
     if (!take(cursor, '{')) return false;
     event->has_args = true;
     skip_space(cursor);
     if (take(cursor, '}')) return true;
     do {
-        if (!read_key(cursor, &key)) return false;
-        enum Field field = argument_of(key);
+        if (!read_key(cursor, &keys->arguments[position], argument_of, &field)) return false;
+        if (position < KEPT_KEYS - 1) position++;
         if (field != UNKNOWN && *written >> field & 1) return false;
         *written |= UINT64_C(1) << field;
         if (!read_argument(cursor, field, event)) return false;
@@ -164,7 +192,7 @@ static bool read_time(Cursor *cursor, bool exact, Event *event, int64_t *ns) {
     return true;
 }
 
-static bool read_field(Cursor *cursor, enum Field field, bool exact, Event *event, uint64_t *written) {
+static bool read_field(Cursor *cursor, enum Field field, bool exact, KeptKeys *keys, Event *event, uint64_t *written) {
     Slice ignored;
     switch (field) {
         case PHASE: return read_string(cursor, &event->phase, false);
@@ -174,22 +202,23 @@ static bool read_field(Cursor *cursor, enum Field field, bool exact, Event *even
         case THREAD: return read_label(cursor, &event->thread);
         case START: return event->has_start = read_time(cursor, exact, event, &event->start);
         case DURATION: return read_time(cursor, exact, event, &event->duration);
-        case ARGS: return read_arguments(cursor, event, written);
+        case ARGS: return read_arguments(cursor, keys, event, written);
         default: return read_value(cursor, &ignored);
     }
 }
 
-bool read_event(Cursor *cursor, bool exact, Event *event) {
-    Slice key;
+bool read_event(Cursor *cursor, bool exact, KeptKeys *keys, Event *event) {
+    enum Field field;
+    unsigned position = 0;
     uint64_t written = 0;
     *event = (Event){.time_is_plain = true};
     if (!take(cursor, '{')) return false;
     do {
-        if (!read_key(cursor, &key)) return false;
-        enum Field field = field_of(key);
+        if (!read_key(cursor, &keys->own[position], field_of, &field)) return false;
+        if (position < KEPT_KEYS - 1) position++;
         if (field != UNKNOWN && written >> field & 1) return false;
         written |= UINT64_C(1) << field;
-        if (!read_field(cursor, field, exact, event, &written)) return false;
+        if (!read_field(cursor, field, exact, keys, event, &written)) return false;
         skip_space(cursor);
     } while (take(cursor, ','));
     return take(cursor, '}');

@@ -19,8 +19,23 @@ typedef struct {
     int64_t total_reserved, total_allocated, allocated_bytes, memory_device, memory_device_type, address;
 } Event;
 
+enum { KEY_WORDS = 4, KEPT_KEYS = 16 };
+
+/* A key as it was written, with the space before it, its colon and the space after it. Its mask has the bits of these
+ * bytes, and the length is 0 if there is none. */
+typedef struct {
+    uint64_t text[KEY_WORDS], mask[KEY_WORDS];
+    unsigned length, field;
+} KeptKey;
+
+/* The keys of earlier events by their position. Kineto writes the keys of a category in one order, so the next event
+ * probably has the same ones. All zeros at first. */
+typedef struct {
+    KeptKey own[KEPT_KEYS], arguments[KEPT_KEYS];
+} KeptKeys;
+
 /* Reads the event at the cursor. Returns false if it is not wholly understood. `exact`: times are decimals, otherwise
  * they are float64. */
-bool read_event(Cursor *cursor, bool exact, Event *event);
+bool read_event(Cursor *cursor, bool exact, KeptKeys *keys, Event *event);
 
 #endif

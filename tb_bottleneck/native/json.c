@@ -1,5 +1,12 @@
 #include "json.h"
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE_ENDIAN_WORDS 1
+#else
+#define LITTLE_ENDIAN_WORDS 0
+#endif
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 
@@ -17,8 +24,7 @@ static inline void skip_plain_blocks(Cursor *cursor) {
         skip(cursor, sizeof block);
     }
 }
-#elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+#elif LITTLE_ENDIAN_WORDS
 #define HIGH_BITS EACH_BYTE(0x80)
 
 /* Sets the high bit of each zero byte. A borrow can also set that of a byte above a zero byte, so only the lowest one is
@@ -68,9 +74,40 @@ bool read_string(Cursor *cursor, Slice *slice, bool escapes) {
     }
 }
 
+#if LITTLE_ENDIAN_WORDS
+static const uint32_t POWERS_OF_TEN[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/* The value of eight digits, one per byte from 0 to 9, the first one in the lowest byte: pairs, fours and all eight are
+ * joined by one multiplication each. */
+static inline uint64_t eight_digits(uint64_t digits) {
+    digits = digits * 10 + (digits >> 8);
+    uint64_t high = (digits & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x000F424000000064);
+    uint64_t low = (digits >> 16 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x0000271000000001);
+    return (high + low) >> 32;
+}
+
+/* Appends digits to `value`, eight at a time as far as possible. */
+static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) {
+    uint64_t word;
+    unsigned count = 8;
+    while (count == 8 && peek_bytes(cursor, &word, sizeof word)) {
+        word ^= EACH_BYTE('0');
+        /* Sets the high bit of each byte above 9. A carry can set that of a byte above one, so the lowest is reliable. */
+        uint64_t others = ((word + EACH_BYTE(0x7F - 9)) | word) & EACH_BYTE(0x80);
+        count = others == 0 ? 8 : (unsigned)__builtin_ctzll(others) / 8;
+        if (count == 0) return;
+        *value = *value * POWERS_OF_TEN[count] + eight_digits(word << (8 - count) * 8);
+        skip(cursor, count);
+    }
+}
+#else
+static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) { (void)cursor, (void)value; }
+#endif
+
 /* Appends digits to `value`, which is only right if it then has at most MAX_DIGITS; returns how many. */
 static inline unsigned read_digits(Cursor *cursor, uint64_t *value) {
     const uint8_t *begin = cursor->at;
+    read_digit_blocks(cursor, value);
     for (unsigned digit; (digit = (unsigned)peek(cursor) - '0') <= 9; skip(cursor, 1)) *value = *value * 10 + digit;
     size_t count = (size_t)(cursor->at - begin);
     return count < UINT16_MAX ? (unsigned)count : UINT16_MAX;

@@ -128,7 +128,7 @@ enum Outcome scan_list(Scan *scan, Slice text) {
         skip_space(&cursor);
         const uint8_t *begin = cursor.at;
         bool mine = false;
-        if (read_event(&cursor, scan->exact, &event)) {
+        if (read_event(&cursor, scan->exact, &scan->keys, &event)) {
             if (event.too_fine) return REFUSED;
             if (!add_event(scan, &event, &mine)) return NO_MEMORY;
         }

@@ -44,6 +44,7 @@ typedef struct {
     size_t events; /* all that were read, also those without a row */
     Rows complete, memory;
     Table labels, signatures, callers;
+    KeptKeys keys;
     Handed *handed;
     size_t handed_count, handed_capacity;
 } Scan;

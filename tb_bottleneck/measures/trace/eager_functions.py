@@ -49,8 +49,9 @@ def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
     inside = np.searchsorted(starts, events.end[wrappers]) - np.searchsorted(starts, events.start[wrappers])
     ran: dict[tuple[str, int, str], int] = defaultdict(int)
     frames = trace.rows(Kind.PYTHON)
-    for wrapper, count in zip(wrappers.tolist(), inside.tolist(), strict=True):
-        frame = _called(recording, frames, wrapper)
+    first = np.searchsorted(events.start[frames], events.start[wrappers])
+    for wrapper, count, at in zip(wrappers.tolist(), inside.tolist(), first.tolist(), strict=True):
+        frame = _called(recording, frames[at : at + _MAX_FRAMES], wrapper)
         if frame:
             ran[frame_parts(frame)] += count
     log = compile_log(trace.header.context)
@@ -71,10 +72,8 @@ def eager_functions(recording: Recording) -> Measure | Missing:
 
 
 def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
-    """Returns the first frame of the program inside of a wrapper; empty if there is none."""
+    """Returns the first of these frames of the program that is inside of a wrapper; empty if there is none."""
     trace, events = recording.trace, recording.trace.events
-    at = int(np.searchsorted(events.start[frames], events.start[wrapper]))
-    inside = frames[at : at + _MAX_FRAMES]
-    inside = inside[(events.thread[inside] == events.thread[wrapper]) & (events.end[inside] <= events.end[wrapper])]
+    inside = frames[(events.thread[frames] == events.thread[wrapper]) & (events.end[frames] <= events.end[wrapper])]
     names = (trace.names[events.name[row]] for row in inside.tolist())
     return next((name for name in names if is_user_frame(name)), "")
