@@ -1,7 +1,6 @@
 """The answer to `runs`: the recordings under the logdir with the progress of their analyses."""
 
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import is_
@@ -11,6 +10,7 @@ from tb_bottleneck.plugin.state.job_index import KnownJob
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
 from tb_bottleneck.plugin.state.training_index import GroupedTraining, TrainingIndex
+from tb_bottleneck.plugin.turns import in_turns
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
@@ -19,9 +19,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList, Training
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
 
-ROWS_AT_A_TIME = 100
-"""After so many rows, about 1 ms, other requests get their turn: otherwise each waits 5 ms, the interpreter's switch
-interval, whenever it waited for anything, and needs many times as long while a list is built."""
+ROWS_AT_A_TIME, TRAININGS_AT_A_TIME = 100, 50
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,7 @@ class RunListBuilder:
         recordings = scan.listing.recordings if scan is not None else ()
         reviews = scan.reviews if scan is not None else {}
         rows: dict[RecordingFile, _Row] = {}
-        for position, each in enumerate(recordings):
-            if position % ROWS_AT_A_TIME == 0:
-                time.sleep(0)
+        for each in in_turns(recordings, ROWS_AT_A_TIME):
             rows[each] = self._row(each, reviews.get(each), last.rows.get(each))
         unchanged = scan is not None and scan is last.scan and jobs is last.jobs
         if unchanged and all(map(is_, rows.values(), last.rows.values())):
@@ -83,7 +79,8 @@ class RunListBuilder:
         """Returns the trainings with several recordings."""
         positions = {recording: position for position, recording in enumerate(rows)}
         trainings = self._trainings.trainings([(recording, row.digest) for recording, row in rows.items()], jobs)
-        return [_training(each, positions) for each in trainings if len(each.recordings) > 1]
+        several = [each for each in trainings if len(each.recordings) > 1]
+        return [_training(each, positions) for each in in_turns(several, TRAININGS_AT_A_TIME)]
 
     def _row(self, recording: RecordingFile, review: Review | None, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)

@@ -7,12 +7,15 @@ from functools import lru_cache
 from operator import is_
 
 from tb_bottleneck.plugin.state.job_index import KnownJob
+from tb_bottleneck.plugin.turns import in_turns
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.monitor_directories import place_of, with_slashes
 from tb_bottleneck.report.same_process import Located
 from tb_bottleneck.report.trainings import trainings_of
 from tb_bottleneck.schema.bottleneck_pb2 import MemoryAlert, Report, TrainingJob
 from tb_bottleneck.sources.logdir import RecordingFile
+
+RECORDINGS_AT_A_TIME, PLACES_AT_A_TIME = 1000, 100
 
 Known = Sequence[tuple[RecordingFile, Digest | None]]
 """Recordings, each with its digest once there is one."""
@@ -47,14 +50,15 @@ class TrainingIndex:
     def trainings(self, known: Known, jobs: Sequence[KnownJob] = ()) -> tuple[GroupedTraining, ...]:
         """Returns the trainings of these recordings, those of one place next to each other. `jobs` have reports."""
         by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
-        for recording, digest in known:
+        for recording, digest in in_turns(known, RECORDINGS_AT_A_TIME):
             by_place.setdefault(place_of_path(recording.path), []).append((recording, digest))
         jobs_by_place: dict[str, list[KnownJob]] = {}
         for job in jobs:
             jobs_by_place.setdefault(place_of_path(job.first.path), []).append(job)
         last = self._places
         self._places = places = {
-            name: _place(each, tuple(jobs_by_place.get(name, ())), last.get(name)) for name, each in by_place.items()
+            name: _place(each, tuple(jobs_by_place.get(name, ())), last.get(name))
+            for name, each in in_turns(by_place.items(), PLACES_AT_A_TIME)
         }
         return tuple(training for place in places.values() for training in place.trainings)
 
