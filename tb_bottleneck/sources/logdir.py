@@ -160,6 +160,7 @@ def _order(recording: RecordingFile) -> tuple[Natural, str, Natural, str]:
     return natural(recording.run), recording.run, natural(recording.source), recording.path
 
 
+@lru_cache(maxsize=1 << 14)  # a server sorts the same names again and again
 def natural(text: str) -> Natural:
     """Returns a key for natural order: "run2" before "run10"."""
     parts = _NUMBER.split(text)

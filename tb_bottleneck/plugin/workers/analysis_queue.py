@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 
 from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.workers.failures import as_report
+from tb_bottleneck.plugin.workers.waiting_recordings import WaitingRecordings
 from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
 from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.report.digest import Digest
@@ -39,8 +39,6 @@ class AnalysisState:
     progress: float
 
 
-_AGE = attrgetter("mtime_ns", "path")  # thousands may wait, and each _take compares them all
-
 WAITING = AnalysisState("waiting", 0.0)
 DONE = AnalysisState("done", 1.0)
 
@@ -54,7 +52,7 @@ class AnalysisQueue:
         self._changed = threading.Condition()
         self._wanted: frozenset[RecordingFile] = frozenset()
         self._on_request: frozenset[RecordingFile] = frozenset()  # those of them that wait for a request
-        self._waiting: set[RecordingFile] = set()
+        self._waiting = WaitingRecordings()
         self._requested_at: dict[RecordingFile, float] = {}
         self._running: dict[RecordingFile, AnalysisState] = {}
         self._workers: dict[RecordingFile, WorkerProcess] = {}  # of the recordings that are running
@@ -76,7 +74,9 @@ class AnalysisQueue:
             if wanted is not self._wanted or on_request is not self._on_request:
                 self._replace(wanted, on_request)
             due = {recording for recording, at in self._retry_at.items() if at <= now} - self._running.keys()
-            self._waiting |= {each for each in due if each not in on_request or each in self._requested_at}
+            for each in due:
+                if each not in on_request or each in self._requested_at:
+                    self._waiting.add(each)
             self._start_slots()
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
@@ -88,7 +88,7 @@ class AnalysisQueue:
                 return report
             self._requested_at[recording] = self._last_request = time.monotonic()
             if recording not in self._running:
-                self._waiting.add(recording)
+                self._waiting.ask_for(recording)
                 self._start_slots()
             return self._running.get(recording, WAITING)
 
@@ -115,8 +115,8 @@ class AnalysisQueue:
             for unwanted in by_recording.keys() - wanted:
                 del by_recording[unwanted]
         self._reports.keep(wanted.__contains__)
-        waiting = (self._waiting | wanted - self._digests.keys()) & wanted - self._running.keys()
-        self._waiting = waiting - (on_request - self._requested_at.keys())
+        waiting = (self._waiting.all() | wanted - self._digests.keys()) & wanted - self._running.keys()
+        self._waiting.replace(waiting - (on_request - self._requested_at.keys()))
         for superseded in self._running.keys() - wanted:
             self._interrupt(superseded)
 
@@ -156,11 +156,7 @@ class AnalysisQueue:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
             if self._closed or not self._waiting or self._is_abandoned():
                 return None
-            requested = self._requested_at.keys() & self._waiting
-            recording = (
-                max(requested, key=self._requested_at.__getitem__) if requested else max(self._waiting, key=_AGE)
-            )
-            self._waiting.remove(recording)
+            recording = self._waiting.take()
             self._running[recording] = AnalysisState("analysing", 0.0)
             self._workers[recording] = worker
             return recording
