@@ -15,6 +15,9 @@ DEFAULT_WORKERS = 4
 MORE_WORKERS = 2
 """Twice as many workers halve a wait that too few of them cause."""
 
+WAITING_WORKERS_PER_CORE = 4
+"""Workers that mostly wait and can share a core: a choice, with each of them busy a quarter of the time."""
+
 
 def loader_wait_time(recording: TelemetryRecording) -> Measure | Missing:
     """Host time in the loader's iterator per step (ns)."""
@@ -105,12 +108,21 @@ def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
 
     As many as keep up if the work on a batch was sampled, otherwise twice as many as now.
     """
+    return _workers_to_try(recording, per_core=1)
+
+
+def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:
+    """Workers to try next if workers mostly wait (count): the same, but several can share a core."""
+    return _workers_to_try(recording, WAITING_WORKERS_PER_CORE)
+
+
+def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure:
     workers, cores = configured_workers(recording), cores_usable(recording)
     needed = worker_processes_needed(recording)
     wanted = MORE_WORKERS * workers if workers else DEFAULT_WORKERS
     if isinstance(needed, Measure):
         wanted = int(needed.value)
-    most = wanted if isinstance(cores, Missing) else max(int(round(cores.value, 2)), 1)
+    most = wanted if isinstance(cores, Missing) else max(int(round(cores.value, 2)), 1) * per_core
     return Measure(float(min(wanted, most)), "count", source=EVIDENCE_SOURCE)
 
 

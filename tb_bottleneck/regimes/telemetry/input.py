@@ -31,6 +31,7 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     own_cores_while_loading,
     storage_pressure,
     utilisation_deviation,
+    waiting_workers_to_try,
     worker_busy,
     worker_count_to_try,
     worker_start,
@@ -109,7 +110,7 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
             storage_pressure,
             disk_busy,
         )
-        return Cause("slow_storage", share, (*evidence, *wait, worker_count_to_try, storage_advice))
+        return Cause("slow_storage", share, (*evidence, *wait, waiting_workers_to_try, storage_advice))
     waits_for_storage = measures.value(storage_pressure, 0.0) >= STORAGE_HOLDS
     # Without workers the process itself makes the batches, and computing them takes a whole core.
     busy = worker_busy if workers >= 0.5 else own_cores_while_loading
@@ -128,7 +129,7 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
 
 
 def _slow_storage(share: float, shown: Evidence, wait: Evidence) -> Cause[TelemetryRecording]:
-    evidence = (*shown, dataset_storage, read_per_sample, *wait, worker_count_to_try, storage_advice)
+    evidence = (*shown, dataset_storage, read_per_sample, *wait, waiting_workers_to_try, storage_advice)
     return Cause("slow_storage", share, evidence)
 
 

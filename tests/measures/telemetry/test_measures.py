@@ -85,6 +85,13 @@ def test_no_more_workers_are_advised_than_there_are_cores(facts, cores, advised)
     assert value(input_pipeline.worker_count_to_try, phase, facts=FACTS | facts) == advised
 
 
+def test_workers_that_wait_may_be_more_than_the_cores():
+    few_workers = simulated_phase("few_workers")
+    phase = replace(few_workers, readings={**few_workers.readings, "cpu_usable_cores": 2.0})
+    assert value(input_pipeline.waiting_workers_to_try, phase, facts=FACTS | {"workers": 2}) == 4
+    assert value(input_pipeline.waiting_workers_to_try, phase, facts=FACTS | {"workers": 6}) == 8, "four for each core"
+
+
 def test_a_period_is_given_in_steps():
     found = step_phases.long_step_period(recording_of(simulated_phase("paused")))
     assert isinstance(found, Measure)
@@ -126,6 +133,7 @@ def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measur
     if measure in (
         step_phases.long_steps,
         device_utilisation.bound_source,
+        input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
         storage.storage_advice,
         pcie_link.pinning,

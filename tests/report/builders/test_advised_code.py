@@ -19,6 +19,7 @@ ASKED = {
     measure.__name__: measure
     for measure in (
         core_contention.threads_to_use,
+        input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
         input_pipeline.workers_beside_main,
         input_pipeline.workers_now,
@@ -61,7 +62,9 @@ def test_code_fits_the_device_the_cores_and_the_workers(name, point):
     assert not re.search(r"cores - \d", code), "the figure is known"
     for asked in re.findall(r"num_workers=(\d+)", code):
         is_now = "restarted_workers" in name  # it keeps the workers that there are
-        assert is_now or int(asked) <= max(cores, 1)
+        wait = "slow_storage" in name  # several workers that wait share a core
+        most = cores * input_pipeline.WAITING_WORKERS_PER_CORE if wait else cores
+        assert is_now or int(asked) <= max(most, 1)
     for asked in re.findall(r"set_num_threads\((\d+)\)", code):
         assert 1 <= int(asked) <= cores
     regime, cause = name.split(".")
