@@ -25,8 +25,8 @@ examples:
 Options of the monitor come before the script; all further arguments belong to the script. Processes that the script
 starts itself (torch.multiprocessing.spawn) are not monitored: put `with Monitor(logdir):` around their training loop.
 
-The monitor does not know which module of an unchanged script is the model, so it does not time the forward pass;
-only traces show it. `with Monitor(logdir, model=model):` times it in every step.
+The forward pass is timed if the monitor finds the modules that own the optimizer's parameters after the first step;
+otherwise only traces show it. In a program of your own, `with Monitor(logdir, model=model):` names the model.
 """
 
 

@@ -141,7 +141,7 @@ def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
             yield from _waterfall(list(prediction.by_regime), title, prediction.step_ns, after.step_ns, ("now", "then"))
     if prediction.fix_first:
         yield ""
-        yield "Fix first; otherwise the change gains little"
+        yield "What still costs time after the change"
         for fix in prediction.fix_first:
             yield f"  - {fix.title} [{fix.cause}]: {share_text(fix.share)} of the step after the change"
     yield from _listed("Assumed", prediction.assumptions)

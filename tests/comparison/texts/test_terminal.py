@@ -42,7 +42,7 @@ def test_a_prediction(tmp_path):
     assert "if it ran on an H200 SXM" in text
     assert "a step would take as long as now" in text
     assert " now       then " in text
-    assert "Fix first" in text
+    assert "What still costs time after the change" in text
 
 
 def test_a_series_is_a_curve(tmp_path):

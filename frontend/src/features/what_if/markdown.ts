@@ -11,7 +11,7 @@ export function whatIfMarkdown(prediction: WhatIf): string {
     `## ${escaped(prediction.headline)}`,
     escaped(prediction.run),
     ...(prediction.after ? [figures(prediction), waterfallMarkdown(prediction.by_regime, prediction.step_ns, prediction.after.step_ns, prediction.per, ["Now", "After"])] : []),
-    fixes.length > 0 ? `### What to fix first\n\n${bulletList(fixes.map((fix) => escaped(`${fix.title}: ${cost(fix, prediction.per)}`)))}` : "",
+    fixes.length > 0 ? `### What still costs time after the change\n\n${bulletList(fixes.map((fix) => escaped(`${fix.title}: ${cost(fix, prediction.per)}`)))}` : "",
     assumptions.length > 0 ? `### Assumptions\n\n${bulletList(assumptions.map(escaped))}` : "",
     notes.length > 0 ? `### Notes\n\n${bulletList(notes.map(escaped))}` : "",
   ];

@@ -50,7 +50,7 @@ function Figures({ prediction, after }: { prediction: WhatIf; after: PredictedTi
 function FixFirst({ prediction: { fix_first: fixes, per }, report, show }: Props) {
   return (
     <section class="fix-first">
-      <h2>What to fix first, so that the change pays off</h2>
+      <h2>What still costs time after the change</h2>
       {fixes.length === 0 ? (
         <p class="muted">Almost the whole {per} would be useful device work.</p>
       ) : (
