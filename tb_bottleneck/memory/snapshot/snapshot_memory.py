@@ -76,7 +76,8 @@ class SnapshotMemory:
         calls = size != 0
         zeros = np.zeros(int(calls.sum()), np.int64)
         return MemoryEvents(
-            time=entries["time_us"][calls] * NS_PER_US,
+            # In the order of the ring, which is certain: a damaged time must not be before an earlier one.
+            time=np.maximum.accumulate(entries["time_us"][calls] * NS_PER_US),
             thread=zeros,
             address=entries["address"][calls],
             size=size[calls],

@@ -5,11 +5,13 @@ import os
 import pickle
 import random
 
+import numpy as np
 import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 
-from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot, snapshot_memory
 from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
 
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))
 VALUES = (0, -1, 1, 512, 1 << 31, 1 << 40, (1 << 62) - 1, 1 << 63, 1 << 70, 0.5, None, True, "x", "alloc", [], {}, [[]])
@@ -43,6 +45,18 @@ def test_values_that_make_no_sense_cost_only_their_own_report(seed, tmp_path):
     assert [reason.code for reason in report.health.reasons if reason.code == "broken"] == []
     assert sum(part.bytes for part in report.memory.parts) == pytest.approx(report.memory.peak_bytes)
     json.loads(as_json(report))
+
+
+@pytest.mark.parametrize("late", [1 << 51, 0])
+def test_entries_stay_in_order_where_times_are_damaged(late, tmp_path):
+    raw = SimulatedAllocator(3, 1).snapshot()
+    entries = raw["device_traces"][0]
+    entries[len(entries) // 3]["time_us"] = late
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(raw, 4))
+    memory = snapshot_memory(read_snapshot(str(path)))
+    assert (np.diff(memory.events.time) >= 0).all()
+    assert [reason.code for reason in diagnose_snapshot(str(path)).health.reasons] == []
 
 
 def test_a_malicious_snapshot_is_an_unreadable_recording(tmp_path):
