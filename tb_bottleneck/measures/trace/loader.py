@@ -1,11 +1,13 @@
 """Measures of the data loader as the training thread sees it. Worker processes never appear in a trace."""
 
+import re
+
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import clip, intersect, union
+from tb_bottleneck.intervals import clip, intersect, subtract, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.host_operators import operator_names
@@ -32,6 +34,8 @@ MIN_SLOW, MIN_FETCHES = 2, 6
 # distances that vary by more than this, relative to their mean, have another reason.
 IRREGULAR = 0.5
 MAX_FRAMES_LISTED = 3
+# The standard library's frames between processes: a batch's memory is handed over through a socket of the worker.
+_EXCHANGE = re.compile(r"(?:^|/)multiprocessing/(?:connection|resource_sharer|reduction|queues)\.py\(")
 # Taking a ready batch from the queue and handing over its memory takes 0.06 to 0.2 ms. Longer fetches wait.
 LONGEST_HANDOVER_NS = 200_000
 
@@ -144,7 +148,10 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
 
 
 def loader_reads(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time on the training thread in frames that read files or receive from a network."""
+    """Share of the loader's time on the training thread in frames that read files or receive from a network.
+
+    Reading what a worker process sent is not among them.
+    """
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
     events, rows = recording.trace.events, _whole_fetches(recording)
@@ -153,7 +160,9 @@ def loader_reads(recording: Recording) -> Measure | Missing:
         return NO_LOADER
     frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == "read", Kind.PYTHON)
     frames = frames[np.isin(events.thread[frames], events.thread[rows])]
+    exchanges = host_rows(recording, lambda name: bool(_EXCHANGE.search(name)), Kind.PYTHON)
     reading = intersect(loading, union(events.start[frames], events.end[frames]))
+    reading = subtract(reading, union(events.start[exchanges], events.end[exchanges]))
     return Measure(reading.total() / loading.total(), "share", "loader time", len(frames))
 
 

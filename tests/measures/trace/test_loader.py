@@ -30,20 +30,25 @@ from tb_bottleneck.trace.trace import load
 ONE, SEVERAL = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 
 
-def fetched(tmp_path, milliseconds, iterator=ONE):
-    """A recording of steps of 100 ms, each with a fetch of so many milliseconds and a kernel."""
+def fetched(tmp_path, milliseconds, iterator=ONE, frames=()):
+    """A recording of steps of 100 ms, each with a fetch of so many milliseconds and a kernel.
+
+    Each of the Python `frames` takes the first half of a fetch.
+    """
     events = []
     for step, length in enumerate(milliseconds):
         at = step * 100_000
         row = {"ph": "X", "pid": 1, "tid": 1, "cat": "user_annotation"}
         events.append(row | {"name": f"ProfilerStep#{step}", "ts": at, "dur": 100_000})
         events.append(row | {"name": f"enumerate(DataLoader)#{iterator}.__next__", "ts": at, "dur": length * 1000})
+        half = {"cat": "python_function", "ts": at, "dur": length * 500}
+        events += [row | half | {"name": name, "args": {"Python id": len(events)}} for name in frames]
         link = {"correlation": step + 1, "device": 0, "stream": 7, "grid": [999, 1, 1]}
         call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 99_000, "dur": 3, "args": link}
         kernel = {"cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": at + 99_010, "dur": 900, "args": link}
         events += [row | call, row | kernel]
     path = tmp_path / "f.pt.trace.json"
-    path.write_text(json.dumps({"traceEvents": events}))
+    path.write_text(json.dumps({"with_stack": int(bool(frames)), "traceEvents": events}))
     trace = load(str(path))
     return Recording(trace, find_steps(trace))
 
@@ -109,6 +114,12 @@ def test_the_part_of_a_batch_that_is_read_is_seen_in_frames():
     assert loader_reads(measured(files)).value == pytest.approx(0.8, abs=0.02)
     assert loader_reads(measured(files.but(reading=0.0))).value == 0
     assert "with_stack" in loader_reads(measured(files.but(stacks=False))).because
+
+
+def test_what_a_worker_process_sent_is_no_file(tmp_path):
+    read, received = "<built-in function read>", "multiprocessing/connection.py(390): _recv"
+    assert loader_reads(fetched(tmp_path, [50] * 6, SEVERAL, [read])).value == pytest.approx(0.5)
+    assert loader_reads(fetched(tmp_path, [50] * 6, SEVERAL, [received, read])).value == 0
 
 
 FEW_WORKERS = f"""
