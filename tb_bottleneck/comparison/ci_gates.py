@@ -35,11 +35,13 @@ def share_of(text: str) -> float:
 
 def budget_of(text: str) -> Budget:
     """Parses a budget such as "input=0.10". Raises ValueError."""
-    regime, _, share = text.partition("=")
+    regime, has_share, share = text.partition("=")
     if regime not in (*REGIMES, WHOLE_RUN):
         known = (*REGIMES, WHOLE_RUN)
         hint = did_you_mean(regime, known) or f"; the regimes are: {', '.join(known)}"
         raise ValueError(f"{regime!r} is not a regime{hint}")
+    if not has_share:
+        raise ValueError(f"how much of the time may {regime} own? Write {regime}=10%")
     return Budget(regime, share_of(share))
 
 
@@ -65,10 +67,10 @@ def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterabl
 def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
     """Returns a sentence if B is slower than A by more than the share `limit` and beyond the noise, otherwise None.
 
-    It also returns a sentence if nothing can be compared, or if a single step does not show a difference: a gate that
-    cannot check must not pass.
+    It also returns a sentence if nothing can be compared, if the runs do different work, or if a single step does not
+    show a difference: a gate that cannot check must not pass.
     """
-    if not comparison.comparable:
+    if not comparison.comparable or (comparison.HasField("similarity") and not comparison.similarity.same_work):
         return comparison.headline
     if comparison.HasField("unprofiled"):
         return _unprofiled_violation(comparison, limit)

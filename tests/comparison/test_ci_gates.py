@@ -26,6 +26,8 @@ def test_a_budget_names_a_regime():
     assert budget_of("input=10%") == Budget("input", 0.1)
     with pytest.raises(ValueError, match="is not a regime; the regimes are: input"):
         budget_of("loader=10%")
+    with pytest.raises(ValueError, match=r"Write input=10%"):
+        budget_of("input")
 
 
 def test_a_budget_that_is_not_kept_is_a_sentence(tmp_path):
@@ -88,3 +90,10 @@ def test_one_step_does_not_pass_as_no_slower(tmp_path):
 def test_what_cannot_be_compared_does_not_pass(tmp_path):
     result = compare_runs(judged(tmp_path, FAST), read(tmp_path, "step a\nop #"))
     assert "No comparison" in (slowdown_violation(result, 0.05) or "")
+
+
+def test_runs_that_do_different_work_do_not_pass(tmp_path):
+    result = compare_runs(judged(tmp_path, SLOW), judged(tmp_path, FAST))
+    assert slowdown_violation(result, 0.05) is None
+    result.similarity.same_work = False
+    assert slowdown_violation(result, 0.05) == result.headline
