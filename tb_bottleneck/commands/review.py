@@ -116,7 +116,22 @@ def _write(options: argparse.Namespace) -> int:
     finally:
         notes.close()
     print(f"{action.value} {clean(subject)}{f', {cause}' if cause else ''}: written to {notes.path}")
+    if cause:
+        _warn_if_absent(cause, subject, recordings)
     return 0
+
+
+def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:
+    """Says on stderr if the run does not have this finding. It may have had it: so the note is written anyway."""
+    own = tuple(each for each in recordings if subject in (each.run, f"{each.run}/{each.source}"))
+    reports = _reports(own).values()
+    if any(report.world_size > 1 for report in reports):
+        return  # findings of the job as a whole are not in the reports of its ranks
+    found = {finding.cause for report in reports for finding in report.findings}
+    found |= {finding.cause for report in reports for finding in report.memory.findings}
+    if cause not in found:
+        known = f"its findings are {', '.join(sorted(found))}" if found else "it has no finding"
+        print(f"tb-bottleneck: {subject} does not have the finding {cause} now; {known}", file=sys.stderr)
 
 
 def _show(options: argparse.Namespace) -> int:

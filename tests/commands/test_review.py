@@ -53,6 +53,15 @@ def test_notes_are_written_and_shown_with_the_ledger(logdir, capsys):
     assert "2.0x (2.0 to 2.0) measured" in out[out.index("Ledger of fixes") :]
 
 
+def test_a_note_about_a_finding_that_the_run_does_not_have_is_written_with_a_warning(logdir, capsys):
+    cause = cause_in(logdir, capsys)
+    assert main(["review", logdir, "accept", "team/slow", "--cause", cause, "--because", "a test"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["review", logdir, "accept", "team/slow", "--cause", "scalar_reads", "--because", "a test"]) == 0
+    said = f"team/slow does not have the finding scalar_reads now; its findings are {cause}"
+    assert said in capsys.readouterr().err
+
+
 def test_the_name_of_the_reviewer_is_never_taken_from_the_system(logdir, capsys, monkeypatch):
     monkeypatch.delenv("TB_BOTTLENECK_REVIEWER")
     assert main(["review", logdir, "own", "team/slow", "Ben"]) == 2
