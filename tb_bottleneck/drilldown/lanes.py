@@ -21,6 +21,7 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.steps import step_marks
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
@@ -124,7 +125,10 @@ def _is_monitor(trace: Trace, thread: int, working: list[int]) -> bool:
 def _host(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP, Kind.CALL)
     rows = rows[trace.events.thread[rows] == thread]
-    depth = _depths(trace, rows)
+    is_mark = np.isin(rows, step_marks(trace))
+    depth = np.zeros(len(rows), np.int64)
+    depth[is_mark] = _depths(trace, rows[is_mark])
+    depth[~is_mark] = _depths(trace, rows[~is_mark]) + int(depth.max(initial=-1) + 1 if is_mark.any() else 0)
     for level in range(min(int(depth.max(initial=-1)) + 1, MAX_DEPTH)):
         yield _events_lane(trace, "host", thread, level, rows[depth == level], keys)
 

@@ -62,7 +62,7 @@ class Steps(Record, frozen=True, eq=False):
 
 def find_steps(trace: Trace) -> Steps | None:
     """Returns the steps of a recording, or None if it is empty."""
-    marks = _without_stub(trace, _rows_named(trace, _PROFILER_STEP))
+    marks = _without_stub(trace, step_marks(trace))
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
         return _without_empty(_with_device_ends(trace, "profiler_step", np.append(starts, ends.max())))
@@ -73,6 +73,15 @@ def find_steps(trace: Trace) -> Steps | None:
     if len(period) > MIN_INFERRED_STEPS:
         return _without_empty(_with_device_ends(trace, "inferred", period))
     return _whole(trace)
+
+
+def step_marks(trace: Trace) -> Rows:
+    """Returns the rows of the profiler's steps.
+
+    They are no calls: a step that ends in the optimizer's hook, as the monitor's, begins inside of the call that
+    belongs to the step before.
+    """
+    return _rows_named(trace, _PROFILER_STEP)
 
 
 def _without_empty(steps: Steps) -> Steps | None:
@@ -88,7 +97,7 @@ def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:
     """Returns the number of each step as `prof.step()` counts them; empty if the steps are not all numbered."""
     if steps.basis != "profiler_step":
         return ()
-    marks = _rows_named(trace, _PROFILER_STEP)
+    marks = step_marks(trace)
     by_start = dict(zip(trace.events.start[marks].tolist(), trace.events.name[marks].tolist(), strict=True))
     names = (trace.names[by_start[start]] if start in by_start else "" for start in steps.host[:-1].tolist())
     numbers = [match and int(match[1]) for match in map(_NUMBER.match, names)]

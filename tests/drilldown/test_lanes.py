@@ -40,6 +40,20 @@ def test_operators_are_shown_up_to_the_depth_limit(nested):
     assert_apart(lanes)
 
 
+def test_steps_that_begin_in_the_call_before_stay_at_one_depth(tmp_path):
+    def row(name, begin, end):
+        times = {"ts": begin, "dur": end - begin}
+        return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, **times}
+
+    rows = [row(f"ProfilerStep#{number}", 100 * number, 100 * number + 100) for number in range(4)]
+    rows += [row("Optimizer.step#SGD.step", 100 * number + 60, 100 * number + 110) for number in range(4)]
+    path = tmp_path / "steps.pt.trace.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    lanes = [lane for lane in InspectedTrace(load(str(path))).lanes.rows if lane.group == "host"]
+    assert [len(lane.start) for lane in lanes] == [4, 4], "the steps, and below them the optimizer"
+    assert_apart(lanes)
+
+
 def test_frames_that_occur_once_take_no_row(nested):
     lanes = [lane for lane in nested("python_function", 20, 3) if lane.group == "python"]
     assert [lane.names[lane.name[0]][-2:] for lane in lanes] == ["20", "21", "22"]

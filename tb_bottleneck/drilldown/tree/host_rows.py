@@ -6,6 +6,7 @@ from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost, nest
+from tb_bottleneck.trace.steps import step_marks
 from tb_bottleneck.trace.table import Bools, Ints, by_thread
 from tb_bottleneck.trace.trace import Trace
 
@@ -42,13 +43,14 @@ class HostRows(Record, frozen=True, eq=False):
 
 
 def host_rows_of(trace: Trace, main_thread: int | None) -> HostRows:
-    """Returns the nesting. `main_thread` is a row of the trace's threads.
+    """Returns the nesting, without the marks of the steps. `main_thread` is a row of the trace's threads.
 
     On a thread of autograd, the outermost rows are enclosed by what the main thread runs meanwhile: it waits in the
     call that started the backward pass.
     """
     events = trace.events
-    rows_of = by_thread(trace.rows(*HOST_KINDS), events.thread)
+    calls = np.setdiff1d(trace.rows(*HOST_KINDS), step_marks(trace), assume_unique=True)
+    rows_of = by_thread(calls, events.thread)
     parent, own = np.full(len(events), -1, np.int64), {}
     for thread, rows in rows_of.items():
         nesting = nest(events.start[rows], events.end[rows])

@@ -127,6 +127,16 @@ def test_a_closure_is_not_part_of_the_optimizer(tmp_path: Path) -> None:
     assert value(tree, "device", "Net_0") > 0
 
 
+def test_a_step_that_begins_in_the_optimizer_does_not_nest_the_next_one(tmp_path: Path) -> None:
+    """The monitor ends a step in a hook of the optimizer, before the optimizer's own record ends."""
+    recorder = recorded_steps()
+    for event in recorder.events:
+        if event["name"].startswith("ProfilerStep"):
+            event["ts"] -= 350  # the optimizer runs until 300 us before the end of a step
+    tree = selected_tree(recorder.inspected(tmp_path), Selection("module"))
+    assert tree.name.count("Optimizer.step#SGD.step") == 1
+
+
 def test_devices_are_shown_apart(tmp_path: Path) -> None:
     recorder = recorded_steps()
     for begin in (0, 2000, 4000):
