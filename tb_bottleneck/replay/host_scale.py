@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
 from tb_bottleneck.record import Record
+from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.kinds import Kind
@@ -51,8 +52,11 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
-        # The overhead is that of the median step; the window also contains longer steps, with and without the profiler.
-        solved = _solved(graph, recording.account.window * (1 - overhead.value))
+        # The overhead is that of the median step. The window also contains longer steps, with and without the profiler,
+        # and interruptions that the median step does not have.
+        account = recording.account
+        interrupted = account.ns[Regime.INTERRUPTION]
+        solved = _solved(graph, interrupted + (account.window - interrupted) * (1 - overhead.value))
         return HostScale(solved, solved, solved, solved=True)
     if not recording.on_device:
         return HostScale(1.0, 1.0, 1.0, solved=False)

@@ -34,6 +34,20 @@ def test_the_scale_is_solved_for_by_replaying(monkeypatch):
     assert (found.least, found.most) == (found.expected, found.expected)
 
 
+def test_an_interruption_is_not_taken_for_time_that_the_profiler_costs(monkeypatch):
+    """The same steps, one of them 3 ms longer: the overhead of the median step is 40 % of 1 ms, not of the mean."""
+    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    interrupted = """
+        step    aaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbccccccccccdddddddddd
+        op      ##########..............................##############################
+        launch  ..|..|..|.................................|..|..|...|..|..|...|..|..|.
+        gpu     ...#..#..#.................................#..#..#...#..#..#...#..#..#
+        save    ..........##############################..............................
+    """
+    found, usual = (scales(drawing, unprofiled_step_ns=600_000).expected for drawing in (interrupted, LATE))
+    assert found == pytest.approx(usual, abs=0.05)
+
+
 def test_what_recording_cannot_have_cost_is_a_difference_between_runs():
     """Three calls and an operator in a step of 1 ms: 0.04 ms of the 0.4 that it took longer."""
     assert scales(LATE, unprofiled_step_ns=600_000).expected == pytest.approx(0.96, abs=0.01)
