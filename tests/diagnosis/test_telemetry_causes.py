@@ -95,6 +95,13 @@ def test_two_workers_on_two_busy_cores_are_not_told_to_be_four():
     assert report.findings[0].cause == "too_few_cores"
 
 
+def test_idle_workers_on_cores_that_others_keep_busy_wait_for_something_else():
+    readings = {"cpu_usable_cores": 2.0, "cpu_busy_cores": 2.0, "worker_count": 8.0, "worker_cores": 0.09}
+    made = replace(simulated_phase("few_workers"), readings=readings)
+    report = judged(made, facts=FACTS | {"workers": 8, "cores": 2})
+    assert report.findings[0].cause == "slow_storage"
+
+
 def test_a_link_is_judged_under_load_only():
     slow_while_idle = SimulatedPhase(device=5.0, load=300.0, readings={"pcie_generation": 1.0})
     assert "degraded_link" not in [finding.cause for finding in judged(slow_while_idle).findings]

@@ -52,6 +52,9 @@ Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
 SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
+# Linux divides busy cores evenly among all that want to run. Workers with less than this share of them did not want to,
+# although others keep the cores busy: a choice, below the share of one worker beside three other processes.
+LEAST_SHARE_OF_CORES = 0.2
 MOST_OF_WAIT = 0.5
 MOST_OF_CORES = 0.5
 
@@ -121,9 +124,14 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
     if workers < 0.5:
         return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, worker_count_to_try))
+    crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
+    used = measures.value(worker_busy, 1.0) * workers / measures.value(cores_usable, math.inf)
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)
+    waits_for_core = measures.value(loader_core_wait, 0.0) >= MIN_CORE_WAIT
+    if crowded and one_for_each_core and used < LEAST_SHARE_OF_CORES and not waits_for_core:
+        return _slow_storage(share, (worker_busy, live_workers, cores_busy), wait)
     saturated = one_for_each_core or measures.value(worker_busy, 0.0) >= SATURATED_WORKER
-    if saturated and measures.value(cores_busy, 0.0) >= SATURATED_CORES:
+    if saturated and crowded:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait))
     return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
 
