@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.efficiency.figures import set_rates
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.same_process import pairs_of
@@ -130,6 +131,7 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
         return  # measured next to the recorded steps; the steps of a whole run may differ from them
     codes = [reason.code for reason in trace.health.reasons]
     trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, trace.window.step_ns.median, codes))
+    set_rates(trace)
 
 
 def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:

@@ -21,7 +21,7 @@ from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, r
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
-from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of
+from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of, set_rates
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -131,6 +131,7 @@ def build_report(
     report.window.CopyFrom(_window(window, account))
     if efficiency is not None:
         report.efficiency.CopyFrom(efficiency_of(efficiency, report.window))
+        set_rates(report)
     context = Context(device.kind, device.name, window)
     report.account.extend(_account(account, window.steps, texts, context) if account is not None else ())
     if diagnosis is None:

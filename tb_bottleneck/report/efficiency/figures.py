@@ -6,6 +6,7 @@ from tb_bottleneck.knowledge.efficiency_texts import basis_text, because_text, f
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import TypeShare
 from tb_bottleneck.record import Record
+from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import NS_PER_S
 
@@ -47,6 +48,17 @@ def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
         message.types.add(dtype=name, share=share, peak_flops=peak)
     add_figures(message, figures)
     return message
+
+
+def set_rates(report: pb.Report) -> None:
+    """Sets samples and tokens per second from the step time that leads the report: without the profiler if known."""
+    efficiency, step_ns = report.efficiency, step_ns_of(report)
+    if not report.HasField("unprofiled") or not step_ns:
+        return
+    rates = {"samples_per_second": efficiency.samples_per_step, "tokens_per_second": efficiency.tokens_per_step}
+    for field, per_step in rates.items():
+        if efficiency.HasField(field):
+            add_figures(efficiency, {field: known(per_step / (step_ns / NS_PER_S), "unprofiled")})
 
 
 def add_figures(message: pb.Efficiency, figures: Figures) -> None:
