@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -21,6 +22,8 @@ _IF_ROOM = ("memory", "device", "verdict")
 """Columns that a terminal of medium width adds, in this order, as far as they fit beside full names."""
 _NAME_ROOM = 28
 """Characters of names that stay before a column is left out: with fewer, names of one folder look alike."""
+_LEAST_START = 12
+"""Characters: leaving out a shorter common start gains little. The tab has the same limit."""
 _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
@@ -76,6 +79,11 @@ def _safe_cell(value: object) -> object:
 def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> Iterator[str]:
     keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else _narrow_columns(rows, layout.width))
     texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
+    start = _common_start([cells[keys.index("name")] for cells in texts[1:]]) if "name" in keys else ""
+    if start:
+        yield f"Each name begins with {start}"
+        for cells in texts[1:]:
+            cells[keys.index("name")] = cells[keys.index("name")].removeprefix(start)
     widths = _fitted(_widths(texts), layout.width)
     for row, cells in zip([None, *rows], texts, strict=True):
         line = [_padded(text, key, width) for text, key, width in zip(cells, keys, widths, strict=True)]
@@ -88,6 +96,15 @@ def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> 
         yield "  ".join(line)
         if not chosen and layout.width < WIDE:
             yield from _below(row, layout, keys)
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """Returns what all names begin with, up to the end of a word; empty if it is short or no name has to be cut."""
+    if len(names) < 2 or max(map(len, names)) <= _NAME_ROOM:
+        return ""
+    shared = os.path.commonprefix(list(names))
+    start = shared[: max(shared.rfind(separator) for separator in "/_-. ") + 1]
+    return start if len(start) >= _LEAST_START else ""
 
 
 def _widths(texts: Sequence[Sequence[str]]) -> list[int]:

@@ -137,3 +137,12 @@ def test_the_time_of_a_recording_is_in_its_name():
     assert recorded_at("events.out.tfevents.1795277016.882.0") == 1795277016
     assert recorded_at("host_1.1795283861864411510.pt.trace.json.gz") == pytest.approx(1795283861.864)
     assert recorded_at("trace.json") is None
+
+
+def test_long_names_that_begin_alike_are_shown_without_their_beginning():
+    reports = [report(f"sweep-of-learning-rates-lr0.1-seed{seed}-slow") for seed in range(3)]
+    lines = table_text(rows_of(reports), Layout(80)).splitlines()
+    assert lines[0] == "Each name begins with sweep-of-learning-rates-lr0.1-"
+    assert [any(line.startswith(f"seed{seed}-slow") for line in lines) for seed in range(3)] == [True] * 3
+    short = table_text(rows_of([report("sweep-of-rates-a"), report("sweep-of-rates-b")]), Layout(80))
+    assert "begins with" not in short
