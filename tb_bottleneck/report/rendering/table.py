@@ -102,7 +102,7 @@ def _common_start(names: Sequence[str]) -> str:
     """Returns what all names begin with, up to the end of a word; empty if it is short or no name has to be cut."""
     if len(names) < 2 or max(map(len, names)) <= _NAME_ROOM:
         return ""
-    shared = os.path.commonprefix(list(names))
+    shared = os.path.commonprefix(list(names))  # noqa: RUF071 (characters are meant: these are names)
     start = shared[: max(shared.rfind(separator) for separator in "/_-. ") + 1]
     return start if len(start) >= _LEAST_START else ""
 

@@ -38,7 +38,7 @@ static void check_scan(const Scan *scan, const uint8_t *data, size_t size) {
         CHECK(numbers[LABEL_ROW] >= 0 && (size_t)numbers[LABEL_ROW] < scan->labels.count);
         CHECK(numbers[SIGNATURE_ROW] >= -1 && numbers[SIGNATURE_ROW] < (int64_t)scan->signatures.count);
         CHECK(numbers[START_NS] >= 0 && numbers[DURATION_NS] >= 0 && numbers[BLOCKS] >= 0);
-        CHECK(numbers[MULTIPROCESSORS] >= 0 && numbers[MULTIPROCESSORS] <= numbers[BLOCKS]);
+        CHECK(numbers[MULTIPROCESSORS] >= 0 && (double)numbers[MULTIPROCESSORS] <= (double)numbers[BLOCKS]);
     }
     for (size_t row = 0; row < scan->memory.rows; row++) {
         const int64_t *numbers = scan->memory.numbers + row * MEMORY_COLUMNS;
