@@ -99,7 +99,7 @@ class _Leaves:
         self.node[has] = forest.add(base[has], self._label_of("operator", events.name[paths.operator[has]], str))
         ops = self._trace.device_ops
         launch = launching_rows(self._trace)
-        above = np.where(launch >= 0, self.node[launch], self._unmapped)
+        above = np.where(launch >= 0, self.node[np.maximum(launch, 0)], self._unmapped)
         self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
 
     def of_rows(self, rows: Ints) -> Ints:

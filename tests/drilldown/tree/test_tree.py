@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drilldown.tree.recorded_model import AUTOGRAD, GEMM, MAIN, recorded_steps
+from drilldown.tree.recorded_model import AUTOGRAD, GEMM, MAIN, Recorder, recorded_steps
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.paths import BY
@@ -135,6 +135,14 @@ def test_a_step_that_begins_in_the_optimizer_does_not_nest_the_next_one(tmp_path
             event["ts"] -= 350  # the optimizer runs until 300 us before the end of a step
     tree = selected_tree(recorder.inspected(tmp_path), Selection("module"))
     assert tree.name.count("Optimizer.step#SGD.step") == 1
+
+
+@pytest.mark.parametrize("by", BY)
+def test_a_kernel_is_all_that_was_recorded(by: str, tmp_path: Path) -> None:
+    recorder = Recorder()
+    recorder.lost_kernel(GEMM, 5, 8)
+    tree = selected_tree(recorder.inspected(tmp_path), Selection(by))
+    assert (tree.kind, tree.name[-1]) == (("root", "unmapped", "kernel"), GEMM)
 
 
 def test_devices_are_shown_apart(tmp_path: Path) -> None:
