@@ -61,7 +61,7 @@ def test_a_directory_without_traces_names_the_expected_files(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "no recording was found" in err
-    assert "*.pt.trace.json" in err
+    assert "*.json.gz" in err
 
 
 def test_an_unreadable_file_is_a_report_a_message_and_1(logdir, capsys):

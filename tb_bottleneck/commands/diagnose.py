@@ -49,7 +49,10 @@ MANY = 20
 """More reports than this need a hint how to see a single one."""
 
 MAX_WORKERS = 1024
-_PATTERNS = "*.pt.trace.json, *.pt.trace.json.gz, event files of the monitor and snapshots (*.pickle), at any depth"
+_PATTERNS = (
+    "traces (*.json, *.json.gz, *.json.zst, *.json.lz4), event files of the monitor and snapshots (*.pickle), "
+    "at any depth"
+)
 
 
 def add(commands: "Subparsers") -> None:

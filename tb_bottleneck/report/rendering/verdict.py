@@ -9,6 +9,10 @@ from tb_bottleneck.units import share_text
 
 _SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
 _SMALL = "Minor: less than a tenth of the time can be saved"
+_NOT_KNOWN = (
+    "It is not known what would save time",
+    "The recording does not show whether a tenth of the time can be saved",
+)
 _LEAST = {"critical": 0.2, "warning": 0.1}  # the share of the time that is saved
 _NOTABLE = 1 / (1 - _LEAST["warning"])
 
@@ -20,7 +24,9 @@ def verdict_lines(report: pb.Report) -> Iterator[str]:
     yield from (
         (Line(verdict.action, "strong"), verdict.headline) if verdict.action else (Line(verdict.headline, "strong"),)
     )
-    yield Line(f"{_severity(report)}, {verdict.confidence} confidence.{_why(report)}", verdict.severity)
+    severity = _severity(report)
+    about = "; the verdict itself has " if severity in _NOT_KNOWN else ", "
+    yield Line(f"{severity}{about}{verdict.confidence} confidence.{_why(report)}", verdict.severity)
     yield from alert_after(verdict)
     yield from wrapped(verdict.situation)
 
@@ -46,7 +52,7 @@ def _severity(report: pb.Report) -> str:
     verdict = report.verdict
     if verdict.severity == "none":
         if verdict.regime == Regime.UNEXPLAINED:
-            return "It is not known what would save time"
+            return _NOT_KNOWN[0]
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
         return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
     if verdict.regime == Regime.GPU_UNUSED:
@@ -54,7 +60,7 @@ def _severity(report: pb.Report) -> str:
     gains = [finding.speedup for finding in report.findings if finding.regime == verdict.regime]
     if verdict.severity == "info":
         small = bool(report.plan) or all(gain.basis == "replay" or 1 < gain.high < _NOTABLE for gain in gains)
-        return _SMALL if gains and small else "The recording does not show whether a tenth of the time can be saved"
+        return _SMALL if gains and small else _NOT_KNOWN[1]
     word, part = _SEVERITIES.get(verdict.severity, (verdict.severity, ""))
     if report.plan or any(gain.basis == "replay" for gain in gains):
         alone = max((gain.expected for gain in gains if gain.basis == "replay"), default=1.0)
