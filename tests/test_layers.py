@@ -239,7 +239,8 @@ def test_only_the_binding_of_the_scanner_knows_python(path):
 
 
 def test_the_native_scanner_is_small():
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in NATIVE.glob("*.[ch]")) <= 1_100
+    code = [re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S) for path in NATIVE.glob("*.[ch]")]
+    assert sum(bool(line.strip()) for text in code for line in text.splitlines()) <= 1_000, "without comments"
 
 
 # --- The front end ---

@@ -1,37 +1,14 @@
 #include "json.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LITTLE_ENDIAN_WORDS 1
-#else
-#define LITTLE_ENDIAN_WORDS 0
-#endif
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-
-/* Consumes printable ASCII up to a quote, a backslash or any other byte, 16 bytes at a time as far as possible. */
-static inline void skip_plain_blocks(Cursor *cursor) {
-    __m128i block;
-    while (peek_bytes(cursor, &block, sizeof block)) {
-        __m128i quotes = _mm_cmpeq_epi8(block, _mm_set1_epi8('"')), backslashes = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
-        __m128i others = _mm_cmplt_epi8(block, _mm_set1_epi8(0x20)); /* signed, so bytes from 0x80 on are below it too */
-        unsigned found = (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), others));
-        if (found != 0) {
-            skip(cursor, (size_t)__builtin_ctz(found));
-            return;
-        }
-        skip(cursor, sizeof block);
-    }
-}
-#elif LITTLE_ENDIAN_WORDS
 #define HIGH_BITS EACH_BYTE(0x80)
 
 /* Sets the high bit of each zero byte. A borrow can also set that of a byte above a zero byte, so only the lowest one is
  * reliable. */
 static inline uint64_t zero_bytes(uint64_t word) { return (word - EACH_BYTE(0x01)) & ~word & HIGH_BITS; }
 
-/* The same, 8 bytes at a time. */
+/* Consumes printable ASCII up to a quote, a backslash or any other byte, 8 bytes at a time as far as possible. */
 static inline void skip_plain_blocks(Cursor *cursor) {
     uint64_t word;
     while (peek_bytes(cursor, &word, sizeof word)) {
@@ -45,8 +22,35 @@ static inline void skip_plain_blocks(Cursor *cursor) {
         skip(cursor, sizeof word);
     }
 }
+
+static const uint32_t POWERS_OF_TEN[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/* The value of eight digits, one per byte from 0 to 9, the first one in the lowest byte: pairs, fours and all eight are
+ * joined by one multiplication each. */
+static inline uint64_t eight_digits(uint64_t digits) {
+    digits = digits * 10 + (digits >> 8);
+    uint64_t high = (digits & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x000F424000000064);
+    uint64_t low = (digits >> 16 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x0000271000000001);
+    return (high + low) >> 32;
+}
+
+/* Appends digits to `value`, eight at a time as far as possible. */
+static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) {
+    uint64_t word;
+    unsigned count = 8;
+    while (count == 8 && peek_bytes(cursor, &word, sizeof word)) {
+        word ^= EACH_BYTE('0');
+        /* Sets the high bit of each byte above 9. A carry can set that of a byte above one, so the lowest is reliable. */
+        uint64_t others = ((word + EACH_BYTE(0x7F - 9)) | word) & HIGH_BITS;
+        count = others == 0 ? 8 : (unsigned)__builtin_ctzll(others) / 8;
+        if (count == 0) return;
+        *value = *value * POWERS_OF_TEN[count] + eight_digits(word << (8 - count) * 8);
+        skip(cursor, count);
+    }
+}
 #else
 static inline void skip_plain_blocks(Cursor *cursor) { (void)cursor; }
+static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) { (void)cursor, (void)value; }
 #endif
 
 static inline void skip_plain(Cursor *cursor) {
@@ -73,36 +77,6 @@ bool read_string(Cursor *cursor, Slice *slice, bool escapes) {
         }
     }
 }
-
-#if LITTLE_ENDIAN_WORDS
-static const uint32_t POWERS_OF_TEN[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-
-/* The value of eight digits, one per byte from 0 to 9, the first one in the lowest byte: pairs, fours and all eight are
- * joined by one multiplication each. */
-static inline uint64_t eight_digits(uint64_t digits) {
-    digits = digits * 10 + (digits >> 8);
-    uint64_t high = (digits & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x000F424000000064);
-    uint64_t low = (digits >> 16 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x0000271000000001);
-    return (high + low) >> 32;
-}
-
-/* Appends digits to `value`, eight at a time as far as possible. */
-static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) {
-    uint64_t word;
-    unsigned count = 8;
-    while (count == 8 && peek_bytes(cursor, &word, sizeof word)) {
-        word ^= EACH_BYTE('0');
-        /* Sets the high bit of each byte above 9. A carry can set that of a byte above one, so the lowest is reliable. */
-        uint64_t others = ((word + EACH_BYTE(0x7F - 9)) | word) & EACH_BYTE(0x80);
-        count = others == 0 ? 8 : (unsigned)__builtin_ctzll(others) / 8;
-        if (count == 0) return;
-        *value = *value * POWERS_OF_TEN[count] + eight_digits(word << (8 - count) * 8);
-        skip(cursor, count);
-    }
-}
-#else
-static inline void read_digit_blocks(Cursor *cursor, uint64_t *value) { (void)cursor, (void)value; }
-#endif
 
 /* Appends digits to `value`, which is only right if it then has at most MAX_DIGITS; returns how many. */
 static inline unsigned read_digits(Cursor *cursor, uint64_t *value) {
