@@ -3,8 +3,9 @@
 A logdir of many small jobs is served by one TensorBoard, with a series of scalars. First, a few clients ask for the
 scalars alone. Then many clients ask for the list of runs and for reports, each as often as the tab does while
 analyses run (once per second), and those few ask for the scalars again. The table has the percentiles of the response
-times, and the largest memory of the server with its worker processes. No recording has a saved report, so all are
-analysed meanwhile.
+times, and the largest memory of the server with its worker processes, in each tenth of the time. No recording has a
+saved report, so all are analysed meanwhile. A long load needs more work than that: with `--replace 10`, ten recordings
+per second are written again.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from helpers.draw import drawn  # noqa: E402
 from torch.utils.tensorboard import SummaryWriter  # noqa: E402
 
 POLL_SECONDS = 1.0  # frontend/src/app/state.ts: BUSY_MS
+IDLE_SECONDS = 60.0  # at most: enough requests for the 99 %
 SCALAR_CLIENTS = 4  # users of another tab
 PREFIX = "/data/plugin/tb_bottleneck"
 SCALARS = "/data/plugin/scalars/scalars?run=scalars&tag=loss"
@@ -55,6 +57,15 @@ def write_logdir(folder: Path, runs: int, ranks: int) -> None:
     with SummaryWriter(str(folder / "scalars")) as writer:
         for step in range(1000):
             writer.add_scalar("loss", 1 / (step + 1), step)
+
+
+def replace(recordings: list[Path], per_second: int, end: threading.Event) -> None:
+    """Writes random recordings again until the end, so that they are analysed again."""
+    while per_second and not end.wait(1.0 / per_second):
+        recording = random.choice(recordings)
+        copy = recording.with_suffix(".new")
+        copy.write_bytes(recording.read_bytes())
+        copy.replace(recording)
 
 
 class Clients:
@@ -152,13 +163,14 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=8, help="recordings of each (default: 8)")
     parser.add_argument("--clients", type=int, default=50, help="clients, half for the list (default: 50)")
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the load (default: 60)")
+    parser.add_argument("--replace", type=int, default=0, help="recordings written again per second (default: 0)")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tb_bottleneck-load-"))
     try:
         write_logdir(folder, options.runs, options.ranks)
         process, port = serve(folder)
         try:
-            measure(process, port, options)
+            measure(process, port, sorted(folder.glob("*/*/*.gz")), options)
         finally:
             process.terminate()
             process.wait()
@@ -167,14 +179,14 @@ def main() -> int:
     return 0
 
 
-def measure(process: "subprocess.Popen[str]", port: int, options: argparse.Namespace) -> None:
+def measure(process: "subprocess.Popen[str]", port: int, recordings: list[Path], options: argparse.Namespace) -> None:
     """Prints the table."""
     server = psutil.Process(process.pid)
     time.sleep(5)  # TensorBoard reads the scalars
     idle = Clients(port)
     for _ in range(SCALAR_CLIENTS):
         idle.start("scalars, alone", lambda: SCALARS)
-    time.sleep(options.seconds)  # as long as the load, so that both 99 % are of as many requests
+    time.sleep(min(options.seconds, IDLE_SECONDS))
     idle.end()
     began = time.perf_counter()
     ids = [str(entry["id"]) for entry in listed(port)]
@@ -186,10 +198,13 @@ def measure(process: "subprocess.Popen[str]", port: int, options: argparse.Names
         clients.start("report", lambda: f"{PREFIX}/report?id={random.choice(ids)}")
     for _ in range(SCALAR_CLIENTS):
         clients.start("scalars", lambda: SCALARS)
-    most, until = 0.0, time.monotonic() + options.seconds
-    while time.monotonic() < until:
-        most = max(most, memory_mb(server))
+    ended = threading.Event()
+    threading.Thread(target=replace, args=(recordings, options.replace, ended)).start()
+    most, start = [0.0] * 10, time.monotonic()
+    while (tenth := int(10 * (time.monotonic() - start) / options.seconds)) < len(most):
+        most[tenth] = max(most[tenth], memory_mb(server))
         time.sleep(1)
+    ended.set()
     clients.end()
     states = [entry["state"] for entry in listed(port)]
     print("| request | number | median, ms | 90 % | 99 % | longest |")
@@ -198,7 +213,10 @@ def measure(process: "subprocess.Popen[str]", port: int, options: argparse.Names
         print(row(kind, seconds))
     done = sum(state == "done" for state in states)
     print(f"\n{len(ids):,} recordings, listed after {first:.1f} s; {done:,} analysed at the end.")
-    print(f"Memory of all processes: {most:.0f} MB at the most. Errors: {len(clients.errors)} {clients.errors[:3]}")
+    print(
+        f"Largest memory of all processes in each tenth of the time, MB: {', '.join(f'{each:.0f}' for each in most)}."
+    )
+    print(f"Errors: {len(clients.errors)} {clients.errors[:3]}")
 
 
 if __name__ == "__main__":
