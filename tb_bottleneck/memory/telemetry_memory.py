@@ -18,9 +18,12 @@ Floats = NDArray[np.float64]
 
 PARTS = 8
 """The run after its first tenth is cut into this many parts of equal length, whose lowest values are compared."""
-MIN_READINGS = 64
+MIN_READINGS = 3 * PARTS
 GROWTH = 0.05
 """Growth over the run as a share of its first part. Amazon SageMaker's rule for rising memory uses the same."""
+STEADY = 0.5
+"""The second half of a growth must reach this share of the first half. Below it, the run reaches its level: imports,
+compilation and caches grow at the start and then end, a leak goes on. Our own limit."""
 HOST_SHORT = 0.95
 """Share of the host's memory. Reclaimable caches are not counted as in use."""
 SHARED_SHORT = 0.9
@@ -123,13 +126,15 @@ class TelemetryMemory:
 def rising(cause: str, values: Floats) -> MemoryFinding | None:
     """Returns the finding if the lowest value of each part of the run is higher than that of the part before.
 
-    The first tenth is left out. Healthy runs reach their level and stay there; garbage collection only delays this.
+    The first tenth is left out. Healthy runs reach their level and stay there; garbage collection only delays this. The
+    tab applies the same rule to the visible range (memory_trend.ts).
     """
     values = values[len(values) // 10 :]
     if len(values) < MIN_READINGS:
         return None
     lows = np.array([part.min() for part in np.array_split(values, PARTS)])
     grown = float(lows[-1] - lows[0])
-    if not (np.diff(lows) > 0).all() or grown < GROWTH * lows[0]:
+    early, late = lows[PARTS // 2 - 1] - lows[0], lows[-1] - lows[PARTS // 2]
+    if not (np.diff(lows) > 0).all() or grown < GROWTH * lows[0] or late < STEADY * early:
         return None
     return MemoryFinding(cause, WARNING, int(grown), (Value("from", lows[0]), Value("to", lows[-1])))

@@ -81,8 +81,15 @@ def test_other_courses_are_no_growth(name):
     assert not causes(memory_of({"memory_used": STEADY[name], "memory_total": 80e9}))
 
 
-def test_a_few_readings_are_no_growth():
-    assert not causes(memory_of({"memory_used": np.linspace(1e9, 9e9, 30)}, seconds=30))
+@pytest.mark.parametrize(("seconds", "fires"), [(25, False), (30, True), (60, True)])
+def test_a_short_run_is_enough_but_not_a_few_readings(seconds, fires):
+    memory = memory_of({"process_memory": np.linspace(1e9, 9e9, seconds)}, seconds=seconds)
+    assert bool(causes(memory)) == fires
+
+
+def test_a_start_that_levels_off_is_no_growth():
+    level = 4e9 * (1 - np.exp(-np.arange(60) / 15))
+    assert not causes(memory_of({"process_memory": 1e9 + level}, seconds=60))
 
 
 @pytest.mark.parametrize(("used", "fires"), [(76e9, True), (70e9, False)])

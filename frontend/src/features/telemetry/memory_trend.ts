@@ -4,9 +4,11 @@ import type { Line, Panel } from "./panels";
 
 /** The first of these lines that a panel has may grow; the limit is a size, or what is left beside it. */
 const GROWING: Readonly<Record<string, readonly string[]>> = { memory: ["memory_allocated", "memory_used"], host_memory: ["process_memory"] };
-const PARTS = 6;
-const MIN_READINGS = 24;
-const MIN_GROWTH = 0.02; // of the first part
+/** The rule of tb_bottleneck/memory/telemetry_memory.py, so that the chart and the diagnosis agree. */
+const PARTS = 8;
+const MIN_READINGS = 3 * PARTS;
+const MIN_GROWTH = 0.05; // of the first part
+const STEADY = 0.5; // growth in the second half, of that in the first
 
 /** Growth and headroom as a sentence each, or nothing if the panel is not about memory. */
 export function memoryTrend({ id, lines, beside }: Panel, from: number, to: number): readonly string[] {
@@ -33,13 +35,16 @@ function headroom(lines: readonly Line[], from: number, to: number): number | un
 
 /** Bytes per second if the lowest value of each part of the range is higher than that of the part before. */
 function growth(line: Line, from: number, to: number): number | undefined {
-  const values = inRange(line, from, to);
+  const all = inRange(line, from, to);
+  const start = Math.floor(all.length / 10); // the first tenth is left out
+  const values = all.slice(start);
   if (values.length < MIN_READINGS) return undefined;
-  const times = line.times.filter((time) => time >= from && time <= to);
+  const times = line.times.filter((time, index) => line.values[index] !== null && time >= from && time <= to).slice(start);
   const size = values.length / PARTS;
   const lows = Array.from({ length: PARTS }, (_, part) => Math.min(...values.slice(Math.floor(part * size), Math.floor((part + 1) * size))));
   const grown = lows[PARTS - 1]! - lows[0]!;
   if (lows.some((low, part) => part > 0 && low <= lows[part - 1]!) || grown < MIN_GROWTH * lows[0]!) return undefined;
+  if (lows[PARTS - 1]! - lows[PARTS / 2]! < STEADY * (lows[PARTS / 2 - 1]! - lows[0]!)) return undefined;
   const seconds = (times[times.length - 1]! - times[0]!) * ((PARTS - 1) / PARTS);
   return seconds > 0 ? grown / seconds : undefined;
 }
