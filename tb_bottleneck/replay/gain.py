@@ -6,6 +6,7 @@ An interval combines independent sources of error, each with its 5 % and 95 % qu
   fast steps of the run limit the gain of a fix that changes only some steps (fast_steps.py).
 - the profiler: the slowest and the fastest plausible host without it (host_scale.py).
 - the host of the next run, which is faster or slower than in this one (HOST_DRIFT).
+- the sample: what was recorded in one step only may be rare in the run (LEAST_RATE).
 - everything else in the next run (RUN_TO_RUN_NOISE).
 
 The deviations of the gain are logarithms. Deviations of independent sources add up by their squares (JCGM 100:2008,
@@ -25,6 +26,12 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 # The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
 # one has a standard deviation of 0.25 (tests/GAINS.md).
 PARTIAL_EFFECT = 1 - QUANTILE * 0.25
+
+# With one occurrence in a recording, the lower 5 % bound of its rate / the recorded rate: the exact limit for a Poisson
+# count of 1, -log(0.95) (Garwood 1936). The upper bound, 4.7, is not used: users record where they see a problem.
+LEAST_RATE = 0.0513
+# Of what a fix saves, the part that has to be in one step for the step to be the only one. Our own limit.
+IN_ONE_STEP = 0.9
 
 SMALLEST_GAIN = 1e-9  # has a logarithm
 
@@ -82,6 +89,7 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
             for start, graph in zip(before.profiler, after.profiler, strict=True)
         ],
         "host": [_on_next_host(before, after, factor, shortest) for factor in HOST_DRIFTS],
+        "sample": [_at_least_rate(gain, before, after)],
         "noise": [gain * exp(RUN_TO_RUN_NOISE), gain / exp(RUN_TO_RUN_NOISE)],
     }
     return {source: deviations(gain, ratios) for source, ratios in gains.items()}
@@ -90,6 +98,13 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
 def gain_in_part(gain: float) -> float:
     """Returns the gain of a fix that saves only a part of what is expected."""
     return 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
+
+
+def _at_least_rate(gain: float, before: Variants, after: Variants) -> float:
+    """Returns the gain if the only step with the problem is as rare in the run as one occurrence allows."""
+    saved = before.expected.simulated_steps() - after.expected.simulated_steps()
+    once = len(saved) > 1 and saved.max() >= IN_ONE_STEP * saved.clip(min=0).sum()
+    return 1 + LEAST_RATE * (gain - 1) if once and gain > 1 else gain
 
 
 def _on_next_host(before: Variants, after: Variants, factor: float, shortest: float) -> float:

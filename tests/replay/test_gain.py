@@ -12,6 +12,21 @@ from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.scenarios.loader import SCENARIO as LOADER
 from tb_bottleneck.replay.scenarios.syncs import WAITS
 
+ONCE = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    loader  ############........#...................
+    op      ............#####....#####..............
+    launch  ............|........|..................
+    gpu     .............#........#.................
+"""
+TWICE = """
+    step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    loader  ############........############........
+    op      ............#####...............#####...
+    launch  ............|...................|.......
+    gpu     .............#...................#......
+"""
+
 KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
 # The host waits for each kernel before it launches the next; without waits, the device alone determines the time.
 WAITING = """
@@ -50,6 +65,13 @@ def test_a_fix_may_take_effect_in_part():
     assert found.expected > 1.1
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / found.expected)
     assert found.low < partial < found.expected
+
+
+def test_what_was_recorded_once_may_be_rare_in_the_run():
+    once, twice = gain(ONCE, LOADER), gain(TWICE, LOADER)
+    assert once.expected > 1.2
+    assert once.low < 1 + 0.1 * (once.expected - 1)
+    assert twice.low > 1 + 0.3 * (twice.expected - 1)
 
 
 def test_the_next_host_matters_only_where_the_host_limits_the_step():

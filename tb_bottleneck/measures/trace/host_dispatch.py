@@ -87,7 +87,7 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
     idle = spans.covered(edges[:-1], edges[1:])
     paused = np.flatnonzero(idle > LONG_PAUSE_SHARE * idle.max())
     if len(paused) < 2:
-        return Missing(f"the pause occurred once in {len(recording.steps)} steps")
+        return Missing(f"the pause occurred once in {len(recording.steps)} steps; record more steps to know how often")
     return Measure(float(np.median(np.diff(paused))), "count", "pause", len(paused))
 
 
