@@ -26,7 +26,7 @@ from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.confidence import trace_confidence
 from tb_bottleneck.report.builders.membership import membership_of
-from tb_bottleneck.report.builders.predictions import ReplayFailed
+from tb_bottleneck.report.builders.predictions import NotPredicted
 from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
 from tb_bottleneck.report.builders.report_builder import (
     Diagnosis,
@@ -164,8 +164,10 @@ def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, st
     return {named: cause_places(recording, *named) for named in causes}
 
 
-def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFailed:
+def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
     """Simulates the fixes of what is known to recur. An error in the replay affects only the predictions."""
+    if recording.trace.truncated:
+        return NotPredicted("truncated")
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]
     try:
         return predict(recording, [cause.name for cause in causes])
@@ -173,4 +175,4 @@ def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | ReplayFa
         raise
     except Exception:
         _log.exception("the replay of one recording failed")
-        return ReplayFailed()
+        return NotPredicted("broken")

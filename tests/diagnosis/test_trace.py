@@ -97,6 +97,16 @@ def test_a_file_that_ends_early_is_reported_as_truncated_even_if_too_little_rema
     assert codes == ["insufficient_data", "truncated", "events_lost"]
 
 
+def test_nothing_is_predicted_for_a_truncated_file(report):
+    whole = json.dumps(drawn(WAITING, unit_us=1000))
+    assert report(whole.encode())["plan"]
+    found = report(whole[: whole.rindex("]")].encode())
+    assert "truncated" in [reason["code"] for reason in found["health"]["reasons"]]
+    assert (found["verdict"]["regime"], found["verdict"]["action"], found["plan"]) == ("input", "", [])
+    assert {finding["speedup"]["basis"] for finding in found["findings"]} == {"none"}
+    assert "truncated" in found["replay"]["because"]
+
+
 def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
     def fails(*_):
         raise KeyError("planted")

@@ -8,7 +8,7 @@ from tb_bottleneck.regimes.judge import CRITICAL, WARNING, Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import word
-from tb_bottleneck.report.builders.predictions import ReplayFailed, simulated_speedup, why_not_simulated
+from tb_bottleneck.report.builders.predictions import NotPredicted, simulated_speedup, why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # From the most severe to the least severe.
@@ -19,12 +19,15 @@ WIDE_GAIN, UNKNOWN_GAIN = 0.5, 0.75
 
 
 def stated_gain(
-    verdict: AnyVerdict, cause: AnyCause, prediction: Prediction | ReplayFailed | None, on_cpu: bool
+    verdict: AnyVerdict, cause: AnyCause, prediction: Prediction | NotPredicted | None, on_cpu: bool
 ) -> pb.Speedup:
     """Returns the simulated gain of a cause; without one a bound, an estimate from measured changes, or none.
 
-    Without a simulation, it also states the reason, unless the replay of the whole recording has one.
+    Without a simulation, it also states the reason, unless the replay of the whole recording has one. There is no gain
+    if parts of the file are missing: they may be what the rest waited for.
     """
+    if isinstance(prediction, NotPredicted) and prediction.because == "truncated":
+        return _none()
     if isinstance(prediction, Prediction) and cause.name in prediction.gains:
         return simulated_speedup(cause.name, prediction)
     most = verdict.judgement.recoverable if cause.certain else 1.0

@@ -12,8 +12,13 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
 
-class ReplayFailed(Record, frozen=True):
-    """Takes the place of a prediction if the replay raised an error."""
+class NotPredicted(Record, frozen=True):
+    """Takes the place of a prediction. `because` is the key of a word of scenarios.toml.
+
+    That is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
+    """
+
+    because: str
 
 
 def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
@@ -47,10 +52,10 @@ def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
         )
 
 
-def replay_check(prediction: Prediction | ReplayFailed) -> pb.Replay:
+def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
     """Returns the check of the replay, and the reason if nothing is predicted."""
-    if isinstance(prediction, ReplayFailed):
-        return pb.Replay(because=word("broken").substitute())
+    if isinstance(prediction, NotPredicted):
+        return pb.Replay(because=word(prediction.because).substitute())
     check, scales = prediction.check, prediction.host_scale
     return pb.Replay(
         error=check.error,

@@ -17,7 +17,7 @@ from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, action_sentence
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
-from tb_bottleneck.report.builders.predictions import ReplayFailed, plan_rows, replay_check
+from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
 from tb_bottleneck.report.builders.provenance import Origin
 from tb_bottleneck.report.builders.window import Window
@@ -96,7 +96,7 @@ def build_report(
     window: Window | None = None,
     account: Account | None = None,
     diagnosis: Diagnosis | None = None,
-    prediction: Prediction | ReplayFailed | None = None,
+    prediction: Prediction | NotPredicted | None = None,
     places: Places | None = None,
     phases: Sequence[Phase] = (),
     latest_phase_only: bool = False,
@@ -108,7 +108,7 @@ def build_report(
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
-    `prediction` is ReplayFailed if the replay raised an error, None if nothing was replayed. `places` has the places in
+    `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
     the user's program by regime and cause. `latest_phase_only` means
     that window, account and diagnosis are about the last of the phases.
     """
@@ -236,7 +236,7 @@ class _DiagnosisWriter(Record, frozen=True):
     diagnosis: Diagnosis
     texts: SourceTexts
     context: Context
-    prediction: Prediction | ReplayFailed | None
+    prediction: Prediction | NotPredicted | None
     places: Places
 
     def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:

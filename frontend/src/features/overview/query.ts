@@ -109,15 +109,18 @@ export function recoverable({ gain }: RunEntry): number | undefined {
   return gain && gain.expected > 1 ? 1 - 1 / gain.expected : undefined;
 }
 
+/** True if the gain is an upper bound, or its confidence is low. */
+const isUnsure = (entry: RunEntry): boolean => isBound(entry) || entry.verdict?.confidence === "low";
+
 /** True if the gain is an upper bound, not a prediction. */
 export const isBound = ({ gain }: RunEntry): boolean => gain?.basis === "bound";
 
-/** The trainings with the largest recoverable shares, the largest first, those with mere bounds last; without those that have none. */
+/** The trainings with the largest recoverable shares, the largest first, unsure ones last; without those that have none. */
 export function mostToGain<T extends RunEntry>(entries: readonly T[], most: number): readonly T[] {
   const top: { readonly entry: T; readonly share: number }[] = []; // sorting all of thousands would take longer
   for (const entry of entries) {
     const saved = recoverable(entry);
-    const share = saved !== undefined && isBound(entry) ? saved - 1 : saved;
+    const share = saved !== undefined && isUnsure(entry) ? saved - 1 : saved;
     if (share === undefined || (top.length === most && share <= top[most - 1]!.share)) continue;
     const at = top.findIndex((each) => each.share < share);
     top.splice(at < 0 ? top.length : at, 0, { entry, share });

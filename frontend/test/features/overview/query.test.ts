@@ -94,6 +94,8 @@ test("the trainings with the most to gain are the first of all in that order, an
   assert.deepEqual(found(10), ["run1", "run4", "run3", "run0", "run5"]);
   const bound = entry("bound", "one", { gain: { ...gain(19), basis: "bound" } });
   assert.deepEqual(mostToGain([bound, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "bound"]);
+  const once = entry("once", "one", { gain: gain(5), verdict: { ...verdict("host", "warning"), confidence: "low" } });
+  assert.deepEqual(mostToGain([once, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "once"], "low confidence");
 });
 
 test("the most severe come first, of those the largest gain, and a problem with the memory counts", () => {
