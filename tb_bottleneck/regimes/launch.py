@@ -82,13 +82,15 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         on_windows,
     )
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
-    if compiled and not measures.value(graph_launches, otherwise=0.0):
+    if measures.value(data_parallel_devices, otherwise=0.0) > 1:
+        # It replicates the model in each step, which a graph cannot replay: small kernels are no cause of their own.
+        causes = [Cause("data_parallel", share, (data_parallel_devices, *evidence))]
+    elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
         causes = [Cause("small_kernels", share, evidence)]
-    if measures.value(data_parallel_devices, otherwise=0.0) > 1:
-        causes.insert(0, Cause("data_parallel", share, (data_parallel_devices, *evidence)))
-    elif measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share:
+    turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
+    if turns and causes[0].name != "data_parallel":
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
     return (*causes, *_unbatched(measures), *_loop(measures))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median, median_low
 
 from tb_bottleneck.replay.scenario_texts import word
-from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.report.builders.action import lead_with_action
 from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -80,7 +80,7 @@ def _with_medians(report: pb.Report, members: Sequence[pb.Report]) -> pb.Report:
     if len(plans) > 1:
         del result.plan[:]
         result.plan.extend(plans[median_low(plans)].plan)
-    result.verdict.action = action_sentence(result)
+    lead_with_action(result)
     return result
 
 

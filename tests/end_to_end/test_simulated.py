@@ -79,7 +79,8 @@ def test_a_planted_problem_is_named(name, seed):
         f"the simulator planted something else: {result.describe()}"
     )
     assert result.report.verdict.regime == problem.regime, result.describe()
-    assert result.report.findings[0].cause == problem.cause, result.describe()
+    assert problem.cause in {finding.cause for finding in result.report.findings}, result.describe()
+    assert result.report.findings[0].cause in problem.named, result.describe()
     unknown = result.report.findings[0].speedup.basis == "none"  # the recording has no aligned products to compare with
     assert result.report.verdict.severity in (("info",) if unknown else ("warning", "critical"))
     assert unknown == (name == "products of odd shapes")

@@ -31,6 +31,18 @@ def action_sentence(report: pb.Report) -> str:
     return with_gain(leading.fix.action, leading.speedup) if leading is not None else ""
 
 
+def lead_with_action(report: pb.Report) -> None:
+    """Sets the action of the verdict, and puts the findings of the plan first, in its order.
+
+    The first finding is then about the action, even if another regime takes more time but gains less.
+    """
+    places = {step.cause: place for place, step in enumerate(report.plan)}
+    ordered = sorted(report.findings, key=lambda finding: places.get(finding.cause, len(places)))
+    del report.findings[:]
+    report.findings.extend(ordered)
+    report.verdict.action = action_sentence(report)
+
+
 def with_gain(action: str, gain: pb.Speedup) -> str:
     """Returns an action with its gain, such as "Load data in workers: at most 1.4 times faster"."""
     return f"{action}: {_of_basis(gain)}"

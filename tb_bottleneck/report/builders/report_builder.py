@@ -14,7 +14,7 @@ from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.report.builders.action import action_of, action_sentence
+from tb_bottleneck.report.builders.action import action_of, lead_with_action
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
@@ -143,7 +143,7 @@ def build_report(
     report.verdict.CopyFrom(writer.verdict(report, latest_phase_only))
     if prediction is not None:
         report.replay.CopyFrom(replay_check(prediction))
-    report.verdict.action = action_sentence(report)
+    lead_with_action(report)
     set_alert(report.verdict, report.memory)
     return report
 

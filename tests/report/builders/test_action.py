@@ -5,7 +5,7 @@ import pytest
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.builders.action import action_of, action_sentence
+from tb_bottleneck.report.builders.action import action_of, action_sentence, lead_with_action
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -33,6 +33,14 @@ def test_the_first_fix_of_the_plan_leads_with_its_own_gain():
         said(report(plan=[step(), step("Pin memory", 2.5, 2.0, 3.0)]))
         == "Let worker processes create the batches: about 1.7x faster (1.5 to 1.8)"
     )
+
+
+def test_the_first_finding_is_about_the_action():
+    other = pb.Finding(cause="small_kernels", regime="launch")
+    recording = report(plan=[step()], findings=[other, finding(expected=1.7, low=1.5, high=1.8, basis="replay")])
+    lead_with_action(recording)
+    assert [each.cause for each in recording.findings] == ["too_few_workers", "small_kernels"]
+    assert recording.verdict.action.startswith(recording.plan[0].title)
 
 
 @pytest.mark.parametrize(
