@@ -20,7 +20,7 @@ from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
 from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
-from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch
+from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch, values_read_singly
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
@@ -69,7 +69,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
             uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
-        return (*loop, Cause("small_operators", rest, (operators, profiler_overhead, on_windows), bounded=False))
+        called = (operators, values_read_singly, profiler_overhead, on_windows)
+        return (*loop, Cause("small_operators", rest, called, bounded=False))
     evidence = (
         kernels,
         kernel_time,

@@ -17,6 +17,8 @@ from tb_bottleneck.trace.runtime_calls import Role
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
+# As many as items of a small batch, rather than the metrics of a step. Our own limit.
+MIN_VALUES_READ = 10
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
@@ -50,6 +52,17 @@ def operators(recording: Recording) -> Measure | Missing:
     return (
         Measure(count / len(recording.steps), "count", "step", count) if count else Missing("no operator was recorded")
     )
+
+
+def values_read_singly(recording: Recording) -> Measure | Missing:
+    """Calls of aten::item per step, each of which reads one value; missing below MIN_VALUES_READ."""
+    rows = recording.trace.rows(Kind.CPU_OP)
+    events = recording.trace.events
+    read = rows[name_matches(recording.trace.names, events.name[rows], lambda name: name == "aten::item")]
+    count = int(in_host_steps(recording, events.start[read]).sum())
+    if count < MIN_VALUES_READ * len(recording.steps):
+        return Missing("few values are read one by one")
+    return Measure(count / len(recording.steps), "count", "step", count)
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:

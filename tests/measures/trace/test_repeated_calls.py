@@ -98,3 +98,25 @@ def test_kernels_that_fill_the_device_keep_their_work(tmp_path):
     )
     assert small == pytest.approx((1 + 2 / 16) / 3), "the step before the window stays as it was recorded"
     assert large == 1
+
+
+def test_values_read_one_by_one_are_named_on_the_cpu(tmp_path):
+    def report(reads):
+        """Three steps of 100 short operators on the CPU."""
+        names = (["aten::item"] * reads + ["aten::add"] * 100)[:100]
+        row, events = {"ph": "X", "pid": 1, "tid": 1}, []
+        for step in range(3):
+            begin = step * STEP_US
+            mark = {"cat": "user_annotation", "name": f"ProfilerStep#{step}"}
+            events.append(row | mark | {"ts": begin, "dur": STEP_US - 1})
+            for position, name in enumerate(names):
+                events.append(row | {"cat": "cpu_op", "name": name, "ts": begin + position * OPERATOR_US, "dur": 2})
+        path = tmp_path / f"reads{reads}.pt.trace.json"
+        path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
+        return diagnose(str(path))
+
+    many, few = report(40), report(2)
+    assert [found.findings[0].cause for found in (many, few)] == ["small_operators"] * 2
+    assert "tolist" in many.findings[0].fix.code
+    assert "40 calls of .item()" in many.findings[0].fix.code
+    assert "tolist" not in few.findings[0].fix.code
