@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tb_bottleneck.regime import AVOIDABLE_REGIMES
-from tb_bottleneck.report.leading_finding import leading_finding
+from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema.bottleneck_pb2 import (
@@ -80,11 +80,11 @@ class Digest:
 
 
 def _action(report: Report) -> str:
-    """Returns what to change first: the first fix of the plan, else that of the leading finding, or its cause.
+    """Returns what to change first: the first fix of the plan, or that of the leading finding, or its cause.
 
     The gain is that of the whole plan, so further fixes are counted.
     """
-    if report.plan:
+    if plan_leads(report):
         others = len({step.title for step in report.plan}) - 1
         more = f", and {others} more {'fix' if others == 1 else 'fixes'}" if others else ""
         return f"{report.plan[0].title}{more}"
@@ -98,8 +98,8 @@ def _finding(report: Report) -> Finding | None:
 
 
 def _gain(report: Report) -> Speedup | None:
-    """Returns the predicted gain of the whole plan, else of the leading finding."""
-    if report.plan:
+    """Returns the predicted gain of the whole plan, or of the leading finding."""
+    if plan_leads(report):
         last = report.plan[-1]
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)
     finding = _finding(report)

@@ -1,4 +1,4 @@
-"""The finding that the headline of a report names. Lists name it, too; they must not import the replay."""
+"""What the headline of a report names. Lists name it, too; they must not import the replay."""
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -13,3 +13,17 @@ def leading_finding(report: pb.Report) -> pb.Finding | None:
         if finding.fix.action and of_verdict and finding.speedup.expected >= 1 + WORTH_STATING:
             return finding
     return None
+
+
+def plan_leads(report: pb.Report) -> bool:
+    """Returns True if the first fix of the plan is what to do first.
+
+    The leading finding is instead if its gain could not be simulated, so that it is not in the plan, but is as large:
+    the cause of most of the lost time should not come after a small fix that happens to be simulated.
+    """
+    if not report.plan:
+        return False
+    finding = leading_finding(report)
+    if finding is None or finding.speedup.basis == "replay":
+        return True
+    return finding.speedup.expected < report.plan[0].speedup_total

@@ -3,7 +3,7 @@
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
 from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.leading_finding import leading_finding
+from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # A wider interval has one decimal place: the second one is not known.
@@ -18,13 +18,13 @@ def action_of(cause: str, advice: CauseAdvice) -> str:
 
 
 def action_sentence(report: pb.Report) -> str:
-    """Returns the first fix with its gain: of the plan, otherwise of the verdict's regime.
+    """Returns the fix that comes first with its gain: of the plan, or of the leading finding.
 
     Returns an empty text if nothing is worth changing, or no gain is known.
     """
     if report.verdict.severity == "none":
         return ""
-    if report.plan:
+    if plan_leads(report):
         first = report.plan[0]
         return f"{first.title}: {_simulated(first.speedup_total, first.low, first.high)}"
     leading = leading_finding(report)
@@ -32,11 +32,14 @@ def action_sentence(report: pb.Report) -> str:
 
 
 def lead_with_action(report: pb.Report) -> None:
-    """Sets the action of the verdict, and puts the findings of the plan first, in its order.
+    """Sets the action of the verdict, and puts the finding that it is about first, then those of the plan in its order.
 
     The first finding is then about the action, even if another regime takes more time but gains less.
     """
-    places = {step.cause: place for place, step in enumerate(report.plan)}
+    leading = None if plan_leads(report) else leading_finding(report)
+    first = [leading.cause] if leading is not None else []
+    causes = dict.fromkeys([*first, *(step.cause for step in report.plan)])
+    places = {cause: place for place, cause in enumerate(causes)}
     ordered = sorted(report.findings, key=lambda finding: places.get(finding.cause, len(places)))
     del report.findings[:]
     report.findings.extend(ordered)
