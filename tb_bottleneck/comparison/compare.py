@@ -71,7 +71,10 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
         _add_times(comparison, a, b, TimeUnit("step"))
         comparison.notes.extend([headline_text("report_only").safe_substitute(), *_health(a, b)])
         comparison.headline = headline_of(
-            comparison, ranks=rank_counts(a, b), means=_mean_changes(a, b, TimeUnit("step"))
+            comparison,
+            ranks=rank_counts(a, b),
+            means=_mean_changes(a, b, TimeUnit("step")),
+            logged=(a.logged, b.logged),
         )
         return comparison
     a, b, basis_note = on_common_basis(a, b)
@@ -90,7 +93,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
     device = _add_expected(comparison, a, b, unit) if may_be_same_work(comparison) else None
-    headline = headline_of(comparison, device, rank_counts(a, b), _mean_changes(a, b, unit))
+    headline = headline_of(comparison, device, rank_counts(a, b), _mean_changes(a, b, unit), (a.logged, b.logged))
     comparison.headline = headline + _on_cpu(a, b)
     return comparison
 

@@ -1,5 +1,6 @@
 """One run of a comparison: judged from one recording, or from one recording per rank."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from tb_bottleneck.comparison.significance import Times, ordinary, undisturbed
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.report.cross_check import MIN_UNPROFILED_STEPS, join
 from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -24,7 +27,7 @@ class JudgedRun:
     """A run that got a verdict.
 
     `report` is the report of the rank that the others wait for, otherwise of the first rank. `telemetry_reports` are
-    the reports of its telemetry, if there is any.
+    the reports of its telemetry, if there is any. Reports of the same process are joined (report/cross_check.py).
     """
 
     name: str
@@ -81,14 +84,30 @@ class JudgedRun:
 
     @property
     def findings(self) -> tuple[pb.Finding, ...]:
-        """The findings of all ranks and both evidence sources, costliest first."""
-        findings = [finding for report in (*self.reports, *self.telemetry_reports) for finding in report.findings]
+        """The findings of all ranks, costliest first.
+
+        Telemetry adds its own only if it is not joined with a trace: otherwise the trace's report has those to trust.
+        """
+        reports = [*self.reports, *(report for report in self.telemetry_reports if not report.others)]
+        findings = [finding for report in reports for finding in report.findings]
         return tuple(sorted(findings, key=lambda finding: -finding.cost_share))
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The causes of the findings, each once."""
-        return tuple(dict.fromkeys(finding.cause for finding in self.findings))
+        """The causes of the findings, and of those about the memory that are worth fixing, each once."""
+        named = [finding.cause for finding in self.findings]
+        named += [finding.cause for report in self.reports for finding in worth_fixing(report.memory)]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def logged(self) -> pb.Window | None:
+        """The unprofiled steps of the whole run in the telemetry of the report's rank; None with too few steps."""
+        windows = [
+            report.window
+            for report in self.telemetry_reports
+            if not report.HasField("rank") or report.rank == self.report.rank
+        ]
+        return next((window for window in reversed(windows) if window.steps >= MIN_UNPROFILED_STEPS), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,31 +164,31 @@ def judge_run(
     name: str,
     paths: Sequence[str],
     progress: Progress | None = None,
-    telemetry_reports: Sequence[pb.Report] = (),
+    telemetry: Sequence[tuple[str, pb.Report]] = (),
     contexts: Sequence[Mapping[str, Any]] = (),
 ) -> ComparedRun | UnjudgedRun:
     """Reads and judges the recordings of one run, oldest first.
 
-    For each rank, the most recent recording with a verdict is used. `telemetry_reports` are the reports of the run's
-    telemetry, `contexts` the contexts in it, oldest first.
+    For each rank, the most recent recording with a verdict is used. `telemetry` has the files of the run's telemetry
+    with their reports, `contexts` the contexts in it, oldest first.
     """
-    judged: dict[int, tuple[pb.Report, Recording]] = {}
+    judged: dict[int, tuple[str, pb.Report, Recording]] = {}
     refusals: list[str] = []
     for path in paths:
         recordings: list[Recording] = []
         report = diagnose(path, run=name, progress=progress, keep=recordings.append)
         if recordings:
-            judged[report.rank] = (report, recordings[0])
+            judged[report.rank] = (path, report, recordings[0])
         else:
             refusals.append(_refusal(name if len(paths) == 1 else Path(path).name, report))
     if not judged:
         return UnjudgedRun(name, tuple(refusals))
-    reports = tuple(judged[rank][0] for rank in sorted(judged))
+    located = [(path, report) for path, report, _ in (judged[rank] for rank in sorted(judged))]
+    joined = join((os.path.dirname(path), report) for path, report in (*located, *telemetry))
+    reports, telemetry_reports = tuple(joined[: len(located)]), tuple(joined[len(located) :])
     report = representative_report(reports)
-    recording = with_context(judged[report.rank][1], context_of_rank(contexts, report.rank))
-    return ComparedRun(
-        name, reports, report, recording, Measures(recording), telemetry_reports=tuple(telemetry_reports)
-    )
+    recording = with_context(judged[report.rank][2], context_of_rank(contexts, report.rank))
+    return ComparedRun(name, reports, report, recording, Measures(recording), telemetry_reports=telemetry_reports)
 
 
 def context_of_rank(contexts: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:

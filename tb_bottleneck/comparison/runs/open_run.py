@@ -12,4 +12,5 @@ def open_recordings(
     """Reads and judges the traces and telemetry files of one run, each oldest first."""
     readers = [TelemetryReader(file) for file in telemetry]
     reports = [read_all(reader, run=name) or judge_telemetry(reader, run=name) for reader in readers]
-    return judge_run(name, traces, progress, reports, [reader.telemetry.facts for reader in readers])
+    located = list(zip(telemetry, reports, strict=True))
+    return judge_run(name, traces, progress, located, [reader.telemetry.facts for reader in readers])

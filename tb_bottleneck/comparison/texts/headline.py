@@ -17,6 +17,7 @@ from tb_bottleneck.comparison.workload.similarity import WEIGHTS
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.bottleneck_pb2 import Window
 from tb_bottleneck.units import duration_text, share_text
 
 # A regime with this share of the difference is its main part; if none has, the difference is spread over several.
@@ -55,15 +56,17 @@ def headline_of(
     device: str | None = None,
     ranks: tuple[int, int] | None = None,
     means: Sequence[pb.RegimeDelta] = (),
+    logged: tuple[Window | None, Window | None] = (None, None),
 ) -> str:
     """Returns the headline: the difference, where it is, and what was expected if the devices differ.
 
     If both runs measured steps without a profiler, these lead. Of different work, only the times are told. `ranks` are
-    the numbers of ranks if they differ; `means` are the changes by regime on average over all steps.
+    the numbers of ranks if they differ; `means` are the changes by regime on average over all steps; `logged` are the
+    steps of both telemetries.
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
-    sentence = _without_profiler(comparison) + _difference(comparison)
+    sentence = _without_profiler(comparison) + _whole_runs(comparison, *logged) + _difference(comparison)
     # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
@@ -154,10 +157,7 @@ def _where(changes: Sequence[pb.RegimeDelta]) -> str:
 
 
 def _without_profiler(comparison: pb.Comparison) -> str:
-    """Returns the difference of the steps without a profiler, and what introduces that of the recorded steps.
-
-    Empty if a run did not measure it.
-    """
+    """Returns the difference of the steps without a profiler; empty if a run did not measure it."""
     if not comparison.HasField("unprofiled"):
         return ""
     measured = comparison.unprofiled
@@ -166,7 +166,29 @@ def _without_profiler(comparison: pb.Comparison) -> str:
     text = headline_text(_UNPROFILED[measured.difference]).safe_substitute(
         times, ratio=ratio, test=measured.test.rstrip(".")
     )
+    return text
+
+
+def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
+    """Returns the mean over all logged steps if it gives another speedup, and what introduces the recorded steps.
+
+    The monitor measures a few steps before a trace without the profiler; pauses may lie outside them.
+    """
+    if not comparison.HasField("unprofiled"):
+        return ""
     introduction = headline_text("recorded_disagree" if _recorded_disagree(comparison) else "recorded_steps")
+    if a is None or b is None or comparison.per != "step":
+        return introduction.safe_substitute()
+    speedup = a.step_ns.mean / b.step_ns.mean
+    if abs(log(speedup / comparison.unprofiled.speedup)) < log(1 + RELEVANT_CHANGE):
+        return introduction.safe_substitute()
+    text = headline_text("whole_faster" if speedup >= 1 else "whole_slower").safe_substitute(
+        ratio=ratio_text(max(speedup, 1 / speedup)),
+        a_time=duration_text(a.step_ns.mean),
+        b_time=duration_text(b.step_ns.mean),
+        a_steps=f"{a.steps:,}",
+        b_steps=f"{b.steps:,}",
+    )
     return text + introduction.safe_substitute()
 
 

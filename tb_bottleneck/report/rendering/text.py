@@ -113,7 +113,9 @@ def _about(report: pb.Report) -> Iterator[str]:
 
 
 def _length(window: pb.Window) -> str:
-    return duration_text(window.end_ns - window.begin_ns)
+    """Returns the time of the window; of telemetry that of its steps, which leaves out what was profiled."""
+    timed = window.basis not in _RECORDED and window.basis != "whole"
+    return duration_text(window.steps * window.step_ns.mean if timed else window.end_ns - window.begin_ns)
 
 
 def _spread(step: pb.Spread) -> str:

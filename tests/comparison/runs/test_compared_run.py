@@ -47,12 +47,23 @@ def test_a_run_without_a_verdict_says_why(tmp_path):
     assert found.because[0].startswith("run is unreadable")
 
 
-def test_what_the_telemetry_found_is_among_the_causes(tmp_path):
-    telemetry = pb.Report(evidence_source="telemetry")
-    telemetry.findings.add(cause="thermal_throttle", regime="compute", cost_share=0.9)
-    run = judge_run("run", [recorded(tmp_path, SHORT)], None, [telemetry])
+@pytest.mark.parametrize(("same_folder", "named"), [(False, True), (True, False)])
+def test_what_the_telemetry_alone_found_is_among_the_causes(tmp_path, same_folder, named):
+    """Of one process, the trusted evidence source names the causes, as in its diagnosis."""
+    telemetry = pb.Report(evidence_source="telemetry", verdict=pb.Verdict(regime="compute", severity="none"))
+    telemetry.findings.add(cause="small_operators", regime="launch", cost_share=0.9)
+    file = str(tmp_path / "events.out.tfevents.1") if same_folder else str(tmp_path / "other" / "events.out.tfevents.1")
+    run = judge_run("run", [recorded(tmp_path, SHORT)], None, [(file, telemetry)])
     assert isinstance(run, ComparedRun)
-    assert run.causes[0] == "thermal_throttle"
+    assert ("small_operators" in run.causes) == named
+
+
+def test_problems_of_the_memory_are_among_the_causes(tmp_path):
+    run = judged(tmp_path, SHORT)
+    for severity, headline in (("critical", "Each step keeps a graph."), ("info", "")):
+        run.report.memory.findings.add(cause=f"of_{severity}", severity=severity, headline=headline)
+    assert "of_critical" in run.causes
+    assert "of_info" not in run.causes
 
 
 def test_what_the_monitor_logged_is_known_of_the_recording(tmp_path):

@@ -1,12 +1,14 @@
 """The headline of a comparison, from drawn runs."""
 
 import re
+from dataclasses import replace
 
 from comparison.drawn_runs import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.texts.headline import _expected, refusal_headline
 from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.schema.bottleneck_pb2 import Report, Spread, Window
 
 
 def headline(tmp_path, a, b):
@@ -62,6 +64,26 @@ def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
     said = compare_runs(a, b).headline
     assert said.startswith("Without the profiler, B is 2.00 times as fast as A: 150 µs per step instead of 300 µs.")
     assert "The recorded steps disagree" in said
+
+
+def test_the_whole_runs_are_told_where_they_differ_from_the_measured_steps(tmp_path):
+    """Pauses lie outside the steps before a trace."""
+    drawing = repeated(9, gpu=".###")
+    runs = [judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (300_000, 150_000)]
+
+    def said(*means_ns):
+        logged = [report_of(ns) for ns in means_ns]
+        a, b = (replace(run, telemetry_reports=(report,)) for run, report in zip(runs, logged, strict=True))
+        return compare_runs(a, b).headline
+
+    whole = "Over the whole runs, pauses included, B is 3.00 times as fast: 200 µs per step on average (500 steps)"
+    assert whole in said(600_000, 200_000)
+    assert "Over the whole runs" not in said(310_000, 155_000)
+
+
+def report_of(mean_ns):
+    window = Window(steps=500, basis="step_clock", step_ns=Spread(mean=mean_ns))
+    return Report(evidence_source="telemetry", window=window)
 
 
 def test_what_few_recorded_steps_do_not_tell_the_run_s_own_step_time_may(tmp_path):

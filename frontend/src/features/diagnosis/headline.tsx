@@ -1,6 +1,6 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
-import type { Device, JobAnswer, Report, ReportAnswer, Verdict } from "../../shared/report";
+import type { Device, JobAnswer, Report, ReportAnswer, Verdict, Window } from "../../shared/report";
 import { unprofiledStep } from "../../shared/run/unprofiled";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
@@ -106,9 +106,14 @@ export function Facts({ report: { window, device, rank, world_size, verdict, unp
     rank !== undefined && world_size !== 1 && (
       <Fact key="rank" name="Rank" value={count(rank)} note={world_size === undefined ? "" : `of ${count(world_size)}`} />
     ),
-    window && <Fact key="window" name={verdict ? "Analysed window" : "Recorded"} value={duration(window.end_ns - window.begin_ns)} note={evidenceSource(source)} />,
+    window && <Fact key="window" name={verdict ? "Analysed window" : "Recorded"} value={duration(analysedTime(window))} note={evidenceSource(source)} />,
   ].filter(Boolean);
   return facts.length > 0 ? <dl class="facts">{facts}</dl> : null;
+}
+
+/** The time of the window; of telemetry that of its steps, which leaves out what was profiled. */
+function analysedTime({ basis: stepBasis, steps, step_ns, begin_ns, end_ns }: Window): number {
+  return stepBasis === "step_clock" && step_ns ? steps * step_ns.mean : end_ns - begin_ns;
 }
 
 /** "cuda 0", or "cpu". */
