@@ -147,7 +147,7 @@ def test_what_does_other_work_is_a_plain_table_that_says_why(row):
     seen = row(*ROWS["apart"])
     assert seen.frame.locator(".series-points svg, .stacked, .speed").count() == 0
     expect(seen.frame.locator(".notes h2")).to_have_text("Why there is no curve")
-    expect(seen.frame.locator(".notes")).to_contain_text("does mostly different work")
+    expect(seen.frame.locator(".notes")).to_contain_text("does different work")
 
 
 def test_a_recording_that_is_gone_is_left_out_and_named(row):

@@ -143,7 +143,7 @@ def _unlike(runs: list[ComparedRun]) -> list[str]:
     """Returns a note for each run that hardly does the same work as the one before it."""
     pairs = [(previous, run, similarity(previous.recording, run.recording)) for previous, run in pairwise(runs)]
     return [
-        f"{run.name} does mostly different work than {previous.name}: "
+        f"{run.name} does different work than {previous.name}: "
         f"they share {share_text(measured.share)} of the {measured.basis}."
         for previous, run, measured in pairs
         if not isinstance(measured, Missing) and not measured.same_work

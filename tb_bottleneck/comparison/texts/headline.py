@@ -13,7 +13,7 @@ from tb_bottleneck.comparison.texts.value_text import (
     speedup_text,
     time_text,
 )
-from tb_bottleneck.comparison.workload.similarity import WEIGHTS
+from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, WEIGHTS
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -89,6 +89,7 @@ def _unlike(comparison: pb.Comparison) -> str:
     times = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
     return headline_text("unlike").safe_substitute(
         similarity=share_text(measured.share),
+        limit=share_text(SAME_WORK_FROM),
         what="products with weights of the same shape" if measured.basis == WEIGHTS else "operators",
         a_time=duration_text(times.a_ns),
         b_time=duration_text(times.b_ns),
