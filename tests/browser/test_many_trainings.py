@@ -63,6 +63,7 @@ def test_slow_loader_last_week_and_a_part_of_the_name_find_the_training_in_three
     overview.get_by_role("combobox", name="Recorded").select_option(label="last week")  # 2
     expect(rows).to_have_count(3)  # 0, 12 and 24
     expect(rows.locator("th .link").first).to_be_in_viewport()
+    expect(overview.locator(".severities")).to_have_text(re.compile(r"^\s*3\s*Critical\s*$"))
     wanted = rows.get_by_role("button", name=re.compile("seed012"))
     wanted.click()  # 3
     seen.page.wait_for_function("location.hash.includes('mixup_seed012')")

@@ -17,7 +17,7 @@ import { Filters } from "./filters";
 import { changeOf, lastVisit, storeVisit, type Visit } from "./last_visit";
 import sheet from "./overview.css";
 import { Ledger } from "./ledger";
-import { groupsOf, matching, NO_VERDICT, mostToGain, mostUrgentFirst, NOT_KNOWN, parseQuery, queryText, severityCounts, type Query } from "./query";
+import { ALL, groupsOf, matching, NO_VERDICT, mostToGain, mostUrgentFirst, NOT_KNOWN, parseQuery, queryText, severityCounts, type Query } from "./query";
 
 addStyle(viewStyle);
 addStyle(sheet);
@@ -44,6 +44,8 @@ export function Overview({ list, query: text, session }: Props) {
   const urgentFirst = useMemo(() => mostUrgentFirst(all), [all]); // equal rows stay in this order
   const ordered = useMemo(() => inOrder(urgentFirst, columns, by, descending), [urgentFirst, columns, by, descending]); // a filter keeps the order
   const shown = useMemo(() => matching(ordered, query, { visit, shared, now: Date.now() }), [ordered, query, visit, shared]);
+  const others = queryText({ ...query, severity: "", sort: ALL.sort, columns: [] }); // the tiles count what a click on one would show
+  const anySeverity = useMemo(() => (others === "all" ? all : matching(all, parseQuery(others), { visit, shared, now: Date.now() })), [all, others, visit, shared]);
   const chosen = query.columns.length > 0 ? query.columns : DEFAULT_COLUMNS;
   const shownColumns = useMemo(() => columns.filter(({ key }) => key === "name" || chosen.includes(key)), [columns, chosen.join(",")]);
   return (
@@ -52,7 +54,7 @@ export function Overview({ list, query: text, session }: Props) {
         <h1>{shown.length === all.length ? count(all.length) : `${count(shown.length)} of ${count(all.length)}`} trainings</h1>
         {shared && <p class="muted">in {shared}</p>}
       </header>
-      <Severities entries={all} query={query} change={change} />
+      <Severities entries={anySeverity} query={query} change={change} />
       <SinceLastVisit entries={all} visit={visit} query={query} change={change} />
       <MostToGain entries={shown} open={open} />
       <Ledger runs={list.runs} session={session} />

@@ -18,7 +18,7 @@ export interface TrainingEntry extends RunEntry {
   readonly at: number;
   /** The folder of its run below those that all trainings share, without a slash at the end; "" if it is in none. */
   readonly folder: string;
-  /** Its name in that folder, without what all names begin with. */
+  /** Its name in that folder, without what all names there begin with. */
   readonly label: string;
 }
 
@@ -63,9 +63,24 @@ function withNames(entries: readonly Unnamed[]): { readonly shared: string; read
     const { name: file, at = epochMs(named.modified_unix_ns) } = sourceParts(named.source);
     return { folder: path.slice(0, Math.max(0, end - 1)), name: path.slice(end) + (counts.get(paths[index]!)! > 1 ? ` › ${file}` : ""), at };
   });
-  const start = commonStart(names.map(({ name }) => name));
-  const label = (name: string) => (start > 0 ? `…${name.slice(start)}` : name);
-  return { shared, trainings: entries.map((entry, index) => ({ ...entry, folder: names[index]!.folder, label: label(names[index]!.name), at: names[index]!.at })) };
+  const starts = commonStarts(names);
+  const label = (name: string, start: number) => (start > 0 ? `…${name.slice(start)}` : name);
+  const trainings = entries.map((entry, index) => {
+    const { folder, name, at } = names[index]!;
+    return { ...entry, folder, label: label(name, starts.get(folder)!), at };
+  });
+  return { shared, trainings };
+}
+
+/** By folder, the number of characters that all names in it begin with. */
+function commonStarts(names: readonly { readonly folder: string; readonly name: string }[]): ReadonlyMap<string, number> {
+  const byFolder = new Map<string, string[]>();
+  for (const { folder, name } of names) {
+    const own = byFolder.get(folder);
+    if (own) own.push(name);
+    else byFolder.set(folder, [name]);
+  }
+  return new Map([...byFolder].map(([folder, own]) => [folder, commonStart(own)]));
 }
 
 export interface Section {

@@ -47,6 +47,7 @@ test("names lose the folders and the words that all share, and gain the file whe
   const named = (...runs: string[]) => trainingsOf(list(...runs.map((run, index) => entry(run, `host_${index}.1795283861864.pt.trace.json`)))).map(({ folder, label }) => [folder, label]);
   assert.deepEqual(named("team/resnet50_augmented_lr1", "team/resnet50_augmented_lr2"), [["", "…lr1"], ["", "…lr2"]]);
   assert.deepEqual(named("team/a/x", "team/b/x", "team/b/x"), [["a", "x"], ["b", "x › host_1"], ["b", "x › host_2"]]);
+  assert.deepEqual(named("a/sweep_resnet50_lr1", "a/sweep_resnet50_lr2", "b/other"), [["a", "…lr1"], ["a", "…lr2"], ["b", "other"]], "in each folder");
   assert.deepEqual(named("."), [["", "(logdir)"]]);
   assert.equal(sharedFolders(list(entry("team/a", "1"), entry("team/b", "2"))), "team/");
 });
