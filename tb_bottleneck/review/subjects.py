@@ -32,25 +32,32 @@ def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> s
     """Returns the name of a run or recording as notes have it.
 
     A path below the logdir is also accepted, and a part of the path that stands for one run, as lists show it:
-    `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`.
+    `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`, and `…lr2` is `sweep/resnet50_lr2`.
 
     Raises:
-        NotFound: there is no such run.
+        NotFound: there is no such run, or the part stands for several.
     """
     names = dict.fromkeys(each for recording in recordings for each in names_of(recording))
     found = next((each for each in (name.rstrip("/"), _relative(name, logdir)) if each in names), None)
     if found is None:
-        shown = {recording.run for recording in recordings if _is_shown_as(name.strip("/"), recording.run)}
-        found = shown.pop() if len(shown) == 1 else None
+        shown = sorted({recording.run for recording in recordings if _is_shown_as(name.strip("/"), recording.run)})
+        if len(shown) > 1 and not all(run.startswith(f"{shown[0]}/") for run in shown[1:]):  # its monitor's folders
+            raise NotFound(f"{name!r} stands for {len(shown)} runs under {logdir}: {_listed(shown)}")
+        found = shown[0] if shown else None
     if found is None:
         raise NotFound(f"no run or recording is named {name!r} under {logdir}; {_hint(name, names)}")
     return found
 
 
 def _is_shown_as(name: str, run: str) -> bool:
-    """Returns True if the run's path contains the parts of the name in this order, with the time left out."""
+    """Returns True if the run's path contains the parts of the name in this order.
+
+    A part may lack the time, or the common start of names for which a list shows "…".
+    """
     folders = iter(run.split("/"))
-    return all(any(folder == part or folder.endswith(f"_{part}") for folder in folders) for part in name.split("/"))
+    ends = [part[1:] if part.startswith("…") else f"_{part}" for part in name.split("/")]
+    parts = zip(name.split("/"), ends, strict=True)
+    return all(any(folder == part or folder.endswith(end) for folder in folders) for part, end in parts)
 
 
 def root_of(name: str, roots: Sequence[Root]) -> Root:
@@ -95,5 +102,10 @@ def _relative(path: str, logdir: str) -> str:
 
 def _hint(name: str, names: Iterable[str]) -> str:
     known = list(names)
-    shown = get_close_matches(name, known, _MAX_NAMES) or sorted(known)[:_MAX_NAMES]
-    return f"there is {', '.join(shown)}" + (", ..." if len(known) > len(shown) else "") if shown else "there is none"
+    containing = [each for each in known if name.strip("/…").lower() in each.lower()]
+    found = get_close_matches(name, known, _MAX_NAMES) or sorted(containing) or sorted(known)
+    return f"there is {_listed(found)}" if found else "there is none"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")

@@ -13,6 +13,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 from tb_bottleneck.units import share_text
 
 _WIDTH = 100
+_MAX_UNREVIEWED = 20
 _RESULTS = {"miss": "MISS", "as_predicted": "as predicted", "unknown": "unknown"}
 
 
@@ -21,23 +22,39 @@ def render(
     reviews: Mapping[RecordingFile, pb.Review],
     ledger: pb.Ledger,
 ) -> str:
-    """Returns the trainings that have findings or notes, and the ledger, as text.
+    """Returns the trainings that have notes, those without a note that have the costliest findings, and the ledger.
 
     Each training has its recordings, the one with its verdict first: its findings are those of the training.
     """
     lines: list[str] = []
     total = still_open = 0
-    for members in trainings:
+    costs = {at: _cost(members[0][1]) for at, members in enumerate(trainings) if not _notes(members, reviews)}
+    unreviewed = sorted((at for at, cost in costs.items() if cost), key=lambda at: -costs[at])
+    left_out = set(unreviewed[_MAX_UNREVIEWED:])
+    for at, members in enumerate(trainings):
         recording, report = members[0]
-        known = [reviews[member] for member, _ in members if member in reviews]
+        known = _notes(members, reviews)
         review = together(known)
         states = [state_of(review, finding.cause).state for finding in report.findings]
         total, still_open = total + len(states), still_open + states.count("open")
-        if states or known:
+        if (states or known) and at not in left_out:
             lines += ["", *_recording(recording, report, review)]
     where = f"{len(trainings)} training{'s' if len(trainings) != 1 else ''}"
     count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {where}"
+    if left_out:
+        lines += ["", f"{len(left_out)} more trainings have findings and no note: `tb-bottleneck list` shows them."]
     return "\n".join([count, *lines, *_ledger(ledger)]) + "\n"
+
+
+def _notes(
+    members: Sequence[tuple[RecordingFile, Report]], reviews: Mapping[RecordingFile, pb.Review]
+) -> list[pb.Review]:
+    return [reviews[member] for member, _ in members if member in reviews]
+
+
+def _cost(report: Report) -> float:
+    """Returns the largest share of the time that a finding costs, 0 without a finding."""
+    return max((finding.cost_share for finding in report.findings), default=0.0)
 
 
 def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> Iterator[str]:

@@ -7,6 +7,10 @@ from helpers.draw import drawn
 
 from demo.pairs import RECORDED
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.review.terminal import render
+from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
+from tb_bottleneck.schema.review_pb2 import Ledger
+from tb_bottleneck.sources.logdir import RecordingFile
 
 SLOW = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -111,3 +115,15 @@ def test_a_finding_of_several_recordings_of_one_training_is_counted_once(capsys)
     out = capsys.readouterr().out
     assert out.startswith("1 of 1 finding open in 1 training\n")
     assert out.count("checkpointing: ") == 1
+
+
+def test_of_many_trainings_without_notes_the_costliest_are_shown():
+    def training(number):
+        recording = RecordingFile(f"/run{number}/a", f"run{number}", "a", 1, 1)
+        return [(recording, Report(findings=[Finding(cause="scalar_reads", cost_share=number / 100)]))]
+
+    text = render([training(number) for number in range(30)], {}, Ledger())
+    assert "30 of 30 findings open in 30 trainings" in text
+    assert "run29/a" in text
+    assert "run5/a" not in text
+    assert text.endswith("9 more trainings have findings and no note: `tb-bottleneck list` shows them.\n")
