@@ -17,7 +17,7 @@ def test_a_part_of_the_path_names_the_only_run_that_has_it(name):
 
 @pytest.mark.parametrize("name", ["rank", "it", ""])
 def test_a_part_of_no_run_names_none_and_lists_runs_that_contain_it(name):
-    with pytest.raises(NotFound, match="no run or recording.*; there is .*rank0_17"):
+    with pytest.raises(NotFound, match=r"no run or recording.*; there is .*rank0_17"):
         subject_of(name, "/", RECORDINGS)
 
 
