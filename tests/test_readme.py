@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import argument_parser, main
+from tb_bottleneck.knowledge.telemetry_texts import cause_titles
 from tb_bottleneck.regime import Regime
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +58,17 @@ def test_the_readme_lists_every_command():
 def test_the_glossary_defines_every_regime():
     glossary = (ROOT / "tb_bottleneck/docs/glossary.md").read_text(encoding="utf-8")
     assert [regime for regime in Regime if f"`{regime}`" not in glossary] == []
+
+
+def test_the_glossary_has_the_title_of_every_regime():
+    glossary = (ROOT / "tb_bottleneck/docs/glossary.md").read_text(encoding="utf-8")
+    assert [regime for regime in Regime if f"| {regime.label} |" not in glossary and regime.in_account] == []
+
+
+def test_every_cause_is_listed_with_its_title():
+    page = (ROOT / "tb_bottleneck/docs/causes.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{name}` | {title} |" for name, title in sorted(cause_titles().items())]
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.relative_to(ROOT).as_posix())
