@@ -140,7 +140,8 @@ class KinetoReader:
             if len(head) > self._bounds.header or not may_be_json(head):
                 break
         else:
-            self._blocks.refuse_growing()
+            if not _is_complete(head):
+                self._blocks.refuse_growing()
         if not head.strip():
             raise NotATrace("The file is empty: the profiler was stopped or killed before it wrote.")
         raise NotATrace('No list "traceEvents" was found. A trace written by torch.profiler has one.')
@@ -235,6 +236,15 @@ class KinetoReader:
     def _keep_tail(self, block: bytes) -> None:
         if len(self._tail) <= self._bounds.header:
             self._tail += block
+
+
+def _is_complete(head: bytes) -> bool:
+    """Returns True if this is a whole JSON value, behind which nothing can follow."""
+    try:
+        DECODER.decode(head.decode("utf-8", "replace").lstrip("\ufeff").strip())
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _text(data: bytes) -> str:

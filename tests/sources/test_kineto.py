@@ -237,10 +237,11 @@ def test_a_fresh_file_that_is_whole_or_no_trace_is_not(tmp_path):
     path = file_of(tmp_path, trace_of(event("a")))
     os.utime(path)
     assert names(KinetoReader(path)) == ["a"]
-    path = file_of(tmp_path, "no trace")
-    os.utime(path)
-    with pytest.raises(NotATrace):
-        list(KinetoReader(path).batches())
+    for text in ("no trace", '{"a": [1, 2]}\n'):
+        path = file_of(tmp_path, text)
+        os.utime(path)
+        with pytest.raises(NotATrace):
+            list(KinetoReader(path).batches())
 
 
 @pytest.mark.parametrize("text", ["{}", '{"traceEvents": [{"ph": "X"'])
