@@ -182,7 +182,8 @@ class SnapshotMemory:
                 np.int64
             )
             in_use += int(self.blocks.size[alive].sum())
-            reserved = max(int(self.events.reserved[row]), in_use)
+            reserved = int(self.events.reserved[row])
+        reserved = max(reserved, in_use)  # a damaged size of a segment may be too small for its blocks
         bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
         free = reserved - in_use
         split = min(self._split, free)

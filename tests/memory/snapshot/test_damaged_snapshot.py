@@ -65,3 +65,15 @@ def test_a_malicious_snapshot_is_an_unreadable_recording(tmp_path):
     report = diagnose_snapshot(str(path))
     assert report.health.status == "unreadable"
     assert "can execute code" in report.health.reasons[0].detail
+
+
+def test_no_part_is_negative_where_a_segment_is_smaller_than_its_blocks(tmp_path):
+    raw = SimulatedAllocator(3, 1).snapshot()
+    raw["device_traces"] = [[]]  # no calls: the state at the end
+    for segment in raw["segments"]:
+        segment["total_size"] = 1
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(raw, 4))
+    parts = diagnose_snapshot(str(path)).memory.parts
+    assert parts
+    assert min(part.bytes for part in parts) >= 0
