@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.host.first_time_operators import first_time_spans
 from tb_bottleneck.attribution.host.host_operators import HostOperators, host_operators_of
+from tb_bottleneck.attribution.host.inline_evaluations import InlineEvaluations, inline_evaluations
 from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_of
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
@@ -166,6 +167,7 @@ class HostTimeline:
         batches = self.host_operators.spans(makes_batch=True)
         return named | {
             Activity.LOAD_BATCH: merge(named[Activity.LOAD_BATCH], batches),
+            Activity.INTERRUPT: merge(named[Activity.INTERRUPT], self._evaluated(among)),
             Activity.ALLOCATE: _spans(own.take(own.role == Role.ALLOCATE)),
             Activity.SYNCHRONIZE: _spans(own.take((own.role == Role.WAIT) | ((own.role == Role.COPY) & reads))),
             Activity.COPY: _spans(own.take((own.role == Role.COPY) & is_blocking & ~reads)),
@@ -178,6 +180,17 @@ class HostTimeline:
             Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
             Activity.DISPATCH: merge(union(events.start[dispatch], events.end[dispatch]), optimizer),
         }
+
+    @cached_property
+    def inline_evaluations(self) -> InlineEvaluations:
+        """The evaluations that are not a function of their own."""
+        return inline_evaluations(self._trace)
+
+    def _evaluated(self, among: Bools) -> Spans:
+        """Returns the time of these evaluations on the threads in the mask."""
+        evaluations, events = self.inline_evaluations, self._trace.events
+        own = among[events.thread[evaluations.rows]]
+        return union(events.start[evaluations.rows[own]], evaluations.end[own])
 
     def _rows_of(self, among: Bools) -> Rows:
         """Returns the host rows of the threads in the mask, and all overhead rows."""

@@ -11,4 +11,9 @@ _TRAINING_NAMES = re.compile(r"^autograd::engine::evaluate_function|^Optimizer\.
 
 def has_training(trace: Trace) -> bool:
     """Returns True if a backward pass or an optimizer was recorded."""
-    return any(_TRAINING_NAMES.search(name) for name in trace.names)
+    return any(map(is_training_name, trace.names))
+
+
+def is_training_name(name: str) -> bool:
+    """Returns True for the name of an operator of a backward pass, or of a step of an optimizer."""
+    return _TRAINING_NAMES.search(name) is not None

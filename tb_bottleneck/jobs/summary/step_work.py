@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.jobs.summary.rank_summary import KernelTimes, StepWork
-from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
+from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import operands_of
@@ -22,8 +22,7 @@ def step_work_of(recording: Recording) -> StepWork:
     operators = trace.rows(Kind.CPU_OP)
     elements = _elements(recording)[events.signature[operators]]
     ops = trace.device_ops.take(trace.device_ops.work == Work.UPLOAD)
-    interruptions = interruptions_of(recording)
-    collections = interruptions.rows[interruptions.kind == list(INTERRUPTION_KINDS).index("collection")]
+    collections = interruptions_of(recording).of("collection").rows
     return StepWork(
         elements=_per_step(recording, events.start[operators], elements),
         uploaded=_per_step(recording, ops.issued(trace.calls), ops.bytes),

@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
-from tb_bottleneck.intervals import clip, union
+from tb_bottleneck.intervals import Spans, clip, union
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.first_runs import first_runs_of
@@ -15,7 +15,7 @@ from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Ints, Rows
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 # Words in the names of interrupting rows, in lower case, by kind of interruption. The first match counts.
 INTERRUPTION_KINDS = {
@@ -31,13 +31,34 @@ _NOTHING = Missing("no interruption was recorded")
 
 
 class Interruptions(Record, frozen=True, eq=False):
-    """The outermost rows that interrupt, in order of time.
+    """The outermost rows that interrupt, in order of time, and how long the interruption lasts, in ns.
 
-    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds.
+    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. The end is that of the row,
+    or of the evaluation that it begins.
     """
 
     rows: Rows
     kind: Ints
+    begin: Ints
+    end: Ints
+
+    def of(self, kind: str) -> "Interruptions":
+        """Returns those of one kind."""
+        return self._where(self.kind == list(INTERRUPTION_KINDS).index(kind))
+
+    def costliest(self) -> "Interruptions":
+        """Returns those of the kind that takes the most time."""
+        if not len(self.rows):
+            return self
+        costs = np.bincount(self.kind, weights=self.end - self.begin)
+        return self._where(self.kind == int(np.argmax(costs)))
+
+    def spans(self) -> Spans:
+        """Returns their time."""
+        return union(self.begin, self.end)
+
+    def _where(self, mask: Bools) -> "Interruptions":
+        return Interruptions(self.rows[mask], self.kind[mask], self.begin[mask], self.end[mask])
 
 
 def checkpoints(recording: Recording) -> Measure | Missing:
@@ -85,26 +106,25 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
     """The name of the rows of the costliest kind that interrupt the steps for the most time."""
-    events, rows = recording.trace.events, _costliest(recording)
-    if not len(rows):
+    found, events = interruptions_of(recording).costliest(), recording.trace.events
+    if not len(found.rows):
         return _NOTHING
-    totals = np.bincount(events.name[rows], weights=events.duration[rows])
-    longest = rows[np.argmax(events.duration[rows])]
+    lengths = found.end - found.begin
+    totals, longest = np.bincount(events.name[found.rows], weights=lengths), np.argmax(lengths)
     name = cut(recording.trace.names[int(np.argmax(totals))])
-    return text_measure(name, len(rows), int(events.start[longest]), int(events.end[longest]))
+    return text_measure(name, len(found.rows), int(found.begin[longest]), int(found.end[longest]))
 
 
 def steps_between_interruptions(recording: Recording) -> Measure | Missing:
     """The median number of steps from one interruption of the costliest kind to the next."""
-    rows = _costliest(recording)
-    if not len(rows):
+    found = interruptions_of(recording).costliest()
+    if not len(found.rows):
         return _NOTHING
-    steps = _steps_with(recording, rows)
+    steps = _steps_with(recording, found.rows)
     if len(steps) < 2:
         return Missing(f"it occurred once in {len(recording.steps)} steps; record more steps to know how often")
     distance = float(np.median(np.diff(steps)))
-    events = recording.trace.events
-    return with_example(distance, "count", "interruption", events.start[rows], events.end[rows])
+    return with_example(distance, "count", "interruption", found.begin, found.end)
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
@@ -133,11 +153,17 @@ def interruptions_of(recording: Recording) -> Interruptions:
         host_rows(recording, lambda name, rules=rules: first_match(rules, name) == "interrupt", kind)  # type: ignore[misc]
         for kind, rules in patterns.items()
     ]
-    rows = np.sort(np.concatenate(by_kind))
-    reach = np.maximum.accumulate(np.append(np.int64(-(2**62)), events.end[rows]))[:-1]
-    rows = rows[events.start[rows] >= reach]
+    inline, host = recording.host.inline_evaluations, recording.steps.host
+    begun = (inline.end > host[0]) & (events.start[inline.rows] < host[-1])
+    rows = np.concatenate((*by_kind, inline.rows[begun]))
+    end = np.concatenate((*(events.end[each] for each in by_kind), inline.end[begun]))
+    order = np.argsort(rows, kind="stable")
+    rows, end = rows[order], end[order]
+    begin = events.start[rows]
+    outermost = begin >= np.maximum.accumulate(np.append(np.int64(-(2**62)), end))[:-1]
+    rows = rows[outermost]
     kind = np.array([_kind(trace.names[name]) for name in events.name[rows].tolist()], np.int64)
-    return Interruptions(rows, kind)
+    return Interruptions(rows, kind, begin[outermost], end[outermost])
 
 
 def _kind(name: str) -> int:
@@ -146,24 +172,11 @@ def _kind(name: str) -> int:
 
 
 def _time_in(recording: Recording, kind: str) -> Measure | Missing:
-    interruptions, events = interruptions_of(recording), recording.trace.events
-    rows = interruptions.rows[interruptions.kind == list(INTERRUPTION_KINDS).index(kind)]
-    if not len(rows) and not recording.trace.header.stacks_recorded:
+    found, host = interruptions_of(recording).of(kind), recording.steps.host
+    if not len(found.rows) and not recording.trace.header.stacks_recorded:
         return _NO_FRAMES
-    host = recording.steps.host
-    spans = clip(union(events.start[rows], events.end[rows]), int(host[0]), int(host[-1]))
-    return with_example(float(spans.total()), "ns", "window", events.start[rows], events.end[rows])
-
-
-def _costliest(recording: Recording) -> Rows:
-    """Returns the interruptions of the kind that takes the most time."""
-    interruptions, events = interruptions_of(recording), recording.trace.events
-    rows, kind = interruptions.rows, interruptions.kind
-    if not len(rows):
-        return rows
-    costs = np.bincount(kind, weights=events.duration[rows])
-    costliest: Rows = rows[kind == int(np.argmax(costs))]
-    return costliest
+    spans = clip(found.spans(), int(host[0]), int(host[-1]))
+    return with_example(float(spans.total()), "ns", "window", found.begin, found.end)
 
 
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
@@ -174,7 +187,7 @@ def _steps_with(recording: Recording, rows: Rows) -> Ints:
 
 def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
     steps, length = np.zeros(len(recording.steps), np.bool_), recording.steps.durations
-    steps[_steps_with(recording, _costliest(recording))] = True
+    steps[_steps_with(recording, interruptions_of(recording).costliest().rows)] = True
     if not steps.any() or steps.all():
         return Missing("every step is interrupted" if steps.any() else "no interruption begins in the window")
     if length[steps].mean() <= length[~steps].mean():

@@ -17,7 +17,7 @@ from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPL
 from tb_bottleneck.measures.trace.double_precision import double_kernels
 from tb_bottleneck.measures.trace.fusion import pointwise_ops
 from tb_bottleneck.measures.trace.input_stages import loader_work
-from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
+from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
 from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
@@ -34,12 +34,7 @@ SAMPLES = 2_000
 
 
 def _interruptions(kind: str) -> Callable[[Recording], Spans]:
-    def spans(recording: Recording) -> Spans:
-        interruptions, events = interruptions_of(recording), recording.trace.events
-        rows = interruptions.rows[interruptions.kind == list(INTERRUPTION_KINDS).index(kind)]
-        return union(events.start[rows], events.end[rows])
-
-    return spans
+    return lambda recording: interruptions_of(recording).of(kind).spans()
 
 
 def _outside_operators(recording: Recording) -> Spans:

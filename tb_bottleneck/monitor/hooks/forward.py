@@ -60,6 +60,7 @@ class _Forward:
     def timed(self, original: Any) -> Any:
         """Returns `original` with its time added to the step."""
         context = self._context
+        from torch import is_grad_enabled as gradients_on
 
         @functools.wraps(original)
         def __call__(module: Any, *arguments: Any, **options: Any) -> Any:
@@ -73,6 +74,7 @@ class _Forward:
                 return original(module, *arguments, **options)
             finally:
                 self._inside = False
-                context.guard.call(SIGNAL, context.clock.add_time_since, SIGNAL, began)
+                for_training = module.training or gradients_on()
+                context.guard.call(SIGNAL, context.clock.forward_ends, SIGNAL, began, for_training)
 
         return __call__

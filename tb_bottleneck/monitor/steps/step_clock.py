@@ -12,7 +12,7 @@ The first call of `step()` disables this detection: then each `step()` ends a st
 
 Batches fetched with gradients off are not training batches. Neither are those of an iterator that ran out before any
 backward pass followed, or that gave several batches while another iterator is known to be trained on. Their time is
-`evaluation`; their waits and samples do not count.
+`evaluation`; their waits and samples do not count. So is a forward pass in evaluation mode with gradients off.
 """
 
 import math
@@ -100,6 +100,17 @@ class StepClock:
         if self._in_optimizer is not None:
             optimizer, since = self._in_optimizer
             self._in_optimizer = (optimizer, since + spent)
+
+    def forward_ends(self, column: str, began: int, for_training: bool) -> None:
+        """Adds the time of a forward pass to `column`, or to the evaluation.
+
+        It is an evaluation in evaluation mode with gradients off, once there was a backward pass. If the batches of the
+        evaluation are from a loader, the time between its fetches counts already.
+        """
+        if for_training or not self._any_backward or self._evaluating or self._pending:
+            self.add_time_since(column, began)
+        else:
+            self.add("evaluation", self.now() - began)
 
     def iterator_begins(self, iterator: int) -> bool:
         """Registers a new iterator by its id. Python reuses ids, so earlier data of this id belong to a deleted one.

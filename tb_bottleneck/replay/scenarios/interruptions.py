@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measures.trace.interruptions import INTERRUPTION_KINDS, interruptions_of
+from tb_bottleneck.intervals import Spans
+from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -42,10 +42,8 @@ def apply(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def _spans(graph: ModifiedGraph, kind: str) -> Spans:
-    recording = graph.base.recording
-    matches, events = interruptions_of(recording), recording.trace.events
-    rows = matches.rows[matches.kind == list(INTERRUPTION_KINDS).index(kind)] if kind else matches.rows
-    return union(events.start[rows], events.end[rows])
+    found = interruptions_of(graph.base.recording)
+    return (found.of(kind) if kind else found).spans()
 
 
 CHECKPOINTS = Scenario("checkpoints", partial(apply, "checkpoint"), on_cpu=True)

@@ -51,6 +51,33 @@ def test_the_model_is_found_after_the_first_step(tmp_path: Path) -> None:
     assert dict(vars(Slow)) == before
 
 
+class Evaluates(Training):
+    """Runs the model in evaluation mode after the second step, without a loader."""
+
+    def __init__(self, gradients: bool) -> None:
+        super().__init__()
+        self.model = Slow()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self._gradients, self._steps = gradients, 0
+
+    def step(self, *batch: Any) -> Any:
+        result = super().step(*batch)
+        self._steps += 1
+        if self._steps == 2:
+            self.model.eval()
+            with torch.set_grad_enabled(self._gradients):
+                self.model(torch.ones(1, 3))
+            self.model.train()
+        return result
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_a_forward_pass_in_evaluation_mode_is_an_evaluation(tmp_path: Path, gradients: bool) -> None:
+    written = trained(tmp_path, Evaluates(gradients))
+    evaluations = [value for value in written.column("evaluation") if value > 0.9 * FORWARD_S * 1e9]
+    assert len(evaluations) == (0 if gradients else 1)
+
+
 def test_an_optimizer_of_parameters_without_a_module_is_not_timed(tmp_path: Path) -> None:
     training = Training()
     training.optimizer = torch.optim.SGD([*training.model.parameters(), torch.nn.Parameter(torch.ones(1))], lr=0.1)
