@@ -62,7 +62,7 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     rows = np.flatnonzero(waits & (calls.end > recording.steps.begin) & (calls.start < recording.steps.host[-1]))
     if not len(rows):
         return ()
-    cost = recording.idle.covered(calls.start[rows], calls.end[rows]) + _charged(recording)[rows]
+    cost = _costs(recording, rows)
     called, operator = trace.calling_operators
     key = np.where(called[rows], operator[rows], -1 - rows)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
@@ -89,6 +89,19 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
             )
         )
     return tuple(costly)
+
+
+def _costs(recording: Recording, rows: Ints) -> Ints:
+    """Returns the idle time during and after each of these calls, in ns. Together, they are at most the idle time.
+
+    Threads may wait at the same time: the idle time then counts for the wait that began first.
+    """
+    calls, idle = recording.trace.calls, recording.idle
+    begin, end = calls.start[rows], calls.end[rows]
+    earlier = np.maximum.accumulate(np.append(np.int64(-(2**62)), end))[:-1]
+    during = idle.covered(np.clip(begin, earlier, end), end)
+    after = np.minimum(np.cumsum(_charged(recording)[rows]), idle.total() - int(during.sum()))
+    return np.asarray(during + np.diff(after, prepend=0), np.int64)
 
 
 def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:

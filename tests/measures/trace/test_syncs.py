@@ -1,13 +1,16 @@
 """Synchronisations that cost time: their kinds, their number, and the lines of the program that wait."""
 
+import json
+
 import pytest
-from helpers.draw import drawn_trace
+from helpers.draw import drawn, drawn_trace
 from simulate.examine import measured
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.trace.costly_syncs import costly_waits_of
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
     costly_waits,
@@ -20,6 +23,7 @@ from tb_bottleneck.measures.trace.syncs import (
     waiting_operators,
 )
 from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
 
 UPLOADS = healthy(1).but(non_blocking=False, loader="workers", workers=8, load_ns=50_000, kernel_ns=60_000, layers=2)
 
@@ -103,3 +107,25 @@ def test_waits_of_kinds_that_cost_little_are_counted():
     recording = Recording(trace, find_steps(trace))
     assert minor_kind_waits(recording).value == 0.5
     assert kinds_of_waits(recording).text.startswith("explicit (2x")
+
+
+def test_waits_of_several_threads_at_once_cost_no_more_than_the_idle_time(tmp_path):
+    drawing = drawn(
+        """
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |.........|.........
+        sync    ..#######...#######.
+        gpu     .####......####.....
+        """,
+        100,
+    )
+    waits = [event for event in drawing["traceEvents"] if event["name"] == "cudaStreamSynchronize"]
+    for thread in range(8):
+        drawing["traceEvents"] += [each | {"tid": 500 + thread, "ts": each["ts"] + 10 * thread} for each in waits]
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(drawing))
+    trace = load(str(path))
+    recording = Recording(trace, find_steps(trace))
+    found = costly_waits_of(recording)
+    assert len(found) > 1
+    assert sum(wait.cost for wait in found) <= recording.idle.total()
