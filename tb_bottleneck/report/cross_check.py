@@ -127,10 +127,10 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return
-    if trace.HasField("unprofiled"):
-        return  # measured next to the recorded steps; the steps of a whole run may differ from them
-    codes = [reason.code for reason in trace.health.reasons]
-    trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, trace.window.step_ns.median, codes))
+    if not trace.HasField("unprofiled"):  # else it was measured next to the recorded steps
+        codes = [reason.code for reason in trace.health.reasons]
+        trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, trace.window.step_ns.median, codes))
+    trace.unprofiled.run_step_ns, trace.unprofiled.run_steps = telemetry.window.step_ns.mean, steps
     set_rates(trace)
 
 

@@ -98,7 +98,9 @@ def _finding(report: Report) -> Finding | None:
 
 
 def _gain(report: Report) -> Speedup | None:
-    """Returns the predicted gain of the whole plan, or of the leading finding."""
+    """Returns the predicted gain of the whole plan, or of the leading finding; none if the memory leads."""
+    if report.verdict.memory_alert.leads:
+        return None
     if plan_leads(report):
         last = report.plan[-1]
         return Speedup(expected=last.speedup_total, low=last.low, high=last.high, basis="replay", assumes=last.assumes)

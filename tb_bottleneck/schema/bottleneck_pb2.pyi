@@ -662,18 +662,22 @@ class Phase(_message.Message):
     def __init__(self, begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
 
 class Unprofiled(_message.Message):
-    __slots__ = ("step_ns", "steps", "ratio", "sentence", "step_times_ns")
+    __slots__ = ("step_ns", "steps", "ratio", "sentence", "step_times_ns", "run_step_ns", "run_steps")
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     RATIO_FIELD_NUMBER: _ClassVar[int]
     SENTENCE_FIELD_NUMBER: _ClassVar[int]
     STEP_TIMES_NS_FIELD_NUMBER: _ClassVar[int]
+    RUN_STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    RUN_STEPS_FIELD_NUMBER: _ClassVar[int]
     step_ns: float
     steps: int
     ratio: float
     sentence: str
     step_times_ns: _containers.RepeatedScalarFieldContainer[float]
-    def __init__(self, step_ns: _Optional[float] = ..., steps: _Optional[int] = ..., ratio: _Optional[float] = ..., sentence: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ...) -> None: ...
+    run_step_ns: float
+    run_steps: int
+    def __init__(self, step_ns: _Optional[float] = ..., steps: _Optional[int] = ..., ratio: _Optional[float] = ..., sentence: _Optional[str] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., run_step_ns: _Optional[float] = ..., run_steps: _Optional[int] = ...) -> None: ...
 
 class Disagreement(_message.Message):
     __slots__ = ("regime", "trace", "telemetry", "sentence")

@@ -55,8 +55,10 @@ def test_an_overhead_that_was_measured_next_to_the_recorded_steps_is_the_only_on
     trace, telemetry = report_of("trace", 170), report_of("telemetry", 131)
     trace.health.reasons.add(code="profiler_overhead", detail="The median step takes 62.3 ms without the profiler")
     trace.unprofiled.step_ns = 62.3e6
+    telemetry.window.step_ns.mean = 131e6
     trace, _ = join([("a", trace), ("a", telemetry)])
     assert trace.unprofiled.step_ns == 62.3e6
+    assert (trace.unprofiled.run_step_ns, trace.unprofiled.run_steps) == (131e6, 500), "what lists show"
     assert not list(sentences_of(trace))
 
 

@@ -11,7 +11,12 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 @pytest.mark.parametrize(
     ("unprofiled", "shown"),
-    [(None, 90.0), (pb.Unprofiled(step_ns=60), 60.0), (pb.Unprofiled(step_ns=60, step_times_ns=[60, 60, 90]), 70.0)],
+    [
+        (None, 90.0),
+        (pb.Unprofiled(step_ns=60), 60.0),
+        (pb.Unprofiled(step_ns=60, step_times_ns=[60, 60, 90]), 70.0),
+        (pb.Unprofiled(step_ns=60, step_times_ns=[60, 60, 90], run_step_ns=65), 65.0),
+    ],
 )
 def test_the_step_time_is_the_one_without_the_profiler(unprofiled, shown):
     window = pb.Window(steps=3, step_ns=pb.Spread(median=80, mean=90))
@@ -36,6 +41,13 @@ def test_time_that_nothing_explains_is_not_called_lost():
     report = pb.Report(account=[pb.AccountRow(regime=regime, share=share) for regime, share in shares.items()])
     assert Digest.of(report).lost_share == pytest.approx(0.3)
     assert Digest.of(pb.Report()).lost_share is None
+
+
+def test_a_problem_with_the_memory_that_leads_has_no_gain_of_time():
+    report = planned(("Log less often", 1.4))
+    assert Digest.of(report).gain is not None
+    report.verdict.memory_alert.leads = True
+    assert Digest.of(report).gain is None
 
 
 def planned(*fixes: tuple[str, float]) -> pb.Report:

@@ -66,7 +66,7 @@ def headline_of(
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
-    sentence = _without_profiler(comparison) + _whole_runs(comparison, *logged) + _difference(comparison)
+    sentence = _whole_runs(comparison, *logged) + _without_profiler(comparison) + _difference(comparison)
     # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
@@ -167,30 +167,27 @@ def _without_profiler(comparison: pb.Comparison) -> str:
     text = headline_text(_UNPROFILED[measured.difference]).safe_substitute(
         times, ratio=ratio, test=measured.test.rstrip(".")
     )
-    return text
+    introduction = headline_text("recorded_disagree" if _recorded_disagree(comparison) else "recorded_steps")
+    return text + introduction.safe_substitute()
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns the mean over all logged steps if it gives another speedup, and what introduces the recorded steps.
+    """Returns the difference of the means over all logged steps; empty if that is the same speedup as of the others.
 
     The monitor measures a few steps before a trace without the profiler; pauses may lie outside them.
     """
-    if not comparison.HasField("unprofiled"):
+    if a is None or b is None or comparison.per != "step" or not comparison.HasField("unprofiled"):
         return ""
-    introduction = headline_text("recorded_disagree" if _recorded_disagree(comparison) else "recorded_steps")
-    if a is None or b is None or comparison.per != "step":
-        return introduction.safe_substitute()
     speedup = a.step_ns.mean / b.step_ns.mean
     if abs(log(speedup / comparison.unprofiled.speedup)) < log(1 + RELEVANT_CHANGE):
-        return introduction.safe_substitute()
-    text = headline_text("whole_faster" if speedup >= 1 else "whole_slower").safe_substitute(
+        return ""
+    return headline_text("whole_faster" if speedup >= 1 else "whole_slower").safe_substitute(
         ratio=ratio_text(max(speedup, 1 / speedup)),
         a_time=duration_text(a.step_ns.mean),
         b_time=duration_text(b.step_ns.mean),
         a_steps=f"{a.steps:,}",
         b_steps=f"{b.steps:,}",
     )
-    return text + introduction.safe_substitute()
 
 
 def _recorded_disagree(comparison: pb.Comparison) -> bool:

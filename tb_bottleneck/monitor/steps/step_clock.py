@@ -133,6 +133,7 @@ class StepClock:
         if self._stepped and not self._manual_steps:
             self._last_of_cycle = None
             self._close(self._stepped_at)
+            now = self.now()  # what the end of a step starts, such as writing a trace, is no wait for the loader
         if self.began is None:
             self.began = now
             self._first_fetch_by = get_ident()

@@ -157,3 +157,11 @@ def test_the_last_step_is_closed_at_the_end(drawing: str, walls: list[float]) ->
 
 def test_the_clock_measures_its_own_cost() -> None:
     assert 100 < clock_cost_ns() < 10_000_000
+
+
+def test_what_the_end_of_a_step_starts_is_no_wait_for_the_loader() -> None:
+    played = Played("LLBOLBO")
+    played.clock._ended = lambda row: played.rows.append(row) or setattr(played, "now", played.now + 500 * MS)
+    for letter in "LBOLBO":
+        played._happens(letter, MS)
+    assert max(played.over().ms("loader_wait")) < 10

@@ -1,7 +1,7 @@
 // The headline of a recording: what to change first, the cause, the confidence, and the facts about the recording.
 import type { ComponentChildren } from "preact";
 import type { Device, JobAnswer, Report, ReportAnswer, Verdict, Window } from "../../shared/report";
-import { unprofiledStep } from "../../shared/run/unprofiled";
+import { unprofiledStep, unprofiledSteps } from "../../shared/run/unprofiled";
 import { count, duration, shortShare, spread } from "../../shared/text/format";
 import { leadOf } from "../../shared/text/names";
 import { basis, confidence, evidenceSource, health, noVerdict, severity, stepTitle, type Label } from "../../shared/text/vocabulary";
@@ -92,7 +92,7 @@ function Badge({ label: { text, icon, tone } }: { label: Label }) {
 
 export function Facts({ report: { window, device, rank, world_size, verdict, unprofiled, evidence_source: source } }: { report: Report }) {
   const facts = [
-    unprofiled && <Fact key="unprofiled" name="Step without profiler" value={duration(unprofiledStep(unprofiled))} note={unprofiled.steps > 0 ? `${count(unprofiled.steps)} steps` : ""} />,
+    unprofiled && <Fact key="unprofiled" name="Step without profiler" value={duration(unprofiledStep(unprofiled))} note={unprofiledSteps(unprofiled) > 0 ? `${count(unprofiledSteps(unprofiled))} steps` : ""} />,
     window?.step_ns && window.basis !== "whole" && (
       <Fact
         key="time"
