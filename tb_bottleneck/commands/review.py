@@ -147,11 +147,12 @@ def _show(options: argparse.Namespace) -> int:
     if not listing.recordings:
         raise NotFound(f"no recording was found under {options.logdir}, so there is nothing to review")
     print_problems([*listing.problems, *merged.problems])
-    reports = _reports(listing.recordings)
+    trainings = _trainings(_reports(listing.recordings))
+    reports = dict(member for members in trainings for member in members)
     named = by_name(listing.recordings)
-    rows = ledger(fixes_of(merged.notes), lambda name: reports[named[name]] if name in named else None)
+    rows = ledger(fixes_of(merged.notes), lambda name: reports.get(named[name]) if name in named else None)
     reviews = reviews_of(merged.notes, listing.recordings, comments=None)
-    print(render(_trainings(reports), reviews, rows), end="")
+    print(render(trainings, reviews, rows), end="")
     return 0
 
 

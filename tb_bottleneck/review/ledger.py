@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.from_reports import run_of
+from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerRow
@@ -79,7 +80,7 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
         if finding is None:
             return "The report of the first run does not contain this finding."
         speedup = finding.speedup
-        if speedup.basis != "replay":
+        if speedup.basis not in ("replay", "estimate"):
             return speedup.because or "No gain was simulated for this finding."
         return _gain(speedup.expected, speedup.low, speedup.high)
     # Gains of single fixes do not multiply; the plan simulates its first steps together.
@@ -93,7 +94,15 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
 
 
 def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
-    """Returns the ratio of the typical step times, with the noise of the steps; or why they cannot be compared."""
+    """Returns the ratio of the mean steps of the whole runs if their telemetry is known, otherwise of the typical steps
+    with their noise; or why they cannot be compared.
+
+    A fix of something rare changes the mean, not the typical step.
+    """
+    runs = before.unprofiled.run_step_ns, after.unprofiled.run_step_ns
+    if all(map(math.isfinite, runs)) and min(runs) > 0:
+        speedup = runs[0] / runs[1]
+        return _gain(speedup, speedup / (1 + RELEVANT_CHANGE), speedup * (1 + RELEVANT_CHANGE))
     copies = [pb.Report(), pb.Report()]
     for copy, report in zip(copies, (before, after), strict=True):
         copy.CopyFrom(report)

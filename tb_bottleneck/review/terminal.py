@@ -93,7 +93,7 @@ def _comments(state: pb.ReviewState) -> Iterator[str]:
 def _ledger(ledger: pb.Ledger) -> Iterator[str]:
     if not ledger.rows:
         return
-    yield from ("", "Ledger of fixes (gain of the typical step)")
+    yield from ("", "Ledger of fixes (step time before / after)")
     for row in ledger.rows:
         titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
         gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"

@@ -764,7 +764,7 @@ class AccountRow(_message.Message):
     def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., ns_per_step: _Optional[float] = ..., title: _Optional[str] = ..., meaning: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation", "action", "memory_alert")
+    __slots__ = ("regime", "share", "severity", "confidence", "headline", "title", "situation", "action", "memory_alert", "action_cause")
     REGIME_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     SEVERITY_FIELD_NUMBER: _ClassVar[int]
@@ -774,6 +774,7 @@ class Verdict(_message.Message):
     SITUATION_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     MEMORY_ALERT_FIELD_NUMBER: _ClassVar[int]
+    ACTION_CAUSE_FIELD_NUMBER: _ClassVar[int]
     regime: str
     share: float
     severity: str
@@ -783,7 +784,8 @@ class Verdict(_message.Message):
     situation: str
     action: str
     memory_alert: MemoryAlert
-    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ..., memory_alert: _Optional[_Union[MemoryAlert, _Mapping]] = ...) -> None: ...
+    action_cause: str
+    def __init__(self, regime: _Optional[str] = ..., share: _Optional[float] = ..., severity: _Optional[str] = ..., confidence: _Optional[str] = ..., headline: _Optional[str] = ..., title: _Optional[str] = ..., situation: _Optional[str] = ..., action: _Optional[str] = ..., memory_alert: _Optional[_Union[MemoryAlert, _Mapping]] = ..., action_cause: _Optional[str] = ...) -> None: ...
 
 class MemoryAlert(_message.Message):
     __slots__ = ("cause", "severity", "headline", "leads", "action", "title")

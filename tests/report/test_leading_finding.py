@@ -19,7 +19,7 @@ def report(basis: str, gain: float) -> pb.Report:
 
 @pytest.mark.parametrize(
     ("basis", "gain", "by_plan"),
-    [("bound", 1.4, False), ("bound", 1.2, True), ("replay", 1.1, True), ("none", 1, True)],
+    [("bound", 1.4, False), ("bound", 1.2, True), ("replay", 1.1, True), ("none", 1, True), ("estimate", 2, True)],
 )
 def test_a_cause_that_is_not_simulated_leads_if_it_is_as_large(basis, gain, by_plan):
     found = report(basis, gain)

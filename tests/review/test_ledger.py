@@ -47,6 +47,22 @@ def test_misses_come_first_the_largest_first():
     assert "does not contain" in found[3].because
 
 
+def test_the_means_of_whole_runs_are_compared_where_they_are_known():
+    """The typical step does not show what comes in every tenth step only."""
+    slow, fast = report(100.0, [("a", 2, 1.8, 2.2)]), report(100.0)
+    slow.unprofiled.run_step_ns, fast.unprofiled.run_step_ns = 210.0, 100.0
+    (row,) = rows([fix("a")], slow=slow, fast=fast)
+    assert (row.result, row.measured.speedup) == ("as_predicted", 2.1)
+    assert row.measured.low < 2.1 < row.measured.high
+
+
+def test_an_estimate_is_a_prediction_too():
+    slow = report(100.0, [("a", 2, 1.3, 3)])
+    slow.findings[0].speedup.basis = "estimate"
+    (row,) = rows([fix("a")], slow=slow, fast=report(50.0))
+    assert (row.result, row.expected.low) == ("as_predicted", 1.3)
+
+
 def test_a_fix_that_makes_it_slower_than_predicted_is_a_miss():
     (row,) = rows([fix("a")], slow=report(100.0, [("a", 2, 1.8, 2.2)]), fast=report(110.0))
     assert (row.result, row.measured.speedup) == ("miss", pytest.approx(100 / 110))

@@ -694,6 +694,8 @@ export interface Verdict {
   readonly action: string;
   /** absent without a problem of the memory that is worth fixing */
   readonly memory_alert?: MemoryAlert;
+  /** what the action removes and its cost; absent if `headline` is about its regime */
+  readonly action_cause?: string;
 }
 
 /** The most severe problem with the memory of a training, beside the verdict, which is about time. */

@@ -5,6 +5,7 @@ from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
 
 # A wider interval has one decimal place: the second one is not known.
 WIDE = 0.15
@@ -43,7 +44,17 @@ def lead_with_action(report: pb.Report) -> None:
     ordered = sorted(report.findings, key=lambda finding: places.get(finding.cause, len(places)))
     del report.findings[:]
     report.findings.extend(ordered)
-    report.verdict.action = action_sentence(report)
+    set_action(report)
+
+
+def set_action(report: pb.Report) -> None:
+    """Sets the action of the verdict, and the cause that it removes if that is of another regime than the headline."""
+    verdict = report.verdict
+    verdict.action = action_sentence(report)
+    first = next(iter(report.findings), None)
+    verdict.ClearField("action_cause")
+    if verdict.action and first is not None and plan_leads(report) and first.regime != verdict.regime:
+        verdict.action_cause = f"{first.title}: {share_text(first.cost_share)} of the time."
 
 
 def with_gain(action: str, gain: pb.Speedup) -> str:

@@ -19,7 +19,7 @@ from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.report.builders.action import action_sentence
+from tb_bottleneck.report.builders.action import set_action
 from tb_bottleneck.report.builders.details.broken_parts import broken_part
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
@@ -100,7 +100,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
             if _is_own(_PLACE.sub("", headline))
             else f"{verdict.title}: {share_text(verdict.share)} of the time."
         )
-        verdict.action = action_sentence(report)
+        set_action(report)
         set_alert(verdict, report.memory)
     _use_words_of_device(report)
 

@@ -21,9 +21,11 @@ def verdict_lines(report: pb.Report) -> Iterator[str]:
     """Yields the lines of the verdict, after a memory problem that is more urgent."""
     verdict = report.verdict
     yield from alert_before(verdict)
-    yield from (
-        (Line(verdict.action, "strong"), verdict.headline) if verdict.action else (Line(verdict.headline, "strong"),)
-    )
+    if verdict.action:
+        yield Line(verdict.action, "strong")
+        yield from filter(None, (verdict.action_cause, verdict.headline))
+    else:
+        yield Line(verdict.headline, "strong")
     severity = _severity(report)
     about = "; the verdict itself has " if severity in _NOT_KNOWN else ", "
     yield Line(f"{severity}{about}{verdict.confidence} confidence.{_why(report)}", verdict.severity)

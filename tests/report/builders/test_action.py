@@ -41,6 +41,15 @@ def test_the_first_finding_is_about_the_action():
     lead_with_action(recording)
     assert [each.cause for each in recording.findings] == ["too_few_workers", "small_kernels"]
     assert recording.verdict.action.startswith(recording.plan[0].title)
+    assert not recording.verdict.HasField("action_cause"), "the verdict is about the same regime"
+
+
+def test_an_action_in_another_regime_than_the_headline_has_its_own_cause():
+    loader = finding(expected=1.7, low=1.5, high=1.8, basis="replay", regime="launch")
+    loader.title, loader.cost_share = "The loader's workers are too slow", 0.3
+    recording = report(plan=[step()], findings=[loader])
+    lead_with_action(recording)
+    assert recording.verdict.action_cause == "The loader's workers are too slow: 30 % of the time."
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,11 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
 }
 
 /** The cause behind the action; what is about time if the memory leads, and about the memory if the time does. */
-function Beside({ verdict: { action, headline, memory_alert: alert } }: { verdict: Verdict }) {
+function Beside({ verdict: { action, action_cause: cause, headline, memory_alert: alert } }: { verdict: Verdict }) {
   if (alert?.leads) return <p class="cause">About the time: {[action, headline].filter(Boolean).join(". ")}</p>;
   return (
     <>
-      {action && <p class="cause">{headline}</p>}
+      {action && <p class="cause">{[cause, headline].filter(Boolean).join(" ")}</p>}
       {alert && <p class="cause">About the memory: {alert.headline}</p>}
     </>
   );

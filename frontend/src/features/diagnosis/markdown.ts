@@ -22,7 +22,7 @@ export function reportMarkdown(report: Report, beside: readonly string[] = []): 
 function heading({ verdict, health: state, evidence_source }: Report): string {
   if (!verdict) return `## ${escaped(noVerdict(state?.status ?? "", evidence_source))}`;
   const alert = verdict.memory_alert;
-  const beside = alert?.leads ? [`About the time: ${escaped([verdict.action, verdict.headline].filter(Boolean).join(". "))}`] : [verdict.action && escaped(verdict.headline), alert ? `About the memory: ${escaped(alert.headline)}` : ""];
+  const beside = alert?.leads ? [`About the time: ${escaped([verdict.action, verdict.headline].filter(Boolean).join(". "))}`] : [verdict.action && escaped([verdict.action_cause, verdict.headline].filter(Boolean).join(" ")), alert ? `About the memory: ${escaped(alert.headline)}` : ""];
   return joinParts([`## ${escaped(leadOf(verdict))}`, ...beside]).trimEnd();
 }
 
