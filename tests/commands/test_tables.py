@@ -36,8 +36,21 @@ def test_each_table_has_its_columns(
     path: str, table: str, heading: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = run(capsys, path, "--of", table).splitlines()
-    assert heading in lines[0]
-    assert any(name[-12:] in line for line in lines[1:])
+    assert lines[0].startswith("In total of 3 steps in 6.00 ms")
+    assert heading in lines[1]
+    assert any(name[-12:] in line for line in lines[2:])
+
+
+def test_a_column_without_values_is_left_out(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    on_device = run(capsys, path, "--of", "operators").splitlines()[1]
+    assert "Device" in on_device
+    on_cpu = Path(path).parent / "cpu.pt.trace.json"
+    trace = json.loads(Path(path).read_text())
+    trace["traceEvents"] = [row for row in trace["traceEvents"] if row.get("cat") in ("cpu_op", "user_annotation")]
+    on_cpu.write_text(json.dumps(trace | {"deviceProperties": []}))
+    head = run(capsys, str(on_cpu), "--of", "operators").splitlines()[1].split("  ")
+    assert not {"Device", "Kernels", "Tensor cores"} & {title.strip() for title in head}
+    assert "Host" in {title.strip() for title in head}
 
 
 def test_a_table_without_rows_says_so(path: str, capsys: pytest.CaptureFixture[str]) -> None:

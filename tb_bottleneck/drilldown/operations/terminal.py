@@ -10,6 +10,7 @@ from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.untrusted_text import one_line
 
 Column = tuple[str, Callable[[Any], str]]
+_NOTHING = ("", "0", "0 ns")  # a column of these is left out, such as the device's on a CPU
 _MIN_NAME = 24
 
 
@@ -84,9 +85,12 @@ _PLACES: tuple[Column, ...] = (("Device", _time("device_ns")), ("Host", _time("h
 
 
 def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
-    """Returns one of the tables; `table` is a key of _COLUMNS."""
+    """Returns one of the tables, after what its times are of; `table` is a key of _COLUMNS."""
     field, columns = _COLUMNS[table]
-    return _text(list(getattr(tables, field))[:rows], columns, _name, layout) or f"no {table.replace('-', ' ')}\n"
+    text = _text(list(getattr(tables, field))[:rows], columns, _name, layout)
+    steps = f"{tables.steps} step{'s' if tables.steps != 1 else ''}"
+    about = f"In total of {steps} in {duration_text(tables.window_ns)}:\n"
+    return about + text if text else f"no {table.replace('-', ' ')}\n"
 
 
 def details_text(details: pb.Details, rows: int, layout: Layout) -> str:
@@ -107,7 +111,7 @@ def details_text(details: pb.Details, rows: int, layout: Layout) -> str:
 def _tensor(row: pb.OperatorRow) -> str:
     if row.HasField("tensor_share"):
         return share_text(row.tensor_share)
-    return "eligible" if row.tensor_eligible else ""
+    return "eligible" if row.tensor_eligible and row.device_ns else ""  # a CPU has none
 
 
 def _name(row: Any) -> str:
@@ -128,6 +132,7 @@ def _row_name(row: Any) -> str:
 def _text(rows: Sequence[Any], columns: Sequence[Column], name: Callable[[Any], str], layout: Layout) -> str:
     if not rows:
         return ""
+    columns = [(title, text) for title, text in columns if any(text(row) not in _NOTHING for row in rows)]
     cells = [[title for title, _ in columns], *([text(row) for _, text in columns] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(columns))]
     left = max(layout.width - sum(widths) - 2 * len(widths), _MIN_NAME)
