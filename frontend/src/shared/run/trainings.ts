@@ -121,6 +121,15 @@ function grouped({ runs, trainings }: RunList): readonly Unnamed[] {
   });
 }
 
+const MIN_STEPS = 20; // tb_bottleneck/report/cross_check.py
+
+/** The mean step of the whole run, if one telemetry has it: the few steps before a trace may be at the start. */
+function wholeRun(members: readonly RunEntry[]): Partial<RunEntry> {
+  const [telemetry, ...others] = members.filter(({ evidence_source }) => evidence_source === "telemetry");
+  if (!telemetry?.step_ns || others.length > 0 || telemetry.step_times_ns.length < MIN_STEPS) return {};
+  return { step_ns: telemetry.step_ns };
+}
+
 function entryOf(members: readonly RunEntry[], training?: Training): Unnamed {
   const first = members[0]!;
   const named = members.find(isTrace) ?? first;
@@ -136,6 +145,7 @@ function entryOf(members: readonly RunEntry[], training?: Training): Unnamed {
     ...(job ? { ...rest, action: job.action, ...(job.verdict ? { verdict: job.verdict } : {}), ...(job.gain ? { gain: job.gain } : {}), job } : first),
     ...(training?.memory_alert && !job && first.verdict ? { verdict: { ...first.verdict, memory_alert: training.memory_alert } } : {}),
     ...progressOf(members),
+    ...(job ? {} : wholeRun(members)),
     ...(memory ? { peak_bytes: memory.peak_bytes!, ...(memory.headroom_bytes === undefined ? {} : { headroom_bytes: memory.headroom_bytes }) } : {}),
     ...(review ? { review } : {}),
     ...(revision ? { revision } : {}),

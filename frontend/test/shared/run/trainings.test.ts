@@ -62,6 +62,14 @@ test("a job has its own verdict and gain, and no more than it knows", () => {
   assert.deepEqual(job!.members.map((member) => partName(member, job!)), ["Rank 1", "Rank 0"]);
 });
 
+test("the step time is that of the whole run if its telemetry has enough steps", () => {
+  const timed = (steps: number) => {
+    const members = [entry("run", "a.pt.trace.json", { step_ns: 10 }), entry("run", "events.out", { evidence_source: "telemetry", step_ns: 5, step_times_ns: Array<number>(steps).fill(5) })];
+    return trainingsOf({ ...list(...members), trainings: [{ members: [0, 1], because: "" }] })[0]!.step_ns;
+  };
+  assert.deepEqual([timed(60), timed(19)], [5, 10]);
+});
+
 test("a training is done when all its recordings are", () => {
   const waiting = { ...both, runs: both.runs.map((each) => (each === trace ? { ...each, state: "analysing", progress: 0.5 } : each)) };
   const [, training] = trainingsOf(waiting);
