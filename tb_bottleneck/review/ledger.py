@@ -77,6 +77,8 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
     """Returns the predicted gain of fixing these causes together, or why there is none."""
     if len(causes) == 1 and causes[0]:
         finding = next((finding for finding in report.findings if finding.cause == causes[0]), None)
+        if finding is None and any(finding.cause == causes[0] for finding in report.memory.findings):
+            return "A finding about the memory has no gain of time."
         if finding is None:
             return "The report of the first run does not contain this finding."
         speedup = finding.speedup

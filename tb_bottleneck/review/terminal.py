@@ -4,11 +4,12 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from tb_bottleneck.knowledge.telemetry_texts import cause_titles
+from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.review.notes import clean
 from tb_bottleneck.review.states import names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
-from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
+from tb_bottleneck.schema.bottleneck_pb2 import Finding, MemoryFinding, Report
 from tb_bottleneck.sources.logdir import RecordingFile
 from tb_bottleneck.units import share_text
 
@@ -35,7 +36,7 @@ def render(
         recording, report = members[0]
         known = _notes(members, reviews)
         review = together(known)
-        states = [state_of(review, finding.cause).state for finding in report.findings]
+        states = [state_of(review, finding.cause).state for finding in _findings(report)]
         total, still_open = total + len(states), still_open + states.count("open")
         if (states or known) and at not in left_out:
             lines += ["", *_recording(recording, report, review)]
@@ -65,14 +66,21 @@ def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> I
     yield from _comments(whole)
     if review.baseline:
         yield from _wrapped(f"baseline of {clean(review.group)}: {clean(review.baseline)}")
-    for finding in report.findings:
+    for finding in _findings(report):
         state = state_of(review, finding.cause)
         yield from _wrapped(f"{_standing(state)} {finding.cause}: {_title(finding)}")
         if state.cause:
             yield from _comments(state)
 
 
-def _title(finding: Finding) -> str:
+def _findings(report: Report) -> list[Finding | MemoryFinding]:
+    """Returns the findings about the time, and those about the memory that are worth fixing, as the tab counts them."""
+    return [*report.findings, *worth_fixing(report.memory)]
+
+
+def _title(finding: Finding | MemoryFinding) -> str:
+    if isinstance(finding, MemoryFinding):
+        return finding.title or finding.cause
     return f"{finding.title or finding.cause}, {share_text(finding.cost_share)} of the time"
 
 

@@ -127,3 +127,13 @@ def test_of_many_trainings_without_notes_the_costliest_are_shown():
     assert "run29/a" in text
     assert "run5/a" not in text
     assert text.endswith("9 more trainings have findings and no note: `tb-bottleneck list` shows them.\n")
+
+
+def test_findings_about_the_memory_count():
+    report = Report()
+    report.memory.findings.add(cause="rising_host_memory", title="It rises", severity="warning", headline="It rises.")
+    report.memory.findings.add(cause="pinned_memory_high", severity="info", headline="")
+    text = render([[(RecordingFile("/run/a", "run", "a", 1, 1), report)]], {}, Ledger())
+    assert "1 of 1 finding open in 1 training" in text
+    assert "[open] rising_host_memory: It rises" in text
+    assert "pinned" not in text

@@ -56,6 +56,13 @@ def test_the_means_of_whole_runs_are_compared_where_they_are_known():
     assert row.measured.low < 2.1 < row.measured.high
 
 
+def test_a_finding_about_the_memory_has_no_gain():
+    slow = report(100.0)
+    slow.memory.findings.add(cause="rising_host_memory")
+    (row,) = rows([fix("rising_host_memory")], slow=slow, fast=report(50.0))
+    assert (row.result, row.because) == ("unknown", "A finding about the memory has no gain of time.")
+
+
 def test_an_estimate_is_a_prediction_too():
     slow = report(100.0, [("a", 2, 1.3, 3)])
     slow.findings[0].speedup.basis = "estimate"
