@@ -599,10 +599,10 @@ export interface Unprofiled {
   readonly sentence: string;
   /** of these steps; empty if only their median was recorded */
   readonly step_times_ns: readonly number[];
-  /** mean over the judged steps of the telemetry; 0 without telemetry */
-  readonly run_step_ns: number;
+  /** mean over the judged steps of the telemetry; absent without telemetry */
+  readonly run_step_ns?: number;
   /** their number */
-  readonly run_steps: number;
+  readonly run_steps?: number;
 }
 
 /** One regime that trace and telemetry of the same process judge differently. */

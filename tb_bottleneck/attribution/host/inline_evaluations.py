@@ -32,13 +32,12 @@ def inline_evaluations(trace: Trace) -> InlineEvaluations:
     Without a later `train()`, the end is not known. With a backward pass in between, it is a training in which some
     modules are in evaluation mode, such as frozen normalisations.
     """
-    events, rows = trace.events, np.empty(0, np.int64)
-    if has_training(trace):
-        rows = trace.rows(Kind.PYTHON)
-        rows = rows[_named(trace, _EVAL)[events.name[rows]]] if _named(trace, _EVAL).any() else rows[:0]
-    if not len(rows):
-        return InlineEvaluations(rows, rows)
+    events, evaluates = trace.events, _named(trace, _EVAL)
+    if not evaluates.any() or not has_training(trace):
+        none = np.empty(0, np.int64)
+        return InlineEvaluations(none, none)
     frames, operators = trace.rows(Kind.PYTHON), trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = frames[evaluates[events.name[frames]]]
     train = by_thread(frames[_named(trace, _TRAIN)[events.name[frames]]], events.thread)
     trained = np.array([is_training_name(name) for name in trace.names], np.bool_)
     backward = events.start[operators[trained[events.name[operators]]]]

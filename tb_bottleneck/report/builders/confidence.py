@@ -31,9 +31,8 @@ def trace_confidence(
     of the conclusion's own rule.
 
     For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium on a CPU
-    run, where names of operators show it. For pauses it is low if
-    one was recorded only once: how often they occur in the run is then not known. It is at most medium if the
-    conclusion is that something is not known.
+    run, where names of operators show it. For pauses it is low if one was recorded only once: how often they
+    occur in the run is then not known. It is at most medium if the conclusion is that something is not known.
     """
     confidence = _recording_confidence(recording, defects)
     if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":

@@ -100,9 +100,10 @@ def remove_foreign_texts(report: pb.Report) -> None:
             if _is_own(_PLACE.sub("", headline))
             else f"{verdict.title}: {share_text(verdict.share)} of the time."
         )
-        set_action(report)
         set_alert(verdict, report.memory)
     _use_words_of_device(report)
+    if report.HasField("verdict"):
+        set_action(report)  # names findings, in the words for the device
 
 
 def _use_words_of_device(report: pb.Report) -> None:

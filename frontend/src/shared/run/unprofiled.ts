@@ -3,7 +3,7 @@ import type { Unprofiled } from "../report";
 
 /** The mean in ns, of the whole run if its telemetry is known; the median if only that was logged. */
 export const unprofiledStep = ({ step_ns, step_times_ns: times, run_step_ns: run }: Unprofiled): number =>
-  run > 0 ? run : times.length > 0 ? times.reduce((sum, time) => sum + time, 0) / times.length : step_ns;
+  run ? run : times.length > 0 ? times.reduce((sum, time) => sum + time, 0) / times.length : step_ns;
 
 /** The number of these steps; 0 if it is not known. */
-export const unprofiledSteps = ({ steps, run_step_ns: run, run_steps: all }: Unprofiled): number => (run > 0 ? all : steps);
+export const unprofiledSteps = ({ steps, run_step_ns: run, run_steps: all }: Unprofiled): number => (run && all ? all : steps);

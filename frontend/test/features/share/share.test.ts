@@ -73,7 +73,7 @@ test("Markdown contains the phases of a run, and what its telemetry says about t
   const markdown = reportMarkdown({
     ...report("events"),
     phases: [phase(0, 300e9, "Compute", "none"), phase(300e9, 540e9, "Waiting | for data", "critical")],
-    unprofiled: { step_ns: 1e8, steps: 50, ratio: 1.2, step_times_ns: [], run_step_ns: 0, run_steps: 0, sentence: "Without a profiler a step takes 100 ms." },
+    unprofiled: { step_ns: 1e8, steps: 50, ratio: 1.2, step_times_ns: [], sentence: "Without a profiler a step takes 100 ms." },
   });
   assert.ok(markdown.includes("| 5:00 | 4 min 0 s | Waiting \\| for data | 40.0 % | Critical |"));
   assert.ok(markdown.includes("Without a profiler a step takes 100 ms."));
