@@ -50,12 +50,21 @@ def heaviest_value(values: NDArray[np.integer[Any]], weights: NDArray[Any]) -> i
     return heaviest if (values == heaviest).any() else int(values[0])  # all weights are 0: argmax returns 0
 
 
-def percentile(values: NDArray[Any], percent: float) -> float:
-    """Returns the percentile of at least one value, linear between the two nearest ranks (numpy's default method)."""
-    ordered = np.sort(values)
-    rank = (len(ordered) - 1) * (percent / 100)
+def percentile(values: NDArray[Any], percent: float, counts: NDArray[np.int64] | None = None) -> float:
+    """Returns the percentile of at least one value, linear between the two nearest ranks (numpy's default method).
+
+    With `counts`, each value counts that many times.
+    """
+    if counts is None:
+        ordered, total = np.sort(values), len(values)
+    else:
+        order = np.argsort(values)
+        ordered, until = values[order], counts[order].cumsum()
+        total = int(until[-1])
+    rank = (total - 1) * (percent / 100)
     below = int(rank)
-    low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
+    ranks = np.array([below, min(below + 1, total - 1)])
+    low, high = ordered[ranks if counts is None else np.searchsorted(until, ranks, side="right")]
     part = rank - below
     # As numpy rounds: from the nearer of the two.
     return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))

@@ -28,6 +28,13 @@ def test_statistics_equal_those_of_numpy(seed: int) -> None:
     assert distinct_values(integers % 5).tolist() == np.unique(integers % 5).tolist()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_percentile_with_counts_equals_that_of_the_repeated_values(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    values, counts = generator.random(seed + 1), generator.integers(1, 9, seed + 1)
+    assert percentile(values, 5 * seed, counts) == np.percentile(np.repeat(values, counts), 5 * seed)
+
+
 @pytest.mark.parametrize("largest", [3, 40, 10**6])
 def test_distinct_rows_equal_those_of_numpy(largest: int) -> None:
     columns = np.random.default_rng(largest).integers(0, largest, (3, 500))

@@ -93,6 +93,9 @@ SERIES: dict[str, Signal] = {
     "monitor_cost": Signal("share", "Share of one core used by the monitor itself"),
 }
 
+SPARSE_COUNTS = frozenset({"device_allocations", "device_frees", "allocation_retries"})
+"""Step columns with a value only in some steps: the count since the previous value."""
+
 STEP_COLUMNS: dict[str, Signal] = {
     "loader_wait": Signal("ns", "Host time in the iterator of the loader"),
     "transfer": Signal("ns", "Host time in calls that move tensors between host and device"),

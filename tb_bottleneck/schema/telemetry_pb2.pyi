@@ -64,16 +64,18 @@ class Series(_message.Message):
     def __init__(self, name: _Optional[str] = ..., device: _Optional[str] = ..., unix_ns: _Optional[_Iterable[float]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class StepRows(_message.Message):
-    __slots__ = ("number", "end_unix_ns", "wall_ns", "columns")
+    __slots__ = ("number", "end_unix_ns", "wall_ns", "columns", "steps")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     END_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     WALL_NS_FIELD_NUMBER: _ClassVar[int]
     COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     number: _containers.RepeatedScalarFieldContainer[int]
     end_unix_ns: _containers.RepeatedScalarFieldContainer[float]
     wall_ns: _containers.RepeatedScalarFieldContainer[float]
     columns: _containers.RepeatedCompositeFieldContainer[StepColumn]
-    def __init__(self, number: _Optional[_Iterable[int]] = ..., end_unix_ns: _Optional[_Iterable[float]] = ..., wall_ns: _Optional[_Iterable[float]] = ..., columns: _Optional[_Iterable[_Union[StepColumn, _Mapping]]] = ...) -> None: ...
+    steps: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[_Iterable[int]] = ..., end_unix_ns: _Optional[_Iterable[float]] = ..., wall_ns: _Optional[_Iterable[float]] = ..., columns: _Optional[_Iterable[_Union[StepColumn, _Mapping]]] = ..., steps: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StepColumn(_message.Message):
     __slots__ = ("name", "values")

@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure over time; `low`, `mean` and `high` are equal for a single row. NaN: not known."""
+    """One figure over time; `low`, `mean` and `high` are equal for a row as it was added. NaN: not known."""
 
     low: Floats
     mean: Floats
@@ -43,6 +43,7 @@ class Rows:
         self._quarter = max(bound // 4, 1)
         self._bucket = 1
         self._end: Times = np.empty(2 * self._quarter, np.int64)
+        self._count: Counts = np.empty(2 * self._quarter, np.int64)
         self._values: Floats = np.empty((len(self.names), 2 * self._quarter))
         self._recent = 0
         self._history: list[_Buckets] = []
@@ -59,8 +60,11 @@ class Rows:
             return int(self._end[self._recent - 1])
         return int(self._history[-1].end[-1]) if self._history else 0
 
-    def append(self, end: Times, values: Mapping[str, Floats]) -> None:
-        """Adds rows, which must be later than the existing ones. A column that is not in `values` becomes NaN."""
+    def append(self, end: Times, values: Mapping[str, Floats], count: Counts | None = None) -> None:
+        """Adds rows, which must be later than the existing ones. A column that is not in `values` becomes NaN.
+
+        A row with a count above 1 already is the mean of that many.
+        """
         self._whole = None
         done = 0
         while done < len(end):
@@ -71,6 +75,7 @@ class Rows:
             part = slice(done, min(done + room, len(end)))
             into = slice(self._recent, self._recent + part.stop - part.start)
             self._end[into] = end[part]
+            self._count[into] = 1 if count is None else count[part]
             for row, name in enumerate(self.names):
                 self._values[row, into] = values[name][part] if name in values else np.nan
             self._recent = into.stop
@@ -83,7 +88,7 @@ class Rows:
 
     @property
     def count(self) -> Counts:
-        """Number of rows merged into each row."""
+        """Number of readings, or steps, that each row is the mean of."""
         return self._all().count
 
     def column(self, name: str) -> Column:
@@ -95,7 +100,8 @@ class Rows:
             recent = self._values[:, : self._recent]
             end = self._end[: self._recent].copy()
             columns = {name: recent[row].copy() for row, name in enumerate(self.names)}
-            newest = _Buckets(end, np.ones(len(end), np.int64), {n: Column(v, v, v) for n, v in columns.items()})
+            count = self._count[: self._recent].copy()
+            newest = _Buckets(end, count, {n: Column(v, v, v) for n, v in columns.items()})
             self._whole = _joined([*self._history, newest]) if self._history else newest
         return self._whole
 
@@ -104,7 +110,7 @@ class Rows:
         old = self._quarter
         values = self._values[:, :old]
         single = {name: Column(v, v, v) for name, v in zip(self.names, values.copy(), strict=True)}
-        made = _merged(_Buckets(self._end[:old].copy(), np.ones(old, np.int64), single), self._bucket)
+        made = _merged(_Buckets(self._end[:old].copy(), self._count[:old].copy(), single), self._bucket)
         if self._buckets + len(made.end) > 2 * self._quarter:
             self._history = [_merged(_joined(self._history), 2)]
             self._bucket *= 2
@@ -113,6 +119,7 @@ class Rows:
         self._buckets = sum(len(part.end) for part in self._history)
         rest = self._recent - old
         self._end[:rest] = self._end[old : self._recent].copy()
+        self._count[:rest] = self._count[old : self._recent].copy()
         self._values[:, :rest] = self._values[:, old : self._recent].copy()
         self._recent = rest
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.telemetry.bounded_columns import Floats, Rows, Times
+from tb_bottleneck.telemetry.bounded_columns import Column, Floats, Rows, Times
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | 
     if not len(end) or most == 0:
         return Points(np.empty(0, np.int64), {name: np.empty(0) for name in rows.names})
     whole = most is None or len(end) <= most
-    if whole and not (rows.count[first:stop] > 1).any():
+    if whole and all(_is_exact(rows.column(name), slice(first, stop)) for name in rows.names):
         return Points(end, {name: rows.column(name).mean[first:stop] for name in rows.names})
     groups = len(end) if most is None else max(min(most // 2, len(end)), 1)
     starts = np.unique(np.linspace(0, len(end), groups, endpoint=False).astype(np.int64))
@@ -40,3 +40,8 @@ def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | 
         )
         columns[name] = np.stack([low, high], axis=1).ravel()
     return Points(np.stack([end[starts], end[last]], axis=1).ravel(), columns)
+
+
+def _is_exact(column: Column, part: slice) -> bool:
+    """Returns True if the lowest and the highest value are the same in each of the rows."""
+    return bool(np.array_equal(column.low[part], column.high[part], equal_nan=True))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.json_format import MessageToDict, SerializeToJsonError
 
-from tb_bottleneck.schema.signals import ENDED, HOST, SERIES, STEP_COLUMNS
+from tb_bottleneck.schema.signals import ENDED, HOST, SERIES, SPARSE_COUNTS, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepRows
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Rows, Times
 
@@ -24,10 +24,9 @@ MAX_TELEMETRY_NOTES = 500
 MAX_CONTEXT_BYTES = 1 << 20
 MAX_READING = 1e24  # of any reading; beyond every unit's own range
 MAX_TIME_NS = 1 << 62  # ns since 1970: the year 2116
-MAX_STEP_TIME_NS = 1e15  # ns: eleven days
-
-SPARSE_COUNTS = frozenset({"device_allocations", "device_frees", "allocation_retries"})
-"""Step columns with a value only in some steps: the count since the previous value."""
+MAX_STEP_TIME_NS = 1e15  # ns, of all steps in a row: eleven days
+MAX_STEPS_PER_ROW = 1_000_000
+"""The monitor writes 25 rows per second of a fast loop: at 1 us per step, 40,000 steps per row."""
 
 STEP_NAMES = ("wall", *STEP_COLUMNS)
 
@@ -121,12 +120,13 @@ class Telemetry:
         length = len(steps.wall_ns)
         if not length:
             return
-        if len(steps.number) != length or len(steps.end_unix_ns) != length:
+        if len(steps.number) != length or len(steps.end_unix_ns) != length or len(steps.steps) not in (0, length):
             self.dropped["lengths_differ"] += 1
             return
         when, wall = np.array(steps.end_unix_ns), np.array(steps.wall_ns)
+        count = np.array(steps.steps, np.int64) if steps.steps else np.ones(length, np.int64)
         with np.errstate(invalid="ignore"):
-            plausible = (wall > 0) & (wall <= MAX_STEP_TIME_NS)
+            plausible = (wall > 0) & (wall * count <= MAX_STEP_TIME_NS) & (count > 0) & (count <= MAX_STEPS_PER_ROW)
         self._drop("implausible", length - plausible.sum())
         good = self._later(when, self.steps.last) & plausible
         columns = {"number": np.array(steps.number, float)[good], "wall": wall[good]}
@@ -140,7 +140,7 @@ class Telemetry:
                     column.name, self._plausible_or_nan(np.array(column.values)[good])
                 )
         if good.any():
-            self.steps.append(when[good].astype(np.int64), columns)
+            self.steps.append(when[good].astype(np.int64), columns, count[good])
 
     def _fill_gaps(self, name: str, values: Floats) -> Floats:
         """Returns a step column. In a sparse count with any value so far, NaN becomes 0, so that means are correct."""

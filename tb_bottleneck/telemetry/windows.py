@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.schema.signals import HOST
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -185,7 +186,7 @@ def _grid(telemetry: Telemetry, judged: Bools, since: int) -> Grid:
         end, wall = telemetry.steps.end[judged], telemetry.steps.column("wall").mean[judged]
         count = telemetry.steps.count[judged]
         begin, last = int(end[0] - wall[0] * count[0]), int(end[-1])
-        least = STEPS_PER_WINDOW * float(np.median(wall))
+        least = STEPS_PER_WINDOW * percentile(wall, 50, count)
     else:
         ends = [rows.end for rows in telemetry.series.values() if len(rows)]
         begin = max(min((int(end[0]) for end in ends), default=0), since)

@@ -42,3 +42,9 @@ def test_only_what_is_newer_is_given() -> None:
     assert points_of(rows_with(100, 0), since=10, until=12).end.tolist() == [11, 12]
     assert len(points_of(rows_with(100, 0), since=50, until=20).end) == 0
     assert len(points_of(rows_with(100, 0), most=0).end) == 0
+
+
+def test_a_row_of_several_steps_is_one_point() -> None:
+    rows = Rows(("value",), 64)
+    rows.append(np.arange(1, 4), {"value": np.array([1.0, 2.0, 3.0])}, np.array([1, 40, 1]))
+    assert points_of(rows).end.tolist() == [1, 2, 3]

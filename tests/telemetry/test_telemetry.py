@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from helpers.telemetry_files import context
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
-from tb_bottleneck.telemetry.telemetry import MAX_TELEMETRY_DEVICES, Telemetry
+from tb_bottleneck.telemetry.telemetry import MAX_STEP_TIME_NS, MAX_STEPS_PER_ROW, MAX_TELEMETRY_DEVICES, Telemetry
 
 T = 1.7e18
 
@@ -86,6 +87,40 @@ def test_impossible_steps_are_left_out() -> None:
     assert telemetry.dropped["lengths_differ"] == 1
 
 
+def test_a_row_may_be_the_mean_of_several_steps() -> None:
+    made = Packet()
+    made.steps.number.extend([0, 8])
+    made.steps.end_unix_ns.extend([T, T + 1e9])
+    made.steps.wall_ns.extend([1e9, 2e8])
+    made.steps.steps.extend([1, 5])
+    telemetry = taken(made, steps_of_one_row(5))
+    assert telemetry.steps.count.tolist() == [1, 5, 5]
+    made.steps.steps.append(1)
+    assert taken(made).dropped == {"lengths_differ": 1}
+
+
+def steps_of_one_row(count: int) -> Packet:
+    made = Packet(sequence=1)
+    made.steps.number.append(20)
+    made.steps.end_unix_ns.append(T + 2e9)
+    made.steps.wall_ns.append(2e8)
+    made.steps.steps.append(count)
+    return made
+
+
+@pytest.mark.parametrize("count", [0, -3, MAX_STEPS_PER_ROW + 1])
+def test_a_row_of_an_impossible_number_of_steps_is_left_out(count: int) -> None:
+    telemetry = taken(steps_of_one_row(count))
+    assert not len(telemetry.steps)
+    assert telemetry.dropped == {"implausible": 1}
+
+
+def test_the_time_of_all_steps_of_a_row_is_bounded() -> None:
+    made = steps_of_one_row(1000)
+    made.steps.wall_ns[0] = MAX_STEP_TIME_NS / 999
+    assert taken(made).dropped == {"implausible": 1}
+
+
 def test_a_context_with_invalid_numbers_is_not_used() -> None:
     telemetry = taken(context({"cores": 4}), context({"cores": math.nan}), context({"text": "x" * (2 << 20)}))
     assert telemetry.facts == {"cores": 4.0}
@@ -94,12 +129,13 @@ def test_a_context_with_invalid_numbers_is_not_used() -> None:
 
 NUMBERS = st.floats() | st.sampled_from([0.0, T, T + 1e9, 1e300, -1.0])
 COLUMNS = st.lists(NUMBERS, max_size=5)
+INTEGERS = st.lists(st.integers(-(1 << 31), (1 << 31) - 1), max_size=5)
 NAMES = st.sampled_from([*SERIES, *STEP_COLUMNS, "", "no such"])
 
 
 @given(
     series=st.lists(st.tuples(NAMES, st.text(max_size=3), COLUMNS, COLUMNS), max_size=8),
-    steps=st.tuples(st.lists(st.integers(-(1 << 31), (1 << 31) - 1), max_size=5), COLUMNS, COLUMNS),
+    steps=st.tuples(INTEGERS, COLUMNS, COLUMNS, INTEGERS | st.lists(st.integers(1, 100), max_size=5)),
     columns=st.lists(st.tuples(NAMES, COLUMNS), max_size=3),
     sequence=st.integers(-(1 << 31), (1 << 31) - 1),
     facts=st.dictionaries(
@@ -112,10 +148,11 @@ def test_any_file_content_gives_a_report(series, steps, columns, sequence, facts
     made = Packet(sequence=sequence)
     for name, device, when, values in series:
         made.series.add(name=name, device=device, unix_ns=when, values=values)
-    number, end, wall = steps
+    number, end, wall, count = steps
     made.steps.number.extend(number)
     made.steps.end_unix_ns.extend(end)
     made.steps.wall_ns.extend(wall)
+    made.steps.steps.extend(count)
     for name, values in columns:
         made.steps.columns.add(name=name, values=values)
     reader = TelemetryReader("/no/such/file")

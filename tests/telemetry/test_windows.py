@@ -17,6 +17,7 @@ def run(
     step_s: float = 1.0,
     series: dict[str, list[float]] | None = None,
     since_s: float | None = None,
+    steps_per_row: int = 1,
     **facts: object,
 ) -> Windows:
     """Returns windows of a run with one letter per step: `.` ordinary, `p` profiled, `?` with an unknown wait.
@@ -28,9 +29,10 @@ def run(
     for number in range(len(letters)):
         made.steps.number.append(number)
         made.steps.end_unix_ns.append(T + (number - WARMUP_STEPS + 1) * step_s * S)
-        made.steps.wall_ns.append(step_s * S)
+        made.steps.wall_ns.append(step_s * S / steps_per_row)
+        made.steps.steps.append(steps_per_row)
     made.steps.columns.add(name="profiled", values=[float(letter == "p") for letter in letters])
-    waits = [float("nan") if letter == "?" else 0.1 * step_s * S for letter in letters]
+    waits = [float("nan") if letter == "?" else 0.1 * step_s * S / steps_per_row for letter in letters]
     made.steps.columns.add(name="loader_wait", values=waits)
     for name, values in (series or {}).items():
         owner = "host" if name.startswith(("cpu", "quota")) else "GPU-a"
@@ -44,6 +46,13 @@ def test_windows_contain_the_steps_that_ended_in_them():
     assert (len(windows), windows.grid.width) == (4, 10 * S)
     assert windows.steps.tolist() == [9, 10, 10, 11], "what ends on an edge is the next window's, if there is one"
     assert windows.total("loader_wait").sum() == pytest.approx(4 * S)
+
+
+def test_rows_of_several_steps_count_as_that_many():
+    single, merged = run("." * 40), run("." * 40, steps_per_row=20)
+    assert merged.grid.width == single.grid.width
+    assert merged.steps.tolist() == (20 * single.steps).tolist()
+    assert merged.total("loader_wait") == pytest.approx(single.total("loader_wait"))
 
 
 def test_warm_up_and_profiled_steps_are_left_out():

@@ -1886,7 +1886,7 @@ export interface Series {
   readonly values: readonly number[];
 }
 
-/** Steps that ended since the previous packet. */
+/** Steps that ended since the previous packet. A row of several steps has the number and the end of the last one, and the mean of each figure. */
 export interface StepRows {
   /** counted from 0 by the monitor */
   readonly number: readonly number[];
@@ -1894,6 +1894,8 @@ export interface StepRows {
   /** from the end of the previous step */
   readonly wall_ns: readonly number[];
   readonly columns: readonly StepColumn[];
+  /** of each row; absent if every row is one step */
+  readonly steps: readonly number[];
 }
 
 /** One number per step. */

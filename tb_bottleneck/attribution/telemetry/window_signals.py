@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.windows import Windows
 
@@ -142,14 +143,15 @@ def _recurring(number: Times, rest: Floats, busy: Floats) -> tuple[Bools, float]
 
 
 def _usual(values: Floats, windows: Windows) -> Floats:
-    """Returns for each row of steps the median of its window, or of the whole run if the window has few steps."""
+    """Returns for each row of steps the median of its window, or of the whole run if the window has few rows."""
     if not len(values):
         return values
-    usual = np.full(len(windows), float(np.median(values)))
+    counts = windows.counts_of_steps
+    usual = np.full(len(windows), percentile(values, 50, counts))
     cuts = np.flatnonzero(np.diff(windows.window_of_steps)) + 1
     for rows in np.split(np.arange(len(values)), cuts):
         if len(rows) >= MIN_STEPS_OF_MEDIAN:
-            usual[windows.window_of_steps[rows[0]]] = np.median(values[rows])
+            usual[windows.window_of_steps[rows[0]]] = percentile(values[rows], 50, counts[rows])
     return np.asarray(usual[windows.window_of_steps])
 
 

@@ -7,6 +7,7 @@ from tb_bottleneck.attribution.telemetry.window_signals import OFF_CADENCE
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers
 from tb_bottleneck.measures.telemetry.step_phases import STEADY
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 BEYOND_ROUNDS = 1.5
@@ -66,11 +67,11 @@ def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
 
 def _epochs_begun(recording: TelemetryRecording) -> tuple[Times, float] | None:
     """Returns the steps that begin an epoch, and their waits in ns; None if that was not recorded."""
-    number, longest, _ = recording.windows.highest("epoch_start")
+    number, longest, mean = recording.windows.highest("epoch_start")
     if np.isnan(longest).all():
         return None
     begins = np.nan_to_num(longest) > 0
-    return number[begins], float(longest[begins].sum())
+    return number[begins], float((mean * recording.windows.counts_of_steps)[begins].sum())
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
@@ -79,6 +80,6 @@ def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
     is_known = ~np.isnan(longest)
     if not is_known.any():
         return number[:0], longest[:0]
-    usual = float(np.median(mean[is_known]))
+    usual = percentile(mean[is_known], 50, recording.windows.counts_of_steps[is_known])
     long = is_known & (longest > OFF_CADENCE * usual)
     return number[long], longest[long] - usual

@@ -7,11 +7,9 @@ without a profiler. Time before the first step, such as that of imports, is not 
 ml-goodput-measurement divides productive time by elapsed time likewise, and subtracts steps repeated after a restart.
 """
 
-import numpy as np
-
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.measures.efficiency.figure import Figure, known, unknown
-from tb_bottleneck.telemetry.bounded_columns import Floats
+from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.units import duration_text
 
 
@@ -25,12 +23,6 @@ def goodput(recording: TelemetryRecording) -> Figure:
     elapsed = float(steps.end[-1] - (steps.end[0] - wall[0] * count[0]))
     if not elapsed > 0:
         return unknown("no_steps")
-    median = _weighted_median(judged, recording)
+    median = percentile(judged, 50, recording.windows.counts_of_steps)
     total = int(count.sum())
     return known(min(total * median / elapsed, 1.0), "all_steps", steps=f"{total:,}", time=duration_text(elapsed))
-
-
-def _weighted_median(means: Floats, recording: TelemetryRecording) -> float:
-    order = np.argsort(means, kind="stable")
-    weight = recording.windows.counts_of_steps[order].cumsum()
-    return float(means[order][np.searchsorted(weight, weight[-1] / 2)])

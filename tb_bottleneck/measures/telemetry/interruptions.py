@@ -50,8 +50,13 @@ def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing:
-    _, longest, _ = recording.windows.highest(column)
+    """In a row of several steps, each of those with it is taken to last as long as in the rows of one step."""
+    _, longest, mean = recording.windows.highest(column)
     known = ~np.isnan(longest)
     if not known.any():
         return Missing(recording.why_missing(column))
-    return Measure(float((longest[known] > 0).mean()), "share", "", int(known.sum()), EVIDENCE_SOURCE)
+    count, longest, mean = recording.windows.counts_of_steps[known], longest[known], mean[known]
+    alone = longest[(count == 1) & (longest > 0)]
+    usual = float(np.median(alone if len(alone) else longest))
+    steps = np.where(count == 1, longest > 0, np.minimum(mean * count / usual, count) if usual > 0 else 0)
+    return Measure(float(steps.sum() / count.sum()), "share", "", int(count.sum()), EVIDENCE_SOURCE)

@@ -35,7 +35,8 @@ class _Window:
     """Sums over the steps of a window. Its memory and its time per step are bounded, however short the steps are."""
 
     def __init__(self) -> None:
-        self.steps = self.wall_ns = 0
+        self.steps = 0
+        self.wall_ns = 0.0
         self._wait_ns = self._working_ns = 0.0  # of the steps with a wait
         self._times: list[float] = []  # of every stride-th step
         self._stride = 1

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from statistics import median
 
-from tb_bottleneck.schema.signals import STEP_COLUMNS
+from tb_bottleneck.schema.signals import SPARSE_COUNTS, STEP_COLUMNS
 
 COLUMNS = tuple(STEP_COLUMNS)
 
@@ -18,18 +18,25 @@ class StepRow:
     """One step. Its figures change only until the row is passed on.
 
     `end_ns` is on the monitor's clock (`time.perf_counter_ns`); `wall_ns` is the time since the end of the previous
-    step. A missing figure is unknown for this step.
+    step. A missing figure is unknown for this step. With `steps` above 1, the row is the mean of that many steps, of
+    which `number` is the last.
     """
 
     number: int
     end_ns: int
-    wall_ns: int
+    wall_ns: float
     figures: dict[str, float] = field(default_factory=dict)
+    steps: int = 1
 
     @property
     def working_ns(self) -> float:
         """Wall time without evaluation."""
         return self.wall_ns - self.figures.get("evaluation", 0.0)
+
+    @property
+    def is_profiled(self) -> bool:
+        """True if a profiler recorded the step."""
+        return bool(self.figures.get("profiled"))
 
 
 class RowQueue:
@@ -48,36 +55,76 @@ class RowQueue:
 
 
 class RowRateLimiter:
-    """Passes every step of a slow loop and a part of the steps of a fast one, so that the file stays small.
+    """Passes every step of a slow loop, and merges steps of a fast one, so that the file stays small and totals exact.
 
-    The first `burst` steps pass. After them, `per_second` pass on average, and each step of at least `outlier` times
-    the median, because such steps are the interesting ones. The median is that of the last 101 steps, and is computed
-    every 25 steps.
+    The first `burst` steps pass. After them, `per_second` rows pass on average, each with the mean of the steps since
+    the row before. A step of at least `outlier` times the median keeps its own row, because such steps are the
+    interesting ones, at most `burst` and then `per_second` of them. The median is that of the last 101 steps, and is
+    computed every 25 steps. A profiled step is merged with profiled steps only.
     """
 
-    def __init__(self, burst: int = 1000, per_second: float = 25.0, outlier: float = 3.0) -> None:
-        self._credit = float(burst)
+    def __init__(self, burst: int = 1000, per_second: float = 25.0, outlier: float = 2.0) -> None:
         self._burst = float(burst)
+        self._credit = self._outlier_credit = self._burst
         self._per_second = per_second
         self._outlier = outlier
-        self._recent_ns: deque[int] = deque(maxlen=101)
+        self._recent_ns: deque[float] = deque(maxlen=101)
         self._median_ns = float("inf")
         self._steps = 0
-        self.left_out = 0
+        self._waiting: list[StepRow] = []
+        self.merged = 0
+        """Number of steps that are not alone in their row."""
 
     def filter(self, rows: list[StepRow]) -> list[StepRow]:
-        """Returns the rows to write."""
-        passed = [row for row in rows if self._passes(row)]
-        self.left_out += len(rows) - len(passed)
+        """Returns the rows to write. The last one has all steps that were not passed yet."""
+        passed: list[StepRow] = []
+        for row in rows:
+            is_outlier, may_pass = self._charge(row)
+            is_alone = is_outlier and may_pass
+            if self._waiting and (is_alone or row.is_profiled != self._waiting[-1].is_profiled):
+                passed.append(self._merge_waiting())
+            self._waiting.append(row)
+            if may_pass:
+                passed.append(self._merge_waiting())
+        if self._waiting:
+            passed.append(self._merge_waiting())
         return passed
 
-    def _passes(self, row: StepRow) -> bool:
+    def _charge(self, row: StepRow) -> tuple[bool, bool]:
+        """Returns whether the step is an outlier, and whether another row may pass."""
         if self._recent_ns and self._steps % MEDIAN_EVERY == 0:
             self._median_ns = median(self._recent_ns)  # of each step, it took most of the thread's time
         self._steps += 1
         self._recent_ns.append(row.wall_ns)
-        self._credit = min(self._burst, self._credit + self._per_second * row.wall_ns / 1e9)
+        earned = self._per_second * row.wall_ns / 1e9
+        self._credit = min(self._burst, self._credit + earned)
+        self._outlier_credit = min(self._burst, self._outlier_credit + earned)
+        is_outlier = row.wall_ns >= self._outlier * self._median_ns
         if self._credit >= 1:
             self._credit -= 1
-            return True
-        return row.wall_ns >= self._outlier * self._median_ns
+            return is_outlier, True
+        if is_outlier and self._outlier_credit >= 1:
+            self._outlier_credit -= 1
+            return True, True
+        return is_outlier, False
+
+    def _merge_waiting(self) -> StepRow:
+        rows, self._waiting = self._waiting, []
+        if len(rows) > 1:
+            self.merged += len(rows)
+        return merged(rows)
+
+
+def merged(rows: list[StepRow]) -> StepRow:
+    """Returns one row for consecutive steps: the number and the end of the last one, and the mean of each figure."""
+    if len(rows) == 1:
+        return rows[0]
+    totals: dict[str, float] = {}
+    known: dict[str, int] = {}
+    for row in rows:
+        for name, value in row.figures.items():
+            totals[name] = totals.get(name, 0.0) + value
+            known[name] = known.get(name, 0) + 1
+    figures = {name: total / (len(rows) if name in SPARSE_COUNTS else known[name]) for name, total in totals.items()}
+    last = rows[-1]
+    return StepRow(last.number, last.end_ns, sum(row.wall_ns for row in rows) / len(rows), figures, len(rows))

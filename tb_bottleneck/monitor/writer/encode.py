@@ -121,6 +121,7 @@ def _steps(rows: Sequence[StepRow], offset_ns: int) -> StepRows:
         end_unix_ns=[row.end_ns + offset_ns for row in rows],
         wall_ns=[row.wall_ns for row in rows],
         columns=[StepColumn(name=name, values=[row.figures.get(name, math.nan) for row in rows]) for name in names],
+        steps=[row.steps for row in rows] if any(row.steps > 1 for row in rows) else [],
     )
 
 

@@ -144,8 +144,8 @@ class WriterThread:
         written = self._rate_limiter.filter(rows)
         if self._last_step < 0 and not rows and time.monotonic() - self._began > NO_STEPS_S:
             self._guard.note("no_steps", "no optimizer step was detected: call monitor.step() at the end of each step")
-        if self._rate_limiter.left_out:
-            self._guard.note("thinned", "steps are shorter than 40 ms: only a part of the typical steps is written")
+        if self._rate_limiter.merged:
+            self._guard.note("merged", "steps are shorter than 40 ms: several typical steps are written as one row")
         readings = [self._readings.popleft() for _ in range(len(self._readings))]
         self._notes += self._guard.take_notes()
         try:

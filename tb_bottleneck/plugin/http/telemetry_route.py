@@ -79,6 +79,7 @@ def _steps(telemetry: Telemetry, most: int, since: int, until: int | None) -> di
         "end_unix_ns": points.end.astype(float).tolist(),
         "wall_ns": _numbers(points.columns["wall"]),
         "columns": [{"name": name, "values": _numbers(points.columns[name])} for name in recorded],
+        "steps": [],  # a point may be of several rows
     }
 
 

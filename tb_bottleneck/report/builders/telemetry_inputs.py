@@ -44,7 +44,7 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
         basis="step_clock" if steps else "whole",
         begin=int(grid.begin),
         end=int(grid.edges[-1]),
-        spread=spread_of(mean) if len(mean) else None,
+        spread=spread_of(mean, recording.windows.counts_of_steps) if len(mean) else None,
         step_times=longest_of_neighbours(highest) if len(mean) else (),
     )
 

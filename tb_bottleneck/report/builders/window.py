@@ -11,6 +11,7 @@ MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Window(Record, frozen=True):
@@ -43,9 +44,9 @@ def trace_window(recording: Recording) -> Window:
     )
 
 
-def spread_of(times: Floats) -> tuple[float, float, float]:
-    """Returns the 10th percentile, the median and the 90th percentile."""
-    return percentile(times, 10), percentile(times, 50), percentile(times, 90)
+def spread_of(times: Floats, counts: Ints | None = None) -> tuple[float, float, float]:
+    """Returns the 10th percentile, the median and the 90th percentile. With `counts`, each counts that many times."""
+    return percentile(times, 10, counts), percentile(times, 50, counts), percentile(times, 90, counts)
 
 
 def longest_of_neighbours(times: Floats) -> tuple[float, ...]:

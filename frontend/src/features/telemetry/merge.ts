@@ -37,6 +37,7 @@ function mergedSteps(loaded: StepRows | undefined, part: StepRows | undefined, r
     end_unix_ns: joined(loaded.end_unix_ns, part.end_unix_ns, cut),
     wall_ns: joined(loaded.wall_ns, part.wall_ns, cut),
     columns: names.map((name) => ({ name, values: joined(columnOf(loaded, name), columnOf(part, name), cut) })),
+    steps: [], // the server sends points of a downsampled series, not rows
   };
 }
 

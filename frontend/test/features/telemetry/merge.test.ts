@@ -10,7 +10,7 @@ function answer(of: readonly Series[], fields: Partial<TelemetryAnswer> = {}): T
 }
 
 const steps = (times: readonly number[], ...names: readonly string[]): StepRows => ({
-  number: times, end_unix_ns: times, wall_ns: times, columns: names.map((name) => ({ name, values: times.map((time) => time * 10) })),
+  number: times, end_unix_ns: times, wall_ns: times, columns: names.map((name) => ({ name, values: times.map((time) => time * 10) })), steps: [],
 });
 
 test("new samples follow the loaded ones without duplicates", () => {

@@ -18,7 +18,7 @@ test("only panels with samples are shown, for each device its own and those of t
 });
 
 test("unknown values of a step are gaps, not zeros", () => {
-  const steps = { number: [0, 1], end_unix_ns: [100 * S, 101 * S], wall_ns: [5, 6], columns: [{ name: "loader_wait", values: ["NaN", 2] as unknown as number[] }] };
+  const steps = { number: [0, 1], end_unix_ns: [100 * S, 101 * S], wall_ns: [5, 6], columns: [{ name: "loader_wait", values: ["NaN", 2] as unknown as number[] }], steps: [] };
   const [panel] = panelsOf(answer({ steps }), "");
   assert.deepEqual(panel!.lines.map(({ name, values }) => [name, values]), [["wall", [5, 6]], ["loader_wait", [null, 2]]]);
 });
