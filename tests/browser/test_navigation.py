@@ -115,6 +115,7 @@ def test_a_view_that_telemetry_does_not_have_opens_with_the_trace_of_the_trainin
     expect(seen.frame.locator(VIEWS["live"])).to_be_visible(timeout=PATIENCE)
     expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
     seen.page.go_back()
+    expect(selected(seen)).to_have_text("Timeline", timeout=PATIENCE)  # a second step back before that may be lost
     seen.page.go_back()
     expect(selected(seen)).to_have_text("Diagnosis", timeout=PATIENCE)
     expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
