@@ -10,6 +10,9 @@ Without a fetch, an optimizer that already stepped steps again; from then on, th
 step at once. The same applies if one batch is trained on indefinitely (after REPEATS updates by the same optimizer).
 The first call of `step()` disables this detection: then each `step()` ends a step, and nothing else does.
 
+What follows an update, such as a checkpoint, counts with its step only if another update of that step follows it;
+otherwise it is the beginning of the next step, as in the wall times.
+
 Batches fetched with gradients off are not training batches. Neither are those of an iterator that ran out before any
 backward pass followed, or that gave several batches while another iterator is known to be trained on. Their time is
 `evaluation`; their waits and samples do not count. So is a forward pass in evaluation mode with gradients off.
@@ -66,6 +69,7 @@ class StepClock:
         """True if another thread fetches the batches."""
         self._first_fetch_by: int | None = None
         self._figures: dict[str, float] = {}
+        self._since_update: dict[str, float] = {}
         self._pending: dict[int, PendingBatches] = {}
         self._trained_iterators: dict[int, None] = {}
         self._evaluating = False
@@ -83,8 +87,8 @@ class StepClock:
         return self.thread is None or self.thread == get_ident()
 
     def add(self, column: str, amount: float) -> None:
-        """Adds to a figure of the open step."""
-        figures = self._figures
+        """Adds to a figure of the open step; after an update, to what may be the beginning of the next one."""
+        figures = self._since_update if self._stepped else self._figures
         if column in figures:
             figures[column] += amount
             return
@@ -187,6 +191,7 @@ class StepClock:
         self.add_time_since("backward", began)
         if self._stepped and self._stepped_at >= began:  # by an optimizer that runs inside the backward pass
             self._stepped_at = self.now()
+            self._include_since_update()
 
     def optimizer_begins(self, optimizer: int) -> None:
         """Records the start of an optimizer's step. A step inside another optimizer's step is part of that."""
@@ -201,18 +206,19 @@ class StepClock:
         if self._in_optimizer is None or self._in_optimizer[0] != optimizer:
             return False
         now = self.now()
-        self.add("optimizer", now - self._in_optimizer[1])
-        self._in_optimizer = None
         if self.thread is None:
             self._set_training_thread()
         self._train_on_pending()
-        if self._manual_steps:
-            return True
-        if optimizer in self._stepped:
+        if optimizer in self._stepped and not self._manual_steps:
             self._repeats += 1
             if not self._step_has_fetch or self._repeats >= REPEATS:
                 self._last_of_cycle = next(reversed(self._stepped))
                 self._close(self._stepped_at)
+        self.add("optimizer", now - self._in_optimizer[1])
+        self._in_optimizer = None
+        if self._manual_steps:
+            return True
+        self._include_since_update()
         self._stepped[optimizer] = None
         self._stepped_at = now
         if optimizer == self._last_of_cycle:
@@ -231,6 +237,7 @@ class StepClock:
         if self.began is None:
             self.began = now  # the start of the first step is unknown, so it has no row
             return
+        self._include_since_update()
         self._close(now)
 
     def finish(self) -> None:
@@ -246,6 +253,7 @@ class StepClock:
             self._evaluating = self._step_has_fetch = False
             for column in ("loader_wait", "evaluation", "samples"):
                 self._figures.pop(column, None)
+                self._since_update.pop(column, None)
                 self.known.pop(column, None)
 
     def _train_on_pending(self) -> None:
@@ -265,10 +273,17 @@ class StepClock:
         while len(self._trained_iterators) > MAX_TRAINED_ITERATORS:
             del self._trained_iterators[next(iter(self._trained_iterators))]
 
+    def _include_since_update(self) -> None:
+        """Adds what followed the last update to the open step."""
+        for column, amount in self._since_update.items():
+            self._figures[column] = self._figures.get(column, 0.0) + amount
+        self._since_update.clear()
+
     def _close(self, end: int) -> None:
         began = end if self.began is None else self.began
         row = StepRow(self.steps, end, end - began, self._figures)
-        self._figures = self.known.copy()
+        self._figures = self.known | self._since_update
+        self._since_update.clear()
         self.steps += 1
         self.began = end
         self.step_has_backward = self._step_has_fetch = False

@@ -20,7 +20,7 @@ def columns(folder: Path, *names: str) -> dict[str, list[float]]:
     return {name: written.column(name) for name in names}
 
 
-def test_a_checkpoint_counts_in_its_own_step_only(tmp_path: Path) -> None:
+def test_a_checkpoint_counts_in_the_step_that_it_lengthens_only(tmp_path: Path) -> None:
     training, original = Training(), torch.save
     with Monitor(tmp_path, captures=0, every_s=0.1):
         for number, batch in enumerate(training.loader):
@@ -29,7 +29,8 @@ def test_a_checkpoint_counts_in_its_own_step_only(tmp_path: Path) -> None:
                 torch.save(training.model.state_dict(), tmp_path / "model.pt")
     assert torch.save is original
     found = columns(tmp_path, "checkpoint", "logging")
-    assert [number for number, value in enumerate(found["checkpoint"]) if value > 0] == [4]
+    saved = [number for number, value in enumerate(found["checkpoint"]) if value > 0]
+    assert saved == [5], "it follows the end of step 4's update"
     assert set(found["logging"]) == {0.0}, "no writer was used, and that is known"
 
 
@@ -64,8 +65,8 @@ def test_a_collection_is_timed_but_not_within_a_checkpoint(tmp_path: Path, monke
         gc.enable()
     assert gc.callbacks == callbacks
     found = columns(tmp_path, "garbage_collection", "checkpoint")
-    assert [number for number, value in enumerate(found["garbage_collection"]) if value > 0] == [3]
-    assert [number for number, value in enumerate(found["checkpoint"]) if value > 0] == [6]
+    assert [number for number, value in enumerate(found["garbage_collection"]) if value > 0] == [4]
+    assert [number for number, value in enumerate(found["checkpoint"]) if value > 0] == [7]
 
 
 def test_the_first_batch_of_each_epoch_is_marked_with_its_wait(tmp_path: Path) -> None:

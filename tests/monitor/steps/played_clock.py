@@ -36,6 +36,10 @@ class Played:
             clock.optimizer_begins(key)
             self.now += took
             clock.optimizer_ends(key)
+        elif letter == "C":
+            began = self.now
+            self.now += took
+            clock.add_time_since("checkpoint", began)
         elif letter == "|":
             clock.step()
         else:

@@ -4,6 +4,7 @@
     V      the same, with gradients off           O D G  an optimizer steps
     W      another loader's, gradients on         .      anything else
     l v w  that loader has no batch left          |      the training calls step()
+    C      a checkpoint is written
 
 Equal adjacent letters are one event; a blank, which takes no time, separates two."""
 
@@ -29,6 +30,25 @@ def test_what_follows_an_update_belongs_to_the_step_after_it() -> None:
     run = Played("L.BO...L.BO...L")
     assert run.walls == [4, 7]
     assert [row.end_ns / MS for row in run.rows] == [4, 11]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "walls", "checkpoints"),
+    [
+        ("L.BOL.BOCCCCL.BOL.BOL", [4, 4, 8, 4], [0, 0, 4, 0]),  # the next fetch ends the step at its update
+        ("L.BOL.BOCCBOL.BOL", [4, 8, 4], [0, 2, 0]),  # between two updates of one step
+        ("L.BOL.CBOL.BOL", [4, 5, 4], [0, 1, 0]),  # within a step
+        (".BO.BOCC.BO.BO", [2, 3, 5, 3], [0, 0, 2, 0]),  # no loader: each update ends its step
+        (".BOCC.BO.BO", [2, 5, 3], [0, 2, 0]),  # from the first step on
+        ("|L.BO|L.BOCC|L.BO|", [4, 6, 4], [0, 2, 0]),  # step() ends it
+    ],
+)
+def test_a_checkpoint_is_in_the_step_whose_time_it_takes(
+    drawing: str, walls: list[float], checkpoints: list[float]
+) -> None:
+    run = Played(drawing)
+    assert run.walls == walls
+    assert [max(ms, 0) for ms in run.ms("checkpoint")] == checkpoints
 
 
 def test_gradient_accumulation_is_one_step() -> None:
