@@ -13,6 +13,7 @@ from typing import Any
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
 from tb_bottleneck.monitor.capture.module_marks import MarkingProfiler, ModuleMarks
+from tb_bottleneck.monitor.capture.profiler_costs import profiler_costs
 from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
@@ -103,6 +104,7 @@ class Session:
         )
         self._remove_hooks: list[Callable[[], None]] = []
         self._missing: dict[str, str] = {}
+        self._costs: dict[str, object] | None = None
         self._own_ns = 0
         self._clock_ns = 0.0
         self._profiled = False
@@ -243,7 +245,7 @@ class Session:
         )
 
         def metadata(more: dict[str, object]) -> str:
-            return process.as_metadata({**self._facts(), **more})
+            return process.as_metadata({**self._facts(), **self._profiler_costs(), **more})
 
         def new(steps: int) -> Profiler:
             profiler, depth = new_profiler(steps), self._options.module_depth
@@ -286,6 +288,13 @@ class Session:
             **self._link.facts(),
             **stated,
         }
+
+    def _profiler_costs(self) -> dict[str, object]:
+        """Returns what the profiler costs in this process. It is measured once, before the first capture."""
+        if self._costs is None:
+            costs = self.guard.call("cost of the profiler", profiler_costs)
+            self._costs = {} if costs is None else {"profiler_costs": costs}
+        return self._costs
 
     def _thread_pool_facts(self) -> dict[str, object]:
         """Returns the facts about thread pools. They are read once after torch's import: reading visits all loaded

@@ -6,6 +6,7 @@ that is lost then.
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 LOADER_ITERATOR = "_BaseDataLoaderIter"
@@ -43,6 +44,27 @@ def profiler_methods() -> tuple[Any, str, str]:
 def is_profiling() -> bool:
     """Returns True if any profiler records now, on any thread. Called in every step; torch must be imported."""
     return bool(sys.modules["torch.autograd.profiler"]._is_profiler_enabled)
+
+
+def small_profile(stacks: bool) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Returns functions that begin and end a recording of the CPU, whose result is discarded at once.
+
+    The public classes read all events at the end, which takes far longer than the recording.
+    """
+    import torch
+
+    autograd: Any = torch.autograd
+    profile = autograd.profiler.profile(use_cpu=True, record_shapes=True, with_stack=stacks)
+    config, activities = profile.config(), profile.kineto_activities
+
+    def begin() -> None:
+        autograd._prepare_profiler(config, activities)
+        autograd._enable_profiler(config, activities)
+
+    def end() -> None:
+        autograd._disable_profiler()
+
+    return begin, end
 
 
 def is_in_backward() -> bool:

@@ -78,6 +78,7 @@ def _blas() -> str | None:
 
 _FACTS: dict[str, Callable[[], object]] = {
     "os": lambda: platform.system() or None,
+    "python": platform.python_version,
     "torch_blas": _blas,
     "torch": lambda: str(_torch().__version__),
     "torch_threads": lambda: int(_torch().get_num_threads()),
