@@ -14,6 +14,7 @@ from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
 from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
 from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
+from tb_bottleneck.attribution.profiler_time.correction import Correction
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import KernelBounds, kernel_bounds_of
@@ -24,10 +25,20 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One trace with a window to judge. Everything is computed on first use and cached."""
+    """One trace with a window to judge. Everything is computed on first use and cached.
+
+    With a `correction`, its times are without the profiler's own time, and `recorded` is the recording as it was made.
+    """
 
     trace: Trace
     steps: Steps
+    correction: Correction | None = None
+    recorded: "Recording | None" = None
+
+    @property
+    def as_recorded(self) -> "Recording":
+        """The recording with the times that were recorded."""
+        return self.recorded or self
 
     @cached_property
     def on_device(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
+from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.details import details_of
 from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
@@ -97,7 +98,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
     memory = parts.build("memory", lambda: _recorded_memory(trace, steps))
     if steps is None or fatal is not None:
         return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
-    recording = Recording(trace, steps)
+    recording = without_profiler_time(Recording(trace, steps))
     build = partial(
         build_report,
         window=trace_window(recording),

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
 from tb_bottleneck.drilldown.tree.host_rows import HostRows, host_rows_of
@@ -20,13 +21,18 @@ from tb_bottleneck.trace.trace import Trace, load
 class InspectedTrace:
     """A trace with the data behind its details. Everything is computed on first use and cached."""
 
-    trace: Trace
+    loaded: Trace
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The trace with its window; None if nothing happened in it."""
-        steps = find_steps(self.trace)
-        return Recording(self.trace, steps) if steps is not None else None
+        """The trace with its window, without the profiler's time; None if nothing happened in it."""
+        steps = find_steps(self.loaded)
+        return without_profiler_time(Recording(self.loaded, steps)) if steps is not None else None
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the recording."""
+        return self.loaded if self.recording is None else self.recording.trace
 
     @cached_property
     def host_rows(self) -> HostRows:

@@ -6,11 +6,11 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.profiler_overhead import (
     atypical_ratio,
-    logged_unprofiled,
     profiler_overhead,
     unprofiled_step,
 )

@@ -94,7 +94,9 @@ def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherV
 
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
-    """Yields the sentences that the other evidence source adds."""
+    """Yields the sentences about the times without a profiler, and those that the other evidence source adds."""
+    if report.window.correction:
+        yield report.window.correction
     if report.unprofiled.sentence:
         yield report.unprofiled.sentence
     if len({other.verdict.regime for other in report.others}) > 1:
@@ -129,7 +131,9 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
         return
     if not trace.HasField("unprofiled"):  # else it was measured next to the recorded steps
         codes = [reason.code for reason in trace.health.reasons]
-        trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, trace.window.step_ns.median, codes))
+        corrected = trace.window.HasField("recorded_step_ns")
+        recorded = trace.window.recorded_step_ns if corrected else trace.window.step_ns.median
+        trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, recorded, codes, corrected=corrected))
     trace.unprofiled.run_step_ns, trace.unprofiled.run_steps = telemetry.window.step_ns.mean, steps
     set_rates(trace)
 

@@ -17,16 +17,23 @@ STATED_BY = ("profiler_overhead", "atypical_steps")
 
 
 def unprofiled_of(
-    step_ns: float, steps: int, recorded_ns: float, health: Sequence[str], times: Sequence[float] = ()
+    step_ns: float,
+    steps: int,
+    recorded_ns: float,
+    health: Sequence[str],
+    times: Sequence[float] = (),
+    corrected: bool = False,
 ) -> pb.Unprofiled:
     """Returns both times and their ratio, with a sentence unless a reason of the `health` (codes) states them.
+
+    If the recording was `corrected`, the sentence about that states them, too.
 
     `step_ns` is the median of the steps in ns. With all `times` in ns, the ratio is that of the means.
     """
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""
-    if not any(code in health for code in STATED_BY):
+    if not corrected and not any(code in health for code in STATED_BY):
         sentence = _profiler_cost(ratio).safe_substitute(
             unprofiled=duration_text(typical),
             recorded=duration_text(recorded_ns),

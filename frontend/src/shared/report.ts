@@ -654,6 +654,10 @@ export interface Window {
   readonly end_ns: number;
   /** step times in order; of many steps, the longest of each group of neighbours */
   readonly step_times_ns: readonly number[];
+  /** mean with the profiler's own time; absent if that is not taken out */
+  readonly recorded_step_ns?: number;
+  /** for users: how the profiler's own time was taken out of all times; absent if not */
+  readonly correction?: string;
 }
 
 export interface Spread {

@@ -64,11 +64,11 @@ def recording_of(inspected: InspectedTrace, selection: Selection) -> Recording:
         if selection.device not in indices:
             known = ", ".join(map(str, indices)) or "none"
             raise NotFound(f"device {selection.device} did no recorded work; devices with work: {known}")
-        inspected = InspectedTrace(replace(trace, chosen_device=selection.device))
+        inspected = InspectedTrace(replace(inspected.loaded, chosen_device=selection.device))
     recording = inspected.recording
     if recording is None:
         raise NotFound("nothing ran in this recording, so there is no time to show")
-    return Recording(recording.trace, _steps(recording.steps, selection.first_step, selection.last_step))
+    return replace(recording, steps=_steps(recording.steps, selection.first_step, selection.last_step))
 
 
 def _steps(steps: Steps, first: int | None, last: int | None) -> Steps:

@@ -12,9 +12,12 @@ _log = logging.getLogger(__name__)
 
 
 def encoded_summary(recording: Recording, path: str) -> bytes:
-    """Returns the encoded summary of the recording at `path`; empty if it is not one rank of several."""
+    """Returns the encoded summary of the recording at `path`; empty if it is not one rank of several.
+
+    It has the recorded times: those of several ranks are on one clock, and a rank waits for others that record, too.
+    """
     try:
-        summary = summary_of(recording, host_of(os.path.basename(path)))
+        summary = summary_of(recording.as_recorded, host_of(os.path.basename(path)))
         return encode(summary) if summary is not None else b""
     except MemoryError:
         raise

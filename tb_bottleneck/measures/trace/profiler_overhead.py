@@ -1,10 +1,9 @@
 """The overhead of the profiler per step, if the step time without the profiler was recorded with the trace."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.process_facts import positive
@@ -20,38 +19,10 @@ MAX_OVERHEAD_NS = {Kind.CPU_OP: 3_300, Kind.PYTHON: 3_300, Kind.CALL: 12_000}
 # 0.28 us per Python frame (measured on an AMD EPYC machine); about 2 us per runtime call (recalled from CUPTI's
 # documentation, not measured here).
 NS_PER_OPERATOR, NS_PER_FRAME, NS_PER_CALL = 400, 280, 2_000
-# Beyond this factor, a logged step time has another unit, or is of another kind of step.
-MAX_STEP_RATIO = 100
 # A choice, without an outside source: of 38 recordings of the demo, four differ by 1.55 to 10.9 beyond the overhead,
 # the others by less than 1.3. All come from a machine with other programs: nothing proves that the four were disturbed.
 ATYPICAL_FROM = 1.5
-MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
 _UNKNOWN = Missing("the step time without the profiler was not recorded; the monitor adds it to the trace")
-
-
-@dataclass(frozen=True)
-class LoggedSteps:
-    """Unprofiled steps as the training process measured them, in ns. `steps` is 0 and `times` empty if not logged."""
-
-    median: float
-    steps: int = 0
-    times: tuple[float, ...] = ()
-
-
-def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
-    """Returns the unprofiled steps that the training process logged; None if it did not, or they cannot be right."""
-    context = recording.trace.header.context
-    median = positive(context.get("unprofiled_step_ns"))
-    if recording.steps.basis == "whole" or median is None:
-        return None
-    step = float(np.median(recording.steps.durations))
-    if not step / MAX_STEP_RATIO <= median <= step * MAX_STEP_RATIO:
-        return None
-    logged = context.get("unprofiled_step_times_ns")
-    times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
-    known = tuple(time for time in times if time is not None)
-    steps = int(positive(context.get("unprofiled_steps")) or 0)
-    return LoggedSteps(median, min(steps, MAX_STEPS), known if len(known) == len(times) else ())
 
 
 def atypical_ratio(recording: Recording) -> float | None:

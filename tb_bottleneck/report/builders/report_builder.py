@@ -199,6 +199,8 @@ def _window(window: Window, account: Account | None) -> pb.Window:
         begin_ns=float(window.begin),
         end_ns=float(window.end),
         step_times_ns=window.step_times,
+        recorded_step_ns=window.recorded_mean,
+        correction=window.correction or None,
     )
     if window.spread is not None:
         p10, median, p90 = window.spread

@@ -4,8 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.order_statistics import percentile
 from tb_bottleneck.record import Record
+from tb_bottleneck.units import duration_text
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""
@@ -19,7 +21,8 @@ class Window(Record, frozen=True):
 
     `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
     recorded. `step_times` are at most MAX_STEP_TIMES, each the longest of a group of neighbours: the rare long steps
-    matter.
+    matter. `recorded_mean` is the mean step time in ns with the profiler's own time, if that was removed, and
+    `correction` a sentence about it.
     """
 
     steps: int
@@ -28,6 +31,8 @@ class Window(Record, frozen=True):
     end: int
     spread: tuple[float, float, float] | None
     step_times: tuple[float, ...]
+    recorded_mean: float | None = None
+    correction: str = ""
 
 
 def trace_window(recording: Recording) -> Window:
@@ -41,6 +46,23 @@ def trace_window(recording: Recording) -> Window:
         end=int(steps.end),
         spread=spread_of(durations),
         step_times=longest_of_neighbours(durations),
+        recorded_mean=float(recording.as_recorded.steps.durations.mean()) if recording.correction is not None else None,
+        correction=correction_text(recording),
+    )
+
+
+def correction_text(recording: Recording) -> str:
+    """Returns the sentence about the profiler's time that was removed; empty if none was."""
+    correction = recording.correction
+    if correction is None:
+        return ""
+    texts = telemetry_advice().cross_check
+    recorded, left = recording.as_recorded.steps.durations.mean(), recording.steps.durations.mean()
+    by = texts["costs_measured" if correction.costs.measured else "costs_estimated"]
+    return texts["corrected_to_step" if correction.solved else "corrected"].safe_substitute(
+        recorded=duration_text(float(recorded)),
+        removed=duration_text(float(recorded - left)),
+        costs=by.safe_substitute(version=correction.costs.version),
     )
 
 

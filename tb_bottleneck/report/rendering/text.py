@@ -105,7 +105,8 @@ def _about(report: pb.Report) -> Iterator[str]:
             yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
             return
         kind = "profiled step" if window.basis in _RECORDED else "step"
-        steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''} of {duration_text(step.mean)}{spread}"
+        of = ", corrected to" if window.HasField("recorded_step_ns") else " of"
+        steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''}{of} {duration_text(step.mean)}{spread}"
         if report.HasField("unprofiled"):
             yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
         basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")

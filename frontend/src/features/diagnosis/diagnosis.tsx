@@ -49,6 +49,7 @@ export function Diagnosis({ report, details, phases, showFocus, predict, showMem
       {!verdict && facts}
       {reviewed && <Review {...reviewed} cause="" title="the recording" />}
       {verdict?.situation && <p><WithCode text={verdict.situation} /></p>}
+      {window?.correction && <p class="unprofiled">{window.correction}</p>}
       {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
       <div class="halves with-sidebar">
         <div class="half">

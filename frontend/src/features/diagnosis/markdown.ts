@@ -15,7 +15,7 @@ import { costliest } from "./phase_band";
 
 /** `beside` are further parts, before what was not judged. */
 export function reportMarkdown(report: Report, beside: readonly string[] = []): string {
-  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...findingSections(report), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.window?.correction ?? ""), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...findingSections(report), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
   return joinParts(parts);
 }
 

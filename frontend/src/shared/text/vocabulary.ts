@@ -88,8 +88,8 @@ export const health = (word: string): Label => HEALTH.get(word) ?? unknown(word)
 export const status = (word: string): Label => STATUS.get(word) ?? unknown(word);
 export const basis = (word: string): string => BASIS.get(word) ?? words(word);
 /** What a report's step time is: that of telemetry was timed without a profiler, that of a trace with one. */
-export const stepTitle = ({ steps, basis: word }: { steps: number; basis: string }): string =>
-  `${steps > 1 ? "Mean step" : "Step"}, ${isUnprofiled(word) ? "without a profiler" : "profiled"}`;
+export const stepTitle = ({ steps, basis: word, recorded_step_ns: recorded }: { steps: number; basis: string; recorded_step_ns?: number }): string =>
+  `${steps > 1 ? "Mean step" : "Step"}, ${isUnprofiled(word) ? "without a profiler" : recorded === undefined ? "profiled" : "corrected for the profiler"}`;
 const isUnprofiled = (word: string): boolean => word === "step_clock";
 export const evidenceSource = (word: string): string => EVIDENCE_SOURCE.get(word) ?? words(word);
 export const reason = (word: string): string => REASON.get(word) ?? words(word);

@@ -1,0 +1,1 @@
+"""The profiler's own time in a recording, and the recording without it."""

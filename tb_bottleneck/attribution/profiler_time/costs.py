@@ -1,0 +1,121 @@
+"""What the profiler cost in a recording: measured by its process, or estimated by the version of Python."""
+
+import re
+from typing import Any
+
+from tb_bottleneck.knowledge.profiler_costs import PythonCosts, operator_cost_ns, python_costs
+from tb_bottleneck.record import Record
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.trace.trace import Trace
+
+# The process measures with warm caches. Operators of a training find cold ones, and their shapes are larger: in
+# recordings with a known step time without the profiler, they cost up to three times as much.
+MOST_OF_MEASURED = 3.0
+# A process that measured more than this was interrupted while it measured.
+MAX_SLOWDOWN, MAX_CALL_NS, MAX_OPERATOR_NS = 10.0, 10_000.0, 100_000.0
+_VERSION = re.compile(r"\d+\.\d+")
+_FOLDER = re.compile(r"python(3\.\d+)/")
+_BOOTSTRAP = re.compile(r"^threading\.py\((\d{1,6})\): _bootstrap$")
+
+
+class CostRange(Record, frozen=True):
+    """A cost that is not known exactly: no cost at all, the usual one, and the highest plausible one."""
+
+    none: float
+    usual: float
+    most: float
+
+    def at(self, position: float) -> float:
+        """Returns the cost at a position of the range: -1 is `none`, 0 `usual` and 1 `most`."""
+        end = self.most if position > 0 else self.none
+        return self.usual + abs(position) * (end - self.usual)
+
+
+class ProfilerCosts(Record, frozen=True):
+    """The cost of one recording's options. `slowdown` is of Python bytecode; the others are in ns per recorded row.
+
+    `measured` is True if the process of the recording measured them. `version` is the version of Python, empty if it is
+    not known.
+    """
+
+    slowdown: CostRange
+    python_call: CostRange
+    c_call: CostRange
+    operator: CostRange
+    measured: bool
+    version: str
+
+
+def costs_of(trace: Trace) -> ProfilerCosts | None:
+    """Returns the costs; None if the process did not measure them, and the version of Python is not known either."""
+    stacks = len(trace.rows(Kind.PYTHON)) > 0
+    version = _python_version(trace)
+    by_version = next((costs for costs in python_costs() if costs.version == version), None)
+    measured = trace.header.context.get("profiler_costs")
+    if isinstance(measured, dict):
+        costs = _measured(measured, stacks, by_version, version)
+        if costs is not None:
+            return costs
+    if by_version is None:
+        return None
+    return ProfilerCosts(
+        CostRange(1.0, by_version.slowdown[1], by_version.slowdown[2]),
+        _up_to(by_version.python_call_ns),
+        _up_to(by_version.c_call_ns),
+        _up_to(operator_cost_ns(stacks)),
+        measured=False,
+        version=version,
+    )
+
+
+def _measured(
+    facts: dict[Any, Any], stacks: bool, by_version: PythonCosts | None, version: str
+) -> ProfilerCosts | None:
+    """Returns what the process measured; None if a figure is missing or implausible."""
+    plain = positive(facts.get("operator_without_stacks_ns"))
+    if not stacks:
+        if plain is None or plain > MAX_OPERATOR_NS:
+            return None
+        nothing = CostRange(0.0, 0.0, 0.0)
+        return ProfilerCosts(CostRange(1.0, 1.0, 1.0), nothing, nothing, _up_to(plain), True, version)
+    names = ("python_slowdown", "python_call_ns", "c_call_ns", "operator_ns")
+    slowdown, python_call, c_call, operator = (positive(facts.get(name)) for name in names)
+    if slowdown is None or python_call is None or c_call is None or operator is None:
+        return None
+    if slowdown > MAX_SLOWDOWN or max(python_call, c_call) > MAX_CALL_NS or operator > MAX_OPERATOR_NS:
+        return None
+    usual = max(slowdown, 1.0)
+    # How much more than the mixture other bytecode slows down depends on the version, not on the machine.
+    most = usual * (by_version.slowdown[2] / by_version.slowdown[1] if by_version is not None else 1.5)
+    return ProfilerCosts(
+        CostRange(1.0, usual, most), _up_to(python_call), _up_to(c_call), _up_to(operator), True, version
+    )
+
+
+def _up_to(ns: float) -> CostRange:
+    return CostRange(0.0, ns, MOST_OF_MEASURED * ns)
+
+
+def _python_version(trace: Trace) -> str:
+    """Returns the version of Python, such as 3.11, from the facts or from the frames; empty if it is not known."""
+    fact = trace.header.context.get("python")
+    if isinstance(fact, str) and (found := _VERSION.match(fact)):
+        return found[0]
+    for name in trace.names:
+        if ".py(" not in name:
+            continue
+        folder, line = _FOLDER.search(name), _BOOTSTRAP.match(name)
+        if folder is not None:
+            return folder[1]
+        if line is not None:
+            return _version_of_line(int(line[1]))
+    return ""
+
+
+def _version_of_line(line: int) -> str:
+    for costs in python_costs():
+        first, last = costs.bootstrap_lines
+        if first <= line <= last:
+            return costs.version
+    return ""

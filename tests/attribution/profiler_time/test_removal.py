@@ -1,0 +1,122 @@
+"""The recording without the profiler's own time."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.draw import drawn, drawn_trace
+
+from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.steps import find_steps
+
+# Steps of 10 ms on a CPU: Python for 5 ms, then operators for 4 ms.
+ON_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    python  #####.....#####.....#####.....
+    op      .....####......####......####.
+"""
+# The same on a device; while the device works, Python is not slow for anybody.
+ON_DEVICE = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    python  ####......####......####......
+    op      ....#.........#.........#.....
+    launch  ....|.........|.........|.....
+    gpu     .....####......####......####.
+"""
+SLOW = {
+    "python_slowdown": 2.5,
+    "python_call_ns": 100.0,
+    "c_call_ns": 100.0,
+    "operator_ns": 1000.0,
+    "operator_without_stacks_ns": 1000.0,
+}
+MS = 1_000_000
+
+
+def recording(drawing: str = ON_CPU, **context: object) -> Recording:
+    trace = drawn_trace(
+        drawing, 1000, tb_bottleneck={"context": {"profiler_costs": SLOW, "python": "3.11.4"} | context}
+    )
+    steps = find_steps(trace)
+    assert steps is not None
+    return Recording(trace, steps)
+
+
+def host_ms(found: Recording) -> float:
+    return found.account.ns[Regime.HOST] / len(found.steps) / MS
+
+
+def test_bytecode_takes_its_time_without_the_profiler() -> None:
+    found = without_profiler_time(recording())
+    assert found.steps.durations / MS == pytest.approx(10 - 3.0, abs=0.05)
+    assert host_ms(found) == pytest.approx(5 / 2.5 + 1, abs=0.05), "and 1 ms in which nothing was recorded"
+    assert sum(found.account.ns.values()) == found.account.window
+    assert found.as_recorded.steps.durations.tolist() == [10 * MS] * 3
+
+
+def test_operators_keep_their_time_but_for_the_cost_of_recording_them() -> None:
+    before = recording()
+    found = without_profiler_time(before)
+    ops = np.flatnonzero([name == "aten::linear" for name in found.trace.names])
+    rows = np.isin(found.trace.events.name[:], ops)
+    assert found.trace.events.duration[rows] / MS == pytest.approx(4.0, abs=0.001)
+
+
+@pytest.mark.parametrize("unprofiled_ms", [9.0, 8.0, 7.0, 6.8])
+def test_the_step_takes_as_long_as_without_the_profiler(unprofiled_ms: float) -> None:
+    found = without_profiler_time(recording(unprofiled_step_ns=unprofiled_ms * MS))
+    assert float(np.median(found.steps.durations)) / MS == pytest.approx(unprofiled_ms, abs=0.01)
+    assert found.correction is not None
+    assert found.correction.solved
+
+
+@pytest.mark.parametrize("unprofiled_ms", [10.0, 11.0])
+def test_where_the_profiler_cost_nothing_nothing_is_removed(unprofiled_ms: float) -> None:
+    before = recording(unprofiled_step_ns=unprofiled_ms * MS)
+    assert without_profiler_time(before) is before
+
+
+def test_a_cost_beyond_its_range_stays() -> None:
+    found = without_profiler_time(recording(unprofiled_step_ns=3.0 * MS))
+    assert float(np.median(found.steps.durations)) / MS > 6.0, "the operators alone take 4 ms"
+
+
+def test_python_of_unknown_cost_stays_as_it_is() -> None:
+    before = recording(profiler_costs=None, python="")
+    assert without_profiler_time(before) is before
+
+
+def test_newer_python_runs_bytecode_at_full_speed() -> None:
+    before = recording(profiler_costs=None, python="3.13.1")
+    assert without_profiler_time(before) is before
+
+
+def test_only_time_in_which_the_device_waits_is_corrected() -> None:
+    before = recording(ON_DEVICE)
+    found = without_profiler_time(before)
+    assert found.trace.device_ops.end - found.trace.device_ops.start == pytest.approx([4 * MS] * 3)
+    busy = before.account.ns[Regime.COMPUTE]
+    assert found.account.ns[Regime.COMPUTE] == busy
+    assert found.account.ns[Regime.HOST] < before.account.ns[Regime.HOST] / 1.8
+    assert sum(found.account.ns.values()) == found.account.window
+
+
+def test_the_report_states_what_was_taken_out(tmp_path: Path) -> None:
+    context = {"profiler_costs": SLOW, "python": "3.11.4", "unprofiled_step_ns": 7.5 * MS}
+    path = tmp_path / "t.pt.trace.json"
+    long = "\n".join(f"{name} {row * 3}" for name, row in (line.split() for line in ON_CPU.strip().splitlines()))
+    # Two operators each, because a few would not be judged.
+    content = drawn(long.replace("#.", "=."), 1000, tb_bottleneck={"context": context}, deviceProperties=[])
+    path.write_text(json.dumps(content))
+    report = diagnose(str(path))
+    assert report.window.recorded_step_ns == 10 * MS
+    assert report.window.step_ns.median == pytest.approx(7.5 * MS, rel=0.01)
+    assert "2.50 ms of it is the profiler's own time" in report.window.correction
+    assert "measured in the process" in report.window.correction
+    assert not report.unprofiled.sentence
+    assert report.unprofiled.ratio == pytest.approx(10 / 7.5)
+    assert sum(row.share for row in report.account) == pytest.approx(1)
