@@ -66,4 +66,5 @@ def test_the_text_and_the_list_of_runs_state_the_same_step():
         else:
             assert listed == report.window.step_ns.mean
         if report.window.basis != "whole":
-            assert f" of {duration_text(report.window.step_ns.mean)}" in render(report), report.source
+            stated = "corrected to" if report.window.HasField("recorded_step_ns") else "of"
+            assert f" {stated} {duration_text(report.window.step_ns.mean)}" in render(report), report.source
