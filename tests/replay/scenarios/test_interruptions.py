@@ -1,11 +1,13 @@
 """Interruptions that come less often, on drawn timelines worked out by hand; times in columns."""
 
 import pytest
+from helpers.draw import HOST_ROWS
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 from helpers.typed_runs import typed_recording
 
+from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.interruptions import CHECKPOINTS, COLLECTION
+from tb_bottleneck.replay.scenarios.interruptions import CHECKPOINTS, COLLECTION, LOGGING
 
 SAVING = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -44,3 +46,20 @@ def test_on_a_cpu_the_high_estimate_has_the_pace_of_the_quickest_operators_in_py
     quickest = 6 * 2 / operators
     after = CHECKPOINTS.apply(graph, Estimate.HIGH).window() / 1e6
     assert after == pytest.approx((operators + python) * quickest, abs=0.1)
+
+
+def test_beside_the_thread_of_tensorboards_writer_all_work_of_the_host_is_slow(tmp_path, monkeypatch):
+    """Logging takes 2 columns of each 10, operators 2 or 4, Python the rest. Operators show a pace of 2 for 3.7."""
+    frame = ("python_function", "torch/utils/tensorboard/writer.py(465): add_histogram")
+    monkeypatch.setitem(HOST_ROWS, "save", frame)
+    drawing = f"""
+        step    {"aaaaaaaaaabbbbbbbbbb" * 3}
+        save    {"##........" * 6}
+        op      ..aa......{"..aaaa...." * 5}
+    """
+    graph = unmodified_graph(RecordedGraph(typed_recording(tmp_path, drawing, "float", unit_us=1000.0)))
+    after = {estimate: LOGGING.apply(graph, estimate).window() / 1e6 for estimate in Estimate}
+    rest, quickest = 48, 6 * 2 / (2 + 5 * 4)
+    assert after[Estimate.LOW] == pytest.approx(rest + 12 / 3, abs=0.1)
+    assert after[Estimate.EXPECTED] == pytest.approx(rest * quickest + 0.12, abs=0.1)
+    assert after[Estimate.HIGH] == pytest.approx(rest * BESIDE_WRITER, abs=0.1)
