@@ -47,3 +47,8 @@ class Missing(Record, frozen=True):
 def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
     """Returns a measure with a text as its value; `begin` and `end` locate a typical occurrence."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)
+
+
+def known_value(measure: Measure | Missing) -> float | None:
+    """Returns the value, or None if it is missing."""
+    return measure.value if isinstance(measure, Measure) else None

@@ -16,7 +16,8 @@ class Cause(Generic[Source]):
     """A reason why a regime owns time, with its own fix.
 
     `cost_share` is the share of the window at stake. `evidence` are the measures that show the cause. `bounded` is True
-    if removing the cause recovers at most `cost_share`; otherwise no bound is stated. `certain` is False if the source
+    if removing the cause recovers at most `cost_share`, or `most` if that is given and larger, because what remains
+    becomes faster, too; otherwise no bound is stated. `certain` is False if the source
     cannot show that a fix recovers anything: the bound then holds, although less counts as recoverable. `recurs` is
     False if a run pays the cost once, at its start: a fix makes no later step faster, so nothing is recoverable.
     """
@@ -27,10 +28,13 @@ class Cause(Generic[Source]):
     bounded: bool = True
     certain: bool = True
     recurs: bool = True
+    most: float | None = None
 
     def __post_init__(self) -> None:
         """Limits the cost to a share of the window."""
         object.__setattr__(self, "cost_share", share_between(self.cost_share))
+        if self.most is not None:
+            object.__setattr__(self, "most", share_between(max(self.most, self.cost_share)))
 
 
 @dataclass(frozen=True)

@@ -762,6 +762,7 @@ export interface Speedup {
   /** step time now / step time after */
   readonly expected: number;
   readonly low: number;
+  /** of a bound: at most; expected is then the gain if nothing else becomes faster */
   readonly high: number;
   /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
   readonly basis: string;

@@ -1,4 +1,11 @@
-"""Measures of the starts of epochs: the wait for the first batch of each iterator of the loader."""
+"""Measures of the starts of epochs, at which each iterator of the loader may start its workers anew.
+
+    step of the epoch     last | first            second ...          usual
+    wait for a batch        w  | end start  make   w  w  w  w           w
+
+Workers that are not kept end with the last batch, start with the next iterator, and their queues are empty then: these
+three waits are the cost of starting them anew.
+"""
 
 import numpy as np
 
@@ -15,8 +22,13 @@ BEYOND_ROUNDS = 1.5
 another reason."""
 
 
+PREFETCH_FACTOR = 2
+"""Batches per worker in the queue, by default (pytorch docs, torch.utils.data.DataLoader)."""
+
+
 def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the loader's wait that is for the first batches of epochs (share of the wait).
+    """Part of the loader's wait that is at the starts of epochs (share of the wait): until the workers of the last
+    epoch have ended, for the first batch, and beyond the usual wait until the queue is full.
 
     In recordings without that time, epochs are recognised by long waits that come at a steady distance, of more steps
     than the loader has workers.
@@ -26,7 +38,8 @@ def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
         return Missing(recording.why_missing("loader_wait"))
     begun = _epochs_begun(recording)
     if begun is not None:
-        return Measure(min(begun[1] / total, 1.0), "share", "loader time", max(len(begun[0]), 1), EVIDENCE_SOURCE)
+        at_starts = _waits_at(begun, recording)
+        return Measure(min(at_starts / total, 1.0), "share", "loader time", max(len(begun), 1), EVIDENCE_SOURCE)
     number, beyond = _long_waits(recording)
     distance = np.diff(number)
     if len(distance) < 2:
@@ -50,7 +63,7 @@ def first_batch_time(recording: TelemetryRecording) -> Measure | Missing:
 def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
     """Steps of an epoch; of recordings that do not show it, from one long wait for a batch to the next (count)."""
     begun = _epochs_begun(recording)
-    distance = np.diff(_long_waits(recording)[0] if begun is None else begun[0])
+    distance = np.diff(_long_waits(recording)[0] if begun is None else begun)
     if len(distance) < 1 + (begun is None):
         return Missing("too few long waits to recognise epochs")
     return Measure(float(np.median(distance)), "count", "epoch", len(distance) + 1, EVIDENCE_SOURCE)
@@ -65,13 +78,24 @@ def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(max(int(telemetry.steps.end[0]) - began, 0)), "ns", "", source=EVIDENCE_SOURCE)
 
 
-def _epochs_begun(recording: TelemetryRecording) -> tuple[Times, float] | None:
-    """Returns the steps that begin an epoch, and their waits in ns; None if that was not recorded."""
-    number, longest, mean = recording.windows.highest("epoch_start")
-    if np.isnan(longest).all():
-        return None
-    begins = np.nan_to_num(longest) > 0
-    return number[begins], float((mean * recording.windows.counts_of_steps)[begins].sum())
+def _epochs_begun(recording: TelemetryRecording) -> Times | None:
+    """Returns the steps that begin an epoch; None if that was not recorded."""
+    number, longest, _ = recording.windows.highest("epoch_start")
+    return None if np.isnan(longest).all() else number[np.nan_to_num(longest) > 0]
+
+
+def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
+    """Returns the time in ns of the waits at the starts of these epochs."""
+    number, _, mean = recording.windows.highest("loader_wait")
+    waits, count = np.nan_to_num(mean), recording.windows.counts_of_steps
+    since = number - begun[np.maximum(np.searchsorted(begun, number, side="right") - 1, 0)] if len(begun) else number
+    first = np.isin(number, begun)
+    queue = PREFETCH_FACTOR * max(configured_workers(recording), 1)
+    filling = (since > 0) & (since < queue) & ~first
+    others = ~first & ~filling
+    usual = percentile(waits[others], 50, count[others]) if others.any() else 0.0
+    beyond = np.where(first, waits, np.where(filling, np.maximum(waits - usual, 0.0), 0.0))
+    return float((beyond * count).sum())
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:

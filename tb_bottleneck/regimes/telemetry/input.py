@@ -8,13 +8,14 @@ storage; or workers below 60 % of a core each while threads wait for storage (ou
 documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could run; nor if
 there is one for each usable core and 90 % of them are busy. Other processes cost the loader's wait for a core if they
 use half of the usable cores or more while 90 % are busy. Each epoch starts its workers anew: half of the wait or more
-is in the first batches of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on, or of
+is at the starts of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on, or of
 the core time that it allows: traceml's warning level for an overhead.
 """
 
 import math
+from dataclasses import replace
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.measure import Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.core_contention import loader_core_wait, threads_to_use
@@ -40,6 +41,7 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     workers_restart,
 )
 from tb_bottleneck.measures.telemetry.input_stages import slowest_stage, time_per_batch, worker_processes_needed
+from tb_bottleneck.measures.telemetry.step_limits import most_without_loader
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.regime import Regime
@@ -68,7 +70,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             return Judgement(ABSTAINS, share, missing=signal.because, evidence=(utilisation_deviation,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    cause, contended = _cause(measures, share), _contended(measures, share)
+    contended = _contended(measures, share)
+    cause = replace(_cause(measures, share), most=known_value(measures(most_without_loader)))
     return Judgement(FIRES, share, share, (cause,) if contended is None else (cause, contended))
 
 

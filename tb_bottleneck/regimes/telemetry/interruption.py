@@ -12,7 +12,7 @@ Source: regimes/interruption.py; three times the median is the limit for outlier
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.measure import Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.compilations import recompilations_seen, recompiling_time
@@ -26,6 +26,12 @@ from tb_bottleneck.measures.telemetry.interruptions import (
     steps_with_checkpoint,
     steps_with_logging,
 )
+from tb_bottleneck.measures.telemetry.step_limits import (
+    most_without_checkpoints,
+    most_without_collections,
+    most_without_evaluation,
+    most_without_logging,
+)
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,
@@ -38,13 +44,15 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 MIN_STEPS_TO_COMPARE = 20
 MIN_KIND = 0.03
-_KINDS: dict[str, tuple[MeasureFunction[TelemetryRecording], ...]] = {
-    "checkpointing": (checkpoint_time, steps_with_checkpoint),
-    "logging": (logging_time, steps_with_logging),
-    "garbage_collection": (collection_time,),
-    "evaluation": (evaluation_time,),
+_Function = MeasureFunction[TelemetryRecording]
+_KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
+    "checkpointing": (most_without_checkpoints, (checkpoint_time, steps_with_checkpoint)),
+    "logging": (most_without_logging, (logging_time, steps_with_logging)),
+    "garbage_collection": (most_without_collections, (collection_time,)),
+    "evaluation": (most_without_evaluation, (evaluation_time,)),
 }
-"""The causes whose time the monitor records, with their measures; the first one is the time per step."""
+"""The causes whose time the monitor records: the most that each can recover, and its evidence, which begins with its
+time per step."""
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -67,17 +75,17 @@ def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause
     """Returns the kinds of interruptions that were recorded, and a cause for the rest."""
     wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
     causes = []
-    for name, (time, *more) in _KINDS.items():
-        cost = min(measures.value(time, 0.0) / wall, share)
+    for name, (most, evidence) in _KINDS.items():
+        cost = min(measures.value(evidence[0], 0.0) / wall, share)
         if cost >= MIN_KIND:
-            causes.append(Cause(name, cost, (time, *more, step_time)))
+            causes.append(Cause(name, cost, (*evidence, step_time), most=known_value(measures(most))))
     again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
     if again >= MIN_KIND:
         causes.append(Cause("recompilation", again, (recompiling_time, recompilations_seen, step_time)))
         named += again
     if share - named >= FIRES_AT or not causes:
-        evidence = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)
-        causes.append(Cause("periodic_pauses", share - named, evidence))
+        seen = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)
+        causes.append(Cause("periodic_pauses", share - named, seen))
     return tuple(causes)
 
 

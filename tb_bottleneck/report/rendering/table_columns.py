@@ -29,8 +29,11 @@ def _verdict_text(row: Row) -> str:
 
 
 def _gain_text(row: Row) -> str:
-    at_most = "≤" if row.speedup is not None and row.speedup.basis == "bound" else ""
-    return f"{at_most}{factor_text(row.gain)}" if row.gain > 1 else ""
+    if row.gain <= 1:
+        return ""
+    if row.speedup is not None and row.speedup.basis == "bound":
+        return f"≤{factor_text(row.speedup.high)}"
+    return factor_text(row.gain)
 
 
 def _gain_values(row: Row) -> dict[str, object]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate
+from helpers.telemetry_files import context
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
@@ -17,9 +18,11 @@ from tb_bottleneck.measures.telemetry import (
     input_pipeline,
     interruptions,
     pcie_link,
+    step_limits,
     step_phases,
     storage,
 )
+from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 EVERY_SIGNAL = (*HEALTHY, *HOST, "gpu_utilisation", "steps")
@@ -112,9 +115,46 @@ def test_blas_is_named_even_if_the_facts_are_malformed():
     assert isinstance(step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": 7})), Missing)
 
 
+def _epochs(waits: list[float], begins: list[int], workers: int) -> float:
+    """Returns the part of the waits that is at the starts of epochs; one wait per step of 10 ms, in ms."""
+    telemetry = Telemetry()
+    packet = Packet()
+    for number, wait in enumerate(waits):
+        packet.steps.number.append(number)
+        packet.steps.end_unix_ns.append(1e18 + number * 1e8)
+        packet.steps.wall_ns.append((10 + wait) * 1e6)
+    packet.steps.columns.add(name="loader_wait", values=[wait * 1e6 for wait in waits])
+    packet.steps.columns.add(name="epoch_start", values=[float(number in begins) for number in range(len(waits))])
+    telemetry.add([context({"workers": workers}), packet])
+    found = epochs.epoch_start_wait(telemetry_recording.TelemetryRecording(telemetry))
+    assert isinstance(found, Measure)
+    return found.value
+
+
+def test_starting_workers_costs_the_waits_for_their_end_and_until_their_queue_is_full():
+    """The first five steps are warm-up. The wait of the first batch includes that for the end of the old workers."""
+    waits = [0.0] * 5 + [2.0] * 5 + [60.0, 8.0, 8.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    assert _epochs(waits, [10], workers=1) == pytest.approx((60 + 6) / 100), "a queue of two"
+    assert _epochs(waits, [10], workers=2) == pytest.approx((60 + 6 + 6) / 100), "a queue of four"
+    assert _epochs(waits, [], workers=2) == 0
+
+
+def test_at_most_the_fastest_steps_remain_without_a_cost_on_a_cpu():
+    every = SimulatedPhase(device=None, dispatch=20.0, load=30.0, interrupted={"logging": 50.0})
+    options = {"facts": {"device_kind": "cpu"}, "without": (*HEALTHY, "gpu_utilisation", "device_busy")}
+    without_loader = value(step_limits.most_without_loader, every, **options)
+    assert without_loader == pytest.approx(1 - 71 / 101.5, abs=0.03), "a tenth of the steps is a little faster"
+    beside_writer = value(step_limits.most_without_logging, every, **options)
+    assert beside_writer == pytest.approx(1 - 0.25 * 51 / 101.5, abs=0.03), "its thread slowed all steps"
+
+
+def test_on_a_device_the_cost_itself_is_the_bound():
+    assert isinstance(step_limits.most_without_loader(recording_of(SimulatedPhase())), Missing)
+
+
 MODULES = (
     builds, clocks, core_contention, device_utilisation, epochs,
-    input_pipeline, interruptions, pcie_link, step_phases, storage,
+    input_pipeline, interruptions, pcie_link, step_limits, step_phases, storage,
 )  # fmt: skip
 HELPERS = ("throttling_loss_by_window", "core_wait_by_window", "configured_workers", "while_starved")
 

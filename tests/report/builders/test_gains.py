@@ -38,6 +38,14 @@ def test_a_bound_is_what_the_rule_counts_as_recoverable_unless_that_is_not_certa
     assert gain_of(recoverable=0.0, certain=False).high == pytest.approx(1 / 0.6)
 
 
+def test_the_bound_is_higher_if_the_rest_of_a_step_becomes_faster_too():
+    found = gain_of(most=0.8)
+    assert (found.basis, found.low) == ("bound", 1)
+    assert found.expected == pytest.approx(1 / 0.6)
+    assert found.high == pytest.approx(1 / 0.2)
+    assert gain_of(most=0.1).high == pytest.approx(1 / 0.6), "never below its own cost"
+
+
 @pytest.mark.parametrize("cause", [{"bounded": False}, {"recurs": False}, {"recurs": False, "bounded": False}])
 def test_what_is_not_bounded_or_does_not_recur_has_no_gain(cause):
     assert gain_of(**cause).basis == "none"
