@@ -11,7 +11,15 @@ from tb_bottleneck.measures.trace.fast_step_limits import host_limit, input_limi
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
-from tb_bottleneck.regimes.rule import BROKEN, Judgement, Rule, Verdict
+from tb_bottleneck.regimes.rule import (
+    BROKEN,
+    COMPARABLE,
+    MACHINE_CAUSES,
+    WORTH_RECOVERING,
+    Judgement,
+    Rule,
+    Verdict,
+)
 
 
 def _rule_of(regime: Regime) -> Rule[Recording]:
@@ -23,9 +31,6 @@ def _rule_of(regime: Regime) -> Rule[Recording]:
 RULES: tuple[Rule[Recording], ...] = tuple(_rule_of(regime) for regime in REGIMES)
 """One rule per regime, in the order of the account."""
 
-# A regime with less recoverable time than this does not name the run: the device's own work does.
-# traceml warns from 10 % of the step on (diagnostics/step_time/policy.py).
-WORTH_RECOVERING = 0.10
 CRITICAL, WARNING = 0.20, 0.10
 
 LIMITS: dict[Regime, MeasureFunction[Recording]] = {
@@ -89,6 +94,26 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     doubted = any(not cause.certain for verdict in unsettled for cause in verdict.judgement.causes)
     severity = "info" if doubted or longest is not bound else "none"
     return Conclusion(longest.regime, longest.judgement.share, severity)
+
+
+def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
+    """Returns True if causes of the machine were found, and the program itself has one of comparable cost."""
+    of_machine = of_program = 0.0
+    for cause in (cause for verdict in verdicts for cause in verdict.judgement.causes if cause.recurs):
+        if cause.name in MACHINE_CAUSES:
+            of_machine = max(of_machine, cause.cost_share)
+        elif cause.certain:
+            of_program = max(of_program, cause.cost_share)
+    return of_machine > 0 and of_program >= max(WORTH_RECOVERING, COMPARABLE * of_machine)
+
+
+def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
+    """Returns the verdict as if only the program's own causes were known."""
+    causes = tuple(cause for cause in verdict.judgement.causes if cause.name not in MACHINE_CAUSES)
+    if len(causes) == len(verdict.judgement.causes):
+        return verdict
+    recoverable = min(verdict.judgement.recoverable, max((cause.cost_share for cause in causes), default=0.0))
+    return replace(verdict, judgement=replace(verdict.judgement, causes=causes, recoverable=recoverable))
 
 
 def _stake(verdict: Verdict[Source]) -> float:

@@ -10,6 +10,16 @@ from tb_bottleneck.regime import Regime
 
 FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 
+# A regime with less recoverable time than this does not name the run: the device's own work does.
+# traceml warns from 10 % of the step on (diagnostics/step_time/policy.py).
+WORTH_RECOVERING = 0.10
+
+MACHINE_CAUSES = frozenset({"contended_cores"})
+"""Causes that lie in other programs of the machine. The training can be changed; they often cannot."""
+COMPARABLE = 1 / 3
+"""A cause of the program itself with this part of the cost of one of the machine comes first. A choice: on a shared
+machine, other programs took the headline of 4 of 19 trainings, each of which had a cause of its own."""
+
 
 @dataclass(frozen=True)
 class Cause(Generic[Source]):

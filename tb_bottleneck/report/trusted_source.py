@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.regimes.rule import CLEAR, FIRES
+from tb_bottleneck.regimes.rule import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -62,6 +62,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     seen, said = trace.verdict, telemetry.verdict
     names_problem = said.severity != "none"
     cause = telemetry.findings[0].cause if telemetry.findings else ""
+    if names_problem and cause in MACHINE_CAUSES and _program_leads(trace, telemetry):
+        return "trace", "program_first"
     if names_problem and cause in OUTSIDE_A_TRACE and not _same_cause(trace, cause):
         if _is_worse(seen, said) and (seen.confidence != "low" or said.confidence == "low"):
             return "trace", "worse_in_trace"
@@ -80,6 +82,13 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if seen.severity != "none" and not measured and seen.share >= said.share:
         return "trace", "only_a_trace"
     return "telemetry", "all_steps"
+
+
+def _program_leads(trace: pb.Report, telemetry: pb.Report) -> bool:
+    """Returns True if the trace shows a cause of the program that costs as much as the machine's, or nearly."""
+    own = max((finding.cost_share for finding in trace.findings if finding.regime == trace.verdict.regime), default=0.0)
+    least = max(WORTH_RECOVERING, COMPARABLE * telemetry.findings[0].cost_share)
+    return trace.verdict.severity != "none" and own >= least
 
 
 def _is_worse(one: pb.Verdict, other: pb.Verdict) -> bool:

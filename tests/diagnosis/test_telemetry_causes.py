@@ -254,6 +254,17 @@ def test_a_crowded_machine_is_a_cause_only_if_the_process_itself_waits(readings,
     assert "critical" not in {report.verdict.severity, *(band.severity for band in report.phases)}
 
 
+@pytest.mark.parametrize(("logging", "first"), [(100.0, "logging"), (10.0, "contended_cores")])
+def test_other_programs_come_after_a_cause_of_the_training_of_comparable_cost(logging, first, monkeypatch):
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0})
+    readings = CROWDED | {"process_cores": 0.2, "core_wait_total": 0.5e9}
+    made = SimulatedPhase(device=None, dispatch=200.0, interrupted={"logging": logging}, readings=readings)
+    report = judged(made, facts=ON_CPU, without=BLIND_ON_CPU)
+    assert report.findings[0].cause == first
+    assert "contended_cores" in [finding.cause for finding in report.findings]
+    assert (report.verdict.regime == "interruption") == (first == "logging")
+
+
 def test_threads_that_crowd_the_cores_are_at_stake_even_if_the_work_is_not_timed():
     """0 % was at stake in a run that lost 90 %: the work is not known without a loader and the forward pass."""
     made = SimulatedPhase(device=None, dispatch=200.0, readings=CROWDED)

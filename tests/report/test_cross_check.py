@@ -105,6 +105,20 @@ def verdict_of(source: str, regime: str, share: float, severity: str, confidence
 
 
 @pytest.mark.parametrize(
+    ("own", "others", "trusted"), [(0.2, 0.3, "trace"), (0.2, 0.61, "telemetry"), (0.08, 0.1, "telemetry")]
+)
+def test_the_program_comes_before_other_programs_of_the_machine(own: float, others: float, trusted: str) -> None:
+    """On a shared machine, `nice -n 10` took the headline from causes of the training itself."""
+    seen = verdict_of("trace", "host", own, "warning", "high")
+    said = verdict_of("telemetry", "compute", others, "warning", "medium", input="clear")
+    seen.findings.add(cause="host_python", regime="host", cost_share=own)
+    said.findings.add(cause="contended_cores", regime="compute", cost_share=others)
+    (joined, _) = join([("a", seen), ("a", said)])
+    assert joined.verdict == {"trace": seen, "telemetry": said}[trusted].verdict
+    assert ("can be fixed here" in joined.others[0].because) == (trusted == "trace")
+
+
+@pytest.mark.parametrize(
     ("trace", "telemetry", "cause", "trusted", "because"),
     [
         (("host", 0.2, "warning"), ("unexplained", 1.0, "none", "low"), "", "trace", "only from outside"),

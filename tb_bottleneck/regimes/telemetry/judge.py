@@ -53,8 +53,11 @@ def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusi
     """Returns the conclusion as for traces, except where the limit of the device's own work is unknown.
 
     In that case the conclusion is `unexplained`, not a guess. If the cost of what slows such work (heat, too few cores)
-    is known although the work's regime is not, that cost is the share.
+    is known although the work's regime is not, that cost is the share. Causes of the machine do not count if the
+    program itself has one of comparable cost.
     """
+    if judge.program_leads(verdicts):
+        verdicts = tuple(map(judge.without_machine, verdicts))
     conclusion = judge.conclusion_of(verdicts)
     if conclusion.severity != "none":
         recoverable = max(verdict.judgement.recoverable for verdict in verdicts)

@@ -11,8 +11,8 @@ from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
-from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import BROKEN, AnyCause, AnyVerdict
+from tb_bottleneck.regimes.judge import Conclusion, program_leads
+from tb_bottleneck.regimes.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, lead_with_action
 from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
@@ -151,10 +151,18 @@ def build_report(
 def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
     """Returns the causes in the order of the findings: those of the conclusion's regime first, then the costliest.
 
-    A cause that several regimes name with the same texts, such as too few cores, is listed once.
+    Causes of the machine come after those of the program in the same group, if one of these costs a comparable time. A
+    cause that several regimes name with the same texts, such as too few cores, is listed once.
     """
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
-    named.sort(key=lambda pair: (pair[0].regime != diagnosis.conclusion.regime, -pair[1].cost_share))
+    last = MACHINE_CAUSES if program_leads(diagnosis.verdicts) else frozenset()
+    named.sort(
+        key=lambda pair: (
+            pair[0].regime != diagnosis.conclusion.regime,
+            pair[1].name in last,
+            -pair[1].cost_share,
+        )
+    )
     by_advice: dict[int, tuple[AnyVerdict, AnyCause]] = {}
     for verdict, cause in named:
         by_advice.setdefault(id(texts.advice(verdict.regime, cause.name)), (verdict, cause))

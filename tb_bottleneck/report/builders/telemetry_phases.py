@@ -25,7 +25,8 @@ from tb_bottleneck.measures.telemetry.recoverable import (
 from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
-from tb_bottleneck.regimes.judge import CRITICAL, WARNING, WORTH_RECOVERING
+from tb_bottleneck.regimes.judge import CRITICAL, WARNING
+from tb_bottleneck.regimes.rule import WORTH_RECOVERING
 from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.underfilled import FIRES_AT, RECOVERABLE_OF_UNDERFILLED

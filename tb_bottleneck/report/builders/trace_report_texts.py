@@ -7,8 +7,8 @@ from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regi
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import compute_reached, memory_reached, roofs_known
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.judge import RULES, WORTH_RECOVERING, Conclusion
-from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
+from tb_bottleneck.regimes.judge import RULES, Conclusion
+from tb_bottleneck.regimes.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.confidence import KNOWN_FROM_SHAPES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.units import share_text
