@@ -56,7 +56,7 @@ class Half:
 def run(case: Case, folder: Path, record: bool) -> None:
     """Times both halves of a case in turn, records them, and writes `times.json`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for left in (*folder.glob("*/*.pt.trace.json.gz"), *folder.glob("*.rendezvous")):
+    for left in folder.glob("*.rendezvous"):
         left.unlink()
     halves = {half: Half(case, half, folder) for half in (HALVES if case.words else HALVES[:1])}
     try:

@@ -26,6 +26,15 @@ TRAININGS = {
     "compiled": ("compiled", "tower"),
     "chain": ("compiled", "chain"),
     "ddp": ("ddp", "stack"),
+    "segmentation": ("everyday", "segmentation"),
+    "graph": ("everyday", "graph"),
+    "ranking": ("everyday", "ranking"),
+    "pictures": ("everyday", "pictures"),
+    "augmented": ("everyday", "augmented"),
+    "short_epochs": ("everyday", "short_epochs"),
+    "dashboard": ("everyday", "dashboard"),
+    "series": ("everyday", "series"),
+    "words": ("everyday", "words"),
 }
 INPUT = r"loader|worker|input|batch|data|collat|storage|read"
 HOST = r"host|python|sleep|code|callback"
@@ -46,7 +55,6 @@ class Case:
     work: int = 1  # samples per step of the fixed half / of the slow one
     ranks: int = 1
     steps: int = 24  # timed steps
-    stacks: bool = True  # the recording has Python stacks
 
     @property
     def training(self) -> str:
@@ -138,12 +146,22 @@ _ALL = (
     Case("lightning/checkpoint", "interruption", CHECKPOINT, line=False),
     Case("lightning/validation", "interruption", EVALUATION, line=False),
     _healthy("lightning/logged_loss"),
-    Case("compiled/changing_shapes", "interruption host launch", r"compil|shape", steps=8, stacks=False),
+    Case("compiled/changing_shapes", "interruption host launch", r"compil|shape", steps=8),
     Case("compiled/graph_breaks", "launch host", r"break|graph|compil"),
     Case("chain/left_eager", "memory", r"fus|compile|pointwise|elementwise"),
     Case("ddp/straggler", "communication", r"straggl|rank|imbalanc|uneven", wall=True, free=True, ranks=2),
     Case("ddp/small_buckets", "communication", r"bucket|message|small", line=False, wall=True, free=True, ranks=2),
     Case("ddp/reduce_by_hand", "communication", r"overlap|message|collective", wall=True, free=True, ranks=2),
     Case("ddp/synced_micro_batches", "communication", r"sync|accumul|collective", wall=True, free=True, ranks=2),
+    Case("segmentation/confusion_matrix", "host", rf"{HOST}|metric"),
+    Case("graph/neighbours_in_python", "host input", rf"{HOST}|{INPUT}"),
+    Case("ranking/rows_as_lists", "host input", rf"{HOST}|{INPUT}"),
+    Case("pictures/decoded_in_the_loop", "input", INPUT, wall=True, free=True),
+    Case("augmented/one_worker", "input", INPUT, line=False, wall=True, free=True),
+    Case("short_epochs/restarted_workers", "input", r"worker|epoch", line=False, wall=True, free=True, steps=48),
+    Case("dashboard/histograms", "interruption", LOGGING, wall=True, free=True),
+    Case("dashboard/checkpoints", "interruption", CHECKPOINT, line=False, wall=True, free=True, steps=40),
+    Case("series/cell_in_a_loop", "launch host", LAUNCH),
+    Case("words/counted_one_by_one", "input", INPUT),
 )  # fmt: skip
 CASES = {case.name: case for case in _ALL}

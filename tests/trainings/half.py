@@ -1,7 +1,7 @@
 """One half of a case in a process of its own: `python -m tests.trainings.half CASE HALF RANK FOLDER`.
 
 Reads commands from stdin, one per line, and answers each with a line of JSON on stdout: `time` trains without a
-profiler, `trace` records a training as the user guide says, into `FOLDER/HALF`. So both halves can be timed in turn.
+profiler, `trace` trains with the monitor, which records into `FOLDER/HALF`. So both halves can be timed in turn.
 """
 
 import importlib
@@ -17,48 +17,45 @@ from typing import TextIO
 import numpy as np
 import torch
 from torch import distributed
-from torch.profiler import profile, schedule, tensorboard_trace_handler
 
-from tb_bottleneck import as_metadata
+from tb_bottleneck import Monitor
 from tests.trainings.cases import CASES, TRAININGS, Case
 
 SETTLING_STEPS = 6
-RECORDING = {"skip_first": 10, "wait": 1, "warmup": 2, "active": 6}
+RECORDED_STEPS, FEW_STEPS = 160, 8
+STEPS_FOR_TRACE = 50
+"""Steps of a recorded training; of trainings that are timed for few steps, as many as the trace needs."""
 Train = Callable[[str, bool, int, Callable[[], None]], None]
 
 
 def time_steps(case: Case, train: Train, fixed: bool) -> dict[str, float]:
-    """Returns the mean wall time and the mean CPU time of this process per step, in ms."""
+    """Returns the mean wall time and CPU time of this process per step, in ms, and that of timed Python, if any."""
     ends: list[tuple[float, float]] = []
+    everyday = sys.modules.get("tests.trainings.everyday")
+    if everyday is not None:
+        everyday.spent_ns.clear()
     train(case.problem, fixed, SETTLING_STEPS + case.steps, lambda: ends.append((time.perf_counter(), _cpu())))
     (wall, cpu), (wall_end, cpu_end) = ends[SETTLING_STEPS - 1], ends[-1]
-    return {"wall_ms": (wall_end - wall) * 1e3 / case.steps, "cpu_ms": (cpu_end - cpu) * 1e3 / case.steps}
+    times = {"wall_ms": (wall_end - wall) * 1e3 / case.steps, "cpu_ms": (cpu_end - cpu) * 1e3 / case.steps}
+    if everyday is not None and everyday.spent_ns:
+        times["python_ms"] = sum(everyday.spent_ns[-case.steps :]) / 1e6 / case.steps
+    return times
 
 
 def _cpu() -> float:
     return time.process_time()
 
 
-def record(case: Case, train: Train, fixed: bool, rank: int, folder: Path) -> dict[str, float]:
-    """Records one trace into `folder`. Returns the mean wall time of the recorded steps in ms."""
+def record(case: Case, train: Train, fixed: bool, folder: Path) -> dict[str, float]:
+    """Records a training into `folder`. Returns the number of its steps, and their mean wall time in ms."""
+    steps = RECORDED_STEPS if case.steps > FEW_STEPS else STEPS_FOR_TRACE
     ends: list[float] = []
-    whole = sum(RECORDING.values())
-    handler = tensorboard_trace_handler(str(folder), worker_name=f"rank{rank}", use_gzip=True)
-    with profile(
-        schedule=schedule(**RECORDING, repeat=1), on_trace_ready=handler, record_shapes=True, with_stack=case.stacks
-    ) as prof:
-
-        def on_step() -> None:
-            ends.append(time.perf_counter())
-            if len(ends) == whole - 1:
-                prof.add_metadata_json("tb_bottleneck", as_metadata())
-            prof.step()
-
-        train(case.problem, fixed, whole + 1, on_step)
-    return {"recorded_ms": (ends[whole - 1] - ends[whole - 7]) * 1e3 / 6}
+    with Monitor(folder, captures=1, every_s=1.0):
+        train(case.problem, fixed, steps, lambda: ends.append(time.perf_counter()))
+    return {"steps": len(ends), "recorded_ms": (ends[-1] - ends[0]) * 1e3 / (len(ends) - 1)}
 
 
-def serve(case: Case, half: str, rank: int, folder: Path, answers: TextIO) -> None:
+def serve(case: Case, half: str, folder: Path, answers: TextIO) -> None:
     """Answers commands until stdin ends."""
     module, function = TRAININGS[case.training]
     train: Train = getattr(importlib.import_module(f"tests.trainings.{module}"), function)
@@ -68,7 +65,7 @@ def serve(case: Case, half: str, rank: int, folder: Path, answers: TextIO) -> No
         if command.strip() == "time":
             answer = time_steps(case, train, half == "fixed")
         else:
-            answer = record(case, train, half == "fixed", rank, folder / half)
+            answer = record(case, train, half == "fixed", folder / half)
         print(json.dumps(answer), file=answers, flush=True)
 
 
@@ -82,7 +79,7 @@ def main(name: str, half: str, rank: str, folder: str) -> None:
     if case.ranks > 1:
         meeting = (Path(folder) / f"{half}.rendezvous").absolute()
         distributed.init_process_group("gloo", f"file://{meeting}", rank=int(rank), world_size=case.ranks)
-    serve(case, half, int(rank), Path(folder), answers)
+    serve(case, half, Path(folder), answers)
 
 
 if __name__ == "__main__":

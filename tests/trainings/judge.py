@@ -40,7 +40,7 @@ def _write(file: Path, content: Json) -> None:
 def answer(case: Case, told: Json) -> Json:
     """Returns what was told about a case, and whether it is right. `told` is the output of `diagnose --json`."""
     slow, fixed = (_reports(told, f"{case.name}/{half}") for half in HALVES)
-    job = next((job for job in told["jobs"] if job["run"] == f"{case.name}/slow"), {})
+    job = next((job for job in told["jobs"] if job["run"].startswith(f"{case.name}/slow")), {})
     verdict = (job or (slow[0] if slow else {})).get("verdict", {})
     findings = [finding for report in slow for finding in report.get("findings", [])]
     firsts = [report["findings"][0] for report in slow if report.get("findings")]
@@ -64,8 +64,10 @@ def answer(case: Case, told: Json) -> Json:
 
 
 def _reports(told: Json, run: str) -> list[Json]:
-    """Returns the reports of one half, in the order of their ranks."""
-    return sorted((report for report in told["reports"] if report["run"] == run), key=lambda each: each["source"])
+    """Returns the reports of one half, in the order of their ranks. Those of traces also state what telemetry knows."""
+    own = [each for each in told["reports"] if each["run"] == run or each["run"].startswith(f"{run}/")]
+    traces = [each for each in own if "trace.json" in each["source"]]
+    return sorted(traces or own, key=lambda each: each["source"])
 
 
 def _is_healthy(verdict: Json) -> bool:
