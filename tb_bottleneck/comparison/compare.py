@@ -199,11 +199,16 @@ def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
 
 
 def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: TimeUnit) -> str | None:
-    """Adds the expected time if the devices differ, and returns the name of B's device, otherwise None."""
+    """Adds the expected time if the devices differ, and returns the name of B's device, otherwise None.
+
+    Steps of a damaged file may take no time, and then nothing is expected of them.
+    """
     devices = device_pair_of(a.recording, b.recording)
-    if devices is None:
+    if devices is None or not a.rank_ns > 0 or not sum(b.ns.values()) > 0:
         return None
     prediction = expected_time(a.recording, devices, a.step_bounds)
+    if not prediction.step.step_ns > 0:
+        return None
     # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, long ones that recur
     # included. It is compared with B's mean; the result is stated as a share of B's typical step.
     scale = a.step_ns / a.rank_ns / unit.a

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
 from tb_bottleneck.trace.columns.labels import Thread
@@ -135,6 +136,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     Raises:
         NotFound: there is no such file.
         Unreadable: the file contains no trace.
+        NotATrace: the file is JSON of another kind.
     """
     builder = EventsBuilder()
     reader = KinetoReader(path, progress, categories=builder.categories)
@@ -144,6 +146,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     memory = builder.memory()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
     return_freed_memory()
+    lost = reader.lost + builder.lost + out_of_range
+    _refuse_other_objects(len(events) + len(memory), lost)
     header, names, threads = read_header(reader.header), builder.names(), builder.threads()
     add_compile_log(path, header, events, names, threads)
     return Trace(
@@ -153,7 +157,17 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         threads=threads,
         signatures=builder.signatures(),
         messages=builder.messages(),
-        lost=reader.lost + builder.lost + out_of_range,
+        lost=lost,
         truncated=reader.truncated,
         memory=memory,
     )
+
+
+def _refuse_other_objects(kept: int, lost: Counter[str]) -> None:
+    """Raises NotATrace if no object of the list is an event: each event of a trace has a phase."""
+    without_phase = lost["no phase"]
+    if not kept and without_phase and without_phase == lost.total():
+        raise NotATrace(
+            f"This is JSON of another kind: none of its {without_phase:,} objects is an event of a trace. Events have "
+            'the keys "ph", "ts" and "name".'
+        )

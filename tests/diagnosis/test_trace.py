@@ -73,7 +73,13 @@ def test_a_busy_device_has_nothing_to_fix(report):
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"", "unreadable"), (b"{}", "unreadable"), (b"\x1f\x8b not gzip", "unreadable"), (b"hello", "unreadable")],
+    [
+        (b'[{"name": "a", "value": 1}, {}]', "unreadable"),
+        (b"", "unreadable"),
+        (b"{}", "unreadable"),
+        (b"\x1f\x8b not gzip", "unreadable"),
+        (b"hello", "unreadable"),
+    ],
 )
 def test_a_file_that_is_no_trace_is_still_a_report(report, content, code):
     found = report(content)
@@ -288,3 +294,12 @@ def test_what_was_not_recorded_is_not_called_clear(report):
     seen = busy + "\nloader ....#...............\npython ....#..............."
     status = {row["regime"]: row["status"] for row in report(drawn(seen, 1000))["regimes"]}
     assert (status["input"], status["interruption"]) == ("clear", "clear")
+
+
+def test_json_of_another_kind_is_called_that(tmp_path):
+    """A list of other objects was "not enough data", with the advice to upgrade torch."""
+    path = tmp_path / "other.json"
+    path.write_text(json.dumps([{"name": "a", "value": number} for number in range(3)]))
+    (reason,) = diagnose(str(path)).health.reasons
+    assert "none of its 3 objects is an event" in reason.detail
+    assert "upgrade" not in reason.fix

@@ -80,9 +80,9 @@ def expected_time(
     error = 1 + (step_noise(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR)
     noise = [step.step_ns * error, step.step_ns / error]
     sources = {"kernels": kernels_only, "workers": [workers_only], "host": hosts, "noise": noise}
-    bounds = with_bounds(
-        1.0, {source: deviations(1.0, [step.step_ns / ns for ns in times]) for source, times in sources.items()}
-    )
+    # Steps of a damaged file may take no time.
+    ratios = {source: [step.step_ns / ns if ns > 0 else 1.0 for ns in times] for source, times in sources.items()}
+    bounds = with_bounds(1.0, {source: deviations(1.0, each) for source, each in ratios.items()})
     ops = recording.trace.device_ops
     kernels = np.isin(ops.work, COMPUTE_KERNELS) & recording.in_window(ops.start)
     length = (ops.end - ops.start)[kernels]

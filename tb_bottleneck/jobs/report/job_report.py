@@ -15,7 +15,13 @@ from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
 from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.group_rows import group_rows
 from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
-from tb_bottleneck.jobs.report.wording import action_of, action_sentence, headline_of
+from tb_bottleneck.jobs.report.wording import (
+    action_of,
+    action_sentence,
+    headline_of,
+    name_recordings,
+    recording_path,
+)
 from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
@@ -77,6 +83,7 @@ def jobs_of(
         usable = (summary for position in members if (summary := summaries[position]) is not None)
         known = [summary for summary in usable if not is_cut_short(summary)]
         job, context = _job(own, known)
+        name_recordings(job, {rank: recording_path(report.run, report.source) for rank, report in own.items()})
         _add_efficiency(job, list(own.values()))
         if keep is not None:
             keep(job, own, context)

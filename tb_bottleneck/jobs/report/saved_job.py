@@ -18,7 +18,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tb_bottleneck.errors import BottleneckError, Unreadable
-from tb_bottleneck.jobs.report.wording import with_texts, without_texts
+from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts
 from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
@@ -118,6 +118,10 @@ def read(path: str, run: str) -> JobAnswer:
         raise Unreadable(f"the file beside the traces is not the saved report of a job ({name})") from error
     _refuse_stale(path, traces)
     answer.ranks.source.extend(display_name(name) for name, _, _ in traces)
+    name_recordings(
+        answer.job,
+        {rank: recording_path(run, name) for rank, name in zip(answer.ranks.rank, answer.ranks.source, strict=True)},
+    )
     answer.job.run = run
     answer.state, answer.progress, answer.basis = "done", 1.0, "saved"
     return answer

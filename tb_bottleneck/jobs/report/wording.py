@@ -5,6 +5,8 @@ from our own tables.
 """
 
 import re
+import shlex
+from collections.abc import Mapping
 from string import Template
 
 from tb_bottleneck.jobs.report.rank_names import ranks_text
@@ -109,6 +111,21 @@ def with_texts(plain: pb.Job) -> None:
     verdict.ClearField("memory_alert")  # the reports of the ranks have it
     verdict.title = Regime(verdict.regime).label
     verdict.headline, verdict.action = headline_of(plain), action_sentence(plain)
+
+
+def recording_path(run: str, source: str) -> str:
+    """Returns the path of a recording in the logdir."""
+    return source if run in ("", ".") else f"{run}/{source}"
+
+
+def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
+    """Fills the names of recordings, by rank, into the code of the fixes: one of the culprit, one of another rank."""
+    for culprit in job.culprits:
+        slow = [recordings[rank] for rank in culprit.ranks if rank in recordings]
+        peers = [recordings[rank] for rank in sorted(recordings) if rank not in culprit.ranks]
+        names = {"slow": slow[:1] or ["SLOW_RANK"], "peer": peers[:1] or ["ANOTHER_RANK"]}
+        quoted = {name: shlex.quote(printable(found[0])) for name, found in names.items()}
+        culprit.fix.code = Template(culprit.fix.code).safe_substitute(quoted)
 
 
 def _explain_efficiency(efficiency: pb.Efficiency) -> None:

@@ -55,3 +55,11 @@ def test_every_regime_with_device_work_has_a_reason_of_its_own():
     """All others get the reason for host time."""
     source = inspect.getsource(sys.modules[expected_time.__module__])
     assert [regime for regime in Regime if regime.device_busy and f"Regime.{regime.name}:" not in source] == []
+
+
+def test_steps_of_a_damaged_file_that_take_no_time_have_no_deviations(tmp_path):
+    """A file with overlapping step marks led to a division by zero."""
+    recording, move = between(tmp_path, BOUND, A100, H200)
+    begins = recording.steps.edges[:-1]
+    found = expected_time(recording, move, (begins, begins))
+    assert found.step.step_ns == found.slowest_ns == found.fastest_ns == 0

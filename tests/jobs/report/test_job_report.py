@@ -1,6 +1,7 @@
 """The report of a job has its culprits, groups, hosts and health; without pairs, the accounts decide."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -67,6 +68,20 @@ def test_every_cause_is_reported_with_evidence_fix_and_gain(cause):
         "stragglers",
     } <= document.keys()
     assert f"[{cause}]" in render_job(job)
+
+
+def test_the_command_of_a_fix_names_recordings_of_the_job():
+    """It named `runs/rank_3` and `runs/rank_4`, which no job has."""
+    summaries = planted("slow_rank", 5)[1]
+    reports = [report_of(summary) for summary in summaries]
+    for report in reports:
+        report.run, report.source = "run 1", f"rank{report.rank}.pt.trace.json"
+    (job,) = jobs_of(reports, summaries)
+    (culprit,) = job.culprits
+    slow, peer = re.findall(r"'run 1/rank(\d+)\.pt\.trace\.json'", culprit.fix.code)
+    assert int(slow) in culprit.ranks
+    assert int(peer) not in culprit.ranks
+    assert "$" not in culprit.fix.code
 
 
 def test_the_headline_names_the_rank_and_what_it_does():

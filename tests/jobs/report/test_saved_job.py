@@ -62,6 +62,12 @@ def test_what_is_written_is_read(traces, topology, faults):
     expected.job.verdict.title = Regime(saved.job.verdict.regime).label  # the helper leaves out this text and the next
     for row in expected.job.account:
         row.meaning = next(each.meaning for each in answer.job.account if each.regime == row.regime)
+    for culprit, own in zip(expected.job.culprits, answer.job.culprits, strict=True):
+        if culprit.fix.code.startswith(
+            "tb-bottleneck compare"
+        ):  # it names the recordings, of which the helper has none
+            assert f"run/rank{own.ranks[0]}.pt.trace.json" in own.fix.code
+            culprit.fix.code = own.fix.code
     expected.ranks.source[:] = [os.path.basename(trace) for trace in traces]
     assert answer.job == expected.job
     assert answer.ranks == expected.ranks
