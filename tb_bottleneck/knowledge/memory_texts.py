@@ -1,7 +1,7 @@
 """Texts of the memory account and memory sizes of devices, from memory.toml."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from string import Template
@@ -55,6 +55,13 @@ def memory_advice(cause: str) -> MemoryAdvice:
         entry.get("action", ""),
         Template(entry.get("headline", "")),
     )
+
+
+def code_in_fp32(cause: str, evidence: Iterable[str]) -> str:
+    """Returns a further line of code for a finding whose evidence shows that products or parameters are in fp32."""
+    entry = load("memory.toml")["in_fp32"]
+    shown = cause in entry["causes"] and not set(evidence).isdisjoint(entry["evidence"])
+    return "\n" + str(entry["code"]).strip() if shown else ""
 
 
 # Devices report a little less than their name states: 0.986 of an A100 40 GB, 0.990 of an H100 80 GB.

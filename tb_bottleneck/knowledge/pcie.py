@@ -19,13 +19,19 @@ def lane_rates() -> Mapping[int, float]:
     return {entry["generation"]: float(entry["lane"]) for entry in load("pcie.toml")["link"]}
 
 
-def link_text(speed: tuple[int, int], maximum: tuple[int, int] | None, device_maximum: int | None) -> str:
+def link_text(
+    speed: tuple[int, int],
+    maximum: tuple[int, int] | None,
+    device_maximum: int | None,
+    device_lanes: int | None = None,
+) -> str:
     """Returns the link in words: generation and lanes, and whether the slot or the device allows more.
 
     Args:
         speed: generation and lanes in use under load.
         maximum: the highest ones of this device in this slot.
         device_maximum: the highest generation of the device in any slot.
+        device_lanes: the number of lanes of the device.
     """
     now = f"generation {speed[0]} x{speed[1]}"
     if maximum is None:
@@ -34,6 +40,8 @@ def link_text(speed: tuple[int, int], maximum: tuple[int, int] | None, device_ma
         return f"{now}, maximum generation {maximum[0]} x{maximum[1]}"
     if device_maximum is not None and device_maximum > maximum[0]:
         return f"{now}, the limit of this slot; the device supports generation {device_maximum}"
+    if device_lanes is not None and device_lanes > maximum[1]:
+        return f"{now}, the limit of this slot; the device has {device_lanes} lanes"
     return f"{now}, the highest of this device in this slot"
 
 

@@ -40,7 +40,9 @@ _ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
 
 def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
     """Returns the findings, the most severe first."""
-    found = [near_limit(memory.account), fragmentation(memory.account), growth_finding(memory, steps)]
+    in_fp32 = None if memory.on_cpu else _fp32_share(memory)
+    evidence = [Value("fp32_share", in_fp32, "share")] if in_fp32 is not None and in_fp32 > DOMINATES else []
+    found = [near_limit(memory.account, evidence), fragmentation(memory.account), growth_finding(memory, steps)]
     found += [rule(memory, steps) for rule in RULES]
     return by_severity(found)
 
@@ -50,13 +52,13 @@ def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
     return sorted((it for it in found if it is not None), key=lambda it: (SEVERITIES.index(it.severity), -it.bytes))
 
 
-def near_limit(account: MemoryAccount) -> MemoryFinding | None:
-    """The peak is more than NEAR_LIMIT of the device's memory."""
+def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFinding | None:
+    """The peak is more than NEAR_LIMIT of the device's memory. `more` is evidence of what can be smaller."""
     if account.capacity is None or account.peak < NEAR_LIMIT * account.capacity:
         return None
     share = account.peak / account.capacity
     evidence = (Value("peak", account.peak), Value("capacity", account.capacity), Value("peak_share", share, "share"))
-    return MemoryFinding("near_limit", WARNING, 0, evidence)
+    return MemoryFinding("near_limit", WARNING, 0, (*evidence, *more))
 
 
 def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
@@ -157,16 +159,19 @@ def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     account = memory.account
     if memory.on_cpu or account.share(Category.ACTIVATIONS) <= DOMINATES:
         return None
-    rows = _named(memory, Kind.CPU_OP, _PRODUCTS)
-    types = [memory.trace.signatures[memory.trace.events.signature[row]][1] for row in rows.tolist()]
-    known = [text for text in types if text]
-    if not known:
-        return None
-    share = sum(bool(_FLOAT.match(text)) for text in known) / len(known)
-    if share <= DOMINATES:
+    share = _fp32_share(memory)
+    if share is None or share <= DOMINATES:
         return None
     size = account.bytes_of[Category.ACTIVATIONS] // 2
     return MemoryFinding("fp32_memory", INFO, size, (Value("fp32_share", share, "share"), Value("part", 2 * size)))
+
+
+def _fp32_share(memory: TraceMemory) -> float | None:
+    """Returns the share of the matrix multiplications whose first input is in fp32; None without recorded types."""
+    rows = _named(memory, Kind.CPU_OP, _PRODUCTS)
+    types = [memory.trace.signatures[memory.trace.events.signature[row]][1] for row in rows.tolist()]
+    known = [text for text in types if text]
+    return sum(bool(_FLOAT.match(text)) for text in known) / len(known) if known else None
 
 
 def _named(memory: TraceMemory, kind: Kind, pattern: re.Pattern[str]) -> Rows:

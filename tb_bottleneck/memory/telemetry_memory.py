@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
-from tb_bottleneck.memory.findings import by_severity, near_limit
+from tb_bottleneck.memory.findings import DOMINATES, by_severity, near_limit
 from tb_bottleneck.schema.signals import HOST
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -64,9 +64,17 @@ class TelemetryMemory:
     def findings(self) -> list[MemoryFinding]:
         """Returns the findings, the most severe first."""
         account = self.account
-        limit = near_limit(account) if account is not None else None
+        limit = near_limit(account, self._in_fp32()) if account is not None else None
         host = (self._host_short(), self._shared_short(), self._pinned_high())
         return by_severity((limit, self._growth(), *self._host_growth(), *host))
+
+    def _in_fp32(self) -> list[Value]:
+        """Returns the share of the parameters in fp32 as evidence, if it is most of them."""
+        by_type = self.telemetry.facts.get("parameters_by_dtype")
+        counts = by_type if isinstance(by_type, dict) else {}
+        known = {name: count for name, count in counts.items() if isinstance(count, int | float) and count > 0}
+        share = known.get("float32", 0.0) / sum(known.values()) if known else 0.0
+        return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
     def _growth(self) -> MemoryFinding | None:
         """The lowest value of each part of the run is higher than that of the part before.

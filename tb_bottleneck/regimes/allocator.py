@@ -18,6 +18,7 @@ from tb_bottleneck.measures.trace.allocator import (
     pinned_allocations,
 )
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
+from tb_bottleneck.measures.trace.kernel_efficiency import fp32_products
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
@@ -43,7 +44,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if emptied >= max(under_pressure, RETURNED_SHARE * allocated) > 0:
         return (Cause("empty_cache", share, (cache_frees, driver_allocations)),)
     if under_pressure >= RETURNED_SHARE * allocated > 0:
-        return (Cause("memory_pressure", share, (frees_under_pressure, driver_allocations)),)
+        return (Cause("memory_pressure", share, (frees_under_pressure, driver_allocations, fp32_products)),)
     if pinned > allocated:
         return (Cause("pinned_allocations", share, (pinned_allocations, driver_allocations)),)
     return (Cause("growing_memory", share, (driver_allocations, cache_frees)),)

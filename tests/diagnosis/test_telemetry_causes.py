@@ -23,7 +23,7 @@ SLOT_3 = {"pcie_generation": 3.0, "pcie_generation_max": 3.0, "pcie_width": 8.0,
     ("gpu_max", "cause", "speed"),
     [
         (4.0, "slow_slot", "generation 3 x8, the limit of this slot; the device supports generation 4"),
-        (3.0, "exposed_copies", "generation 3 x8, the highest of this device in this slot"),
+        (3.0, "slow_slot", "generation 3 x8, the limit of this slot; the device has 16 lanes"),
     ],
 )
 def test_a_link_at_the_limit_of_its_slot_is_not_told_that_it_could_be_what_it_is(gpu_max, cause, speed):
@@ -33,6 +33,23 @@ def test_a_link_at_the_limit_of_its_slot_is_not_told_that_it_could_be_what_it_is
     assert "degraded_link" not in [finding.cause for finding in report.findings]
     assert cause in [finding.cause for finding in report.findings]
     assert speed in [row.text for finding in report.findings for row in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("NVIDIA GeForce RTX 4090", True), ("NVIDIA GeForce RTX 4060", False), ("ACME", False)],
+)
+def test_a_slot_with_fewer_lanes_than_the_device_is_a_finding_even_if_copies_cost_little(name, named):
+    """An RTX 4090 at x8 was "the highest of this device in this slot"; an RTX 4060 has eight lanes."""
+    readings = {
+        "pcie_generation": 4.0,
+        "pcie_generation_max": 4.0,
+        "pcie_generation_gpu_max": 4.0,
+        "pcie_width": 8.0,
+        "pcie_width_max": 8.0,
+    }
+    report = judged(SimulatedPhase(readings=readings), facts=FACTS | {"device_name": name})
+    assert ("slow_slot" in [finding.cause for finding in report.findings]) == named
 
 
 RESTARTED = {"workers": 4, "persistent_workers": False, "worker_start": "spawn"}
@@ -301,3 +318,11 @@ def test_a_cause_that_two_regimes_name_is_one_finding():
     named = [one.regime for one in report.regimes if one.status == "fires"]
     assert {"host", "compute"} <= set(named)
     assert [finding.cause for finding in report.findings].count("contended_cores") == 1
+
+
+@pytest.mark.parametrize(("by_type", "advised"), [({"float32": 9.0}, True), ({"bfloat16": 9.0}, False)])
+def test_full_memory_of_a_model_in_fp32_is_told_about_autocast(by_type, advised):
+    report = judged(simulated_phase("retries"), facts=FACTS | {"parameters_by_dtype": by_type})
+    finding = next(finding for finding in report.findings if finding.cause == "memory_pressure")
+    assert ("torch.autocast" in finding.fix.code) == advised
+    assert ("100 % of the parameters are in fp32" in finding.fix.code) == advised

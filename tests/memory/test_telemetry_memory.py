@@ -6,7 +6,11 @@ from helpers.telemetry_files import write
 
 from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+from tb_bottleneck.memory.account import MemoryAccount
+from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.findings import near_limit
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
+from tb_bottleneck.report.builders.memory import findings_message
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -137,3 +141,22 @@ def test_the_report_of_telemetry_has_the_memory_part(tmp_path):
     assert report.memory.evidence_source == "telemetry"
     assert [finding.cause for finding in report.memory.findings] == ["rising_memory", "near_limit"]
     assert report.memory.headroom_bytes == 7e9
+
+
+@pytest.mark.parametrize(
+    ("by_type", "advised"),
+    [
+        ({"float32": 90.0, "bfloat16": 10.0}, True),
+        ({"float32": 10.0, "bfloat16": 90.0}, False),
+        ({}, False),
+        (7, False),
+    ],
+)
+def test_a_full_memory_of_a_model_in_fp32_is_told_about_autocast(by_type, advised) -> None:
+    telemetry = Telemetry()
+    telemetry.facts["parameters_by_dtype"] = by_type
+    memory = TelemetryMemory(telemetry, "cuda")
+    account = MemoryAccount({Category.UNEXPLAINED: 95}, "telemetry", "cuda", 95, 95, capacity=100)
+    (message,) = findings_message([near_limit(account, memory._in_fp32())])
+    assert ("torch.autocast" in message.fix.code) == advised
+    assert ("Parameters in 32 bits, share" in [row.label for row in message.evidence]) == advised

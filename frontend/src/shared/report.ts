@@ -797,6 +797,8 @@ export interface Fix {
   readonly confirm: string;
   /** the change in a few words; empty if the cause only says what to record */
   readonly action: string;
+  /** address of the official documentation of this change; absent without one */
+  readonly documentation?: string;
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */

@@ -25,6 +25,7 @@ from tb_bottleneck.jobs.report.wording import (
 from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
+from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.gain import Gain
@@ -212,7 +213,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         cost_share=culprit.cost_share,
         evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
         speedup=_speedup(culprit.gain, bound),
-        fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm),
+        fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm, documentation=guide_of(candidate.cause)),
         host=candidate.host + 1,
     )
     row.fix.action = action_of(row)

@@ -14,6 +14,7 @@ from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.knowledge.efficiency_texts import job_text
 from tb_bottleneck.knowledge.efficiency_texts import job_texts as efficiency_texts
+from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.scenario_texts import word
@@ -92,7 +93,13 @@ def with_texts(plain: pb.Job) -> None:
         cause = texts.causes[culprit.cause]
         culprit.title = cause.title
         culprit.fix.CopyFrom(
-            pb.Fix(summary=cause.summary, code=cause.code, confirm=cause.confirm, action=action_of(culprit))
+            pb.Fix(
+                summary=cause.summary,
+                code=cause.code,
+                confirm=cause.confirm,
+                action=action_of(culprit),
+                documentation=guide_of(culprit.cause),
+            )
         )
         for fact in culprit.evidence:
             _label(fact)

@@ -4,6 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.device_bound import link_bandwidth
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.pcie import lane_rates, link_text
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
@@ -28,19 +29,30 @@ def link_speed(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(best, Missing):
         return best
     generation, lanes, max_generation, max_lanes = best[2]
-    return text_measure(link_text((generation, lanes), (max_generation, max_lanes), _device_generation(recording)))
+    most = (_device_generation(recording), _device_lanes(recording))
+    return text_measure(link_text((generation, lanes), (max_generation, max_lanes), *most))
 
 
 def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """The link's rate at the highest generation of this slot (share of its rate at the device's highest generation)."""
-    best, device = _best(recording), _device_generation(recording)
-    if isinstance(best, Missing) or device is None:
+    """The link's highest rate in this slot (share of its rate at the device's own generation and lanes)."""
+    best, device, lanes = _best(recording), _device_generation(recording), _device_lanes(recording)
+    if isinstance(best, Missing) or (device is None and lanes is None):
         return best if isinstance(best, Missing) else Missing(recording.why_missing("pcie_generation_gpu_max"))
+    generation, width = best[2][2:]
     rates = lane_rates()
-    in_slot, most = rates.get(best[2][2]), rates.get(device)
+    in_slot, most = rates.get(generation), rates.get(generation if device is None else device)
     if in_slot is None or most is None:
         return Missing("the rate of this generation of the link is not known")
-    return Measure(min(in_slot / most, 1.0), "share", "", best[1], EVIDENCE_SOURCE)
+    by_lanes = min(width / lanes, 1.0) if lanes is not None else 1.0
+    return Measure(min(in_slot / most, 1.0) * by_lanes, "share", "", best[1], EVIDENCE_SOURCE)
+
+
+def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
+    """Lanes of the link in this slot (share of the device's lanes, by its name)."""
+    best, lanes = _best(recording), _device_lanes(recording)
+    if isinstance(best, Missing) or lanes is None:
+        return best if isinstance(best, Missing) else Missing("the lanes of this device are not known")
+    return Measure(min(best[2][3] / lanes, 1.0), "share", "", best[1], EVIDENCE_SOURCE)
 
 
 def pinning(recording: TelemetryRecording) -> Measure | Missing:
@@ -61,6 +73,12 @@ def _device_generation(recording: TelemetryRecording) -> int | None:
     """Returns the highest generation of the device in any slot, or None if it was not recorded."""
     values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
     return round(float(values.max())) if len(values) else None
+
+
+def _device_lanes(recording: TelemetryRecording) -> int | None:
+    """Returns the number of lanes of a device with this name, or None if it is not known."""
+    gpu = gpu_named(str(recording.facts.get("device_name", "")))
+    return gpu.pcie_lanes if gpu is not None else None
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:

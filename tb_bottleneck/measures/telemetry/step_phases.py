@@ -6,6 +6,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.attribution.telemetry.window_signals import PHASES
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
+MOSTLY = 0.5
 STEADY = 0.2
 """Distances between long steps form a period if they differ by less than this part of their median."""
 
@@ -88,6 +89,18 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
     if not len(used) or not len(total) or total.max() <= 0:
         return Missing(recording.why_missing("memory_used"))
     return Measure(min(float(used.max() / total.max()), 1.0), "share", "", len(used), EVIDENCE_SOURCE)
+
+
+def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
+    """Parameters in 32 bits (share), if they are most of them: activations of such a model are in 32 bits, too."""
+    by_type = recording.facts.get("parameters_by_dtype")
+    counts = {name: count for name, count in by_type.items() if count > 0} if isinstance(by_type, dict) else {}
+    if not counts:
+        return Missing("parameters_by_dtype is not among the facts of the run")
+    share = counts.get("float32", 0.0) / sum(counts.values())
+    if share <= MOSTLY:
+        return Missing("most parameters are not in 32 bits")
+    return Measure(share, "share", source=EVIDENCE_SOURCE)
 
 
 def long_steps(recording: TelemetryRecording) -> Measure | Missing:

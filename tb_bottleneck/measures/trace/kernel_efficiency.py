@@ -17,6 +17,7 @@ from tb_bottleneck.units import share_text
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 # Types with a smaller share of the kernels' time are left out of lists of types.
+MOSTLY = 0.5
 WORTH_LISTING = 0.01
 
 
@@ -52,6 +53,19 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
     if (ops.end - ops.start)[matrix].sum() >= (plain.end - plain.start).sum():
         return Measure(0.0, "share", "window", 0)
     return window_share(recording, plain.start, plain.end)
+
+
+def fp32_products(recording: Recording) -> Measure | Missing:
+    """Share of the products' time with operands in 32 bits, as fp32 or tf32, if it is most of them.
+
+    Missing otherwise: the activations are then in 16 bits already, or their type is not known.
+    """
+    ops = _products(recording)
+    length = ops.end - ops.start
+    wide = name_matches(recording.trace.names, ops.name, lambda name: _in_32_bits(precision_of(name)))
+    if not length.sum() or length[wide].sum() <= MOSTLY * length.sum():
+        return Missing("most products are not known to be in 32 bits")
+    return Measure(float(length[wide].sum() / length.sum()), "share", "products", int(wide.sum()))
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
@@ -150,6 +164,10 @@ def _label(precision: Precision | None) -> str:
 
 def _is_plain_fp32(precision: Precision | None) -> bool:
     return precision is not None and precision.unit == "vector" and precision.dtype == "fp32"
+
+
+def _in_32_bits(precision: Precision | None) -> bool:
+    return precision is not None and precision.dtype in ("fp32", "tf32")
 
 
 def _on_matrix_units(precision: Precision | None) -> bool:

@@ -15,6 +15,7 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     allocations_retried,
     blocks_allocated,
     blocks_freed,
+    fp32_parameters,
     idle_inside_phases,
     peak_memory_share,
 )
@@ -32,7 +33,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     if isinstance(blocks, Missing):
         return Judgement(CLEAR if not measures.on_device else ABSTAINS, share, missing=blocks.because)
     if measures.value(allocations_retried, 0.0) >= RETRIES:
-        full = Cause("memory_pressure", share, (allocations_retried, peak_memory_share, blocks_allocated, blocks_freed))
+        shown = (allocations_retried, peak_memory_share, blocks_allocated, blocks_freed, fp32_parameters)
+        full = Cause("memory_pressure", share, shown)
         return Judgement(FIRES, share, share, (full,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)

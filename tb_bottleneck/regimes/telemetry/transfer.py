@@ -4,7 +4,8 @@ Signal: host time in calls that move tensors, limited to the idle time of the de
 traffic can take; the link's generation and lanes while the device is loaded.
 Formula: min(time in copies, idle time, time of the traffic) / the time of the steps.
 Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot,
-and the slot if copies cost time and the GPU supports a generation that is faster by as much.
+and the slot if copies cost time and the GPU supports a generation that is faster by as much, or if the slot has fewer
+lanes than the GPU.
 Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an idle link slows down by itself, so only
 loaded readings count. The speed of a link changes by a factor of two at least, so 10 % is only a margin for rounding.
 """
@@ -18,6 +19,7 @@ from tb_bottleneck.measures.telemetry.pcie_link import (
     link_speed,
     link_traffic,
     pinning,
+    slot_lanes,
     slot_limit,
     transfer_time,
 )
@@ -29,7 +31,9 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine."""
+    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine. So is
+    a slot with fewer lanes than the device.
+    """
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED
@@ -40,8 +44,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         signal = measures(needed)
         if isinstance(signal, Missing) and not causes:
             return Judgement(ABSTAINS, share, missing=signal.because)
-    limit = measures.value(slot_limit, 1.0)
-    if not degraded and share >= FIRES_AT and limit <= 1.0 - DEGRADED:
+    limit, narrow = measures.value(slot_limit, 1.0), measures.value(slot_lanes, 1.0) <= 1.0 - DEGRADED
+    if not degraded and limit <= 1.0 - DEGRADED and (share >= FIRES_AT or narrow):
         lost = share * (1.0 - limit)
         causes.append(Cause("slow_slot", lost, (link_speed, transfer_time, link_traffic)))
     if share >= FIRES_AT:

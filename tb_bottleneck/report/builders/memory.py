@@ -2,7 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from tb_bottleneck.knowledge.memory_texts import MemoryAdvice, evidence_label, memory_advice, part_label, sentence
+from tb_bottleneck.knowledge.guides import guide_of
+from tb_bottleneck.knowledge.memory_texts import (
+    MemoryAdvice,
+    code_in_fp32,
+    evidence_label,
+    memory_advice,
+    part_label,
+    sentence,
+)
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.course.curve import MemoryCurve
@@ -128,7 +136,13 @@ def _finding(finding: MemoryFinding) -> pb.MemoryFinding:
         severity=finding.severity,
         bytes=finding.bytes,
         evidence=[_evidence(value) for value in finding.evidence],
-        fix=pb.Fix(summary=advice.summary, code=advice.code, confirm=advice.confirm, action=advice.action),
+        fix=pb.Fix(
+            summary=advice.summary,
+            code=advice.code + code_in_fp32(finding.cause, (value.name for value in finding.evidence)),
+            confirm=advice.confirm,
+            action=advice.action,
+            documentation=guide_of(finding.cause),
+        ),
         headline=_headline(finding, advice),
     )
 

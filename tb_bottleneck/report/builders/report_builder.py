@@ -7,6 +7,7 @@ from string import Template
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
 from tb_bottleneck.knowledge.advice_texts import health_advice
+from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.record import Record
@@ -299,6 +300,7 @@ class _DiagnosisWriter(Record, frozen=True):
                 code=code,
                 confirm=self.context.said(advice.confirm),
                 action=action_of(cause.name, advice),
+                documentation=guide_of(cause.name),
             ),
             title=self.context.said(advice.title),
             where=place_rows(self.places, verdict.regime, cause.name),

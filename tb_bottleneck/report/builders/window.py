@@ -58,12 +58,14 @@ def correction_text(recording: Recording) -> str:
         return ""
     texts = telemetry_advice().cross_check
     recorded, left = recording.as_recorded.steps.durations.mean(), recording.steps.durations.mean()
-    by = texts["costs_measured" if correction.costs.measured else "costs_estimated"]
-    return texts["corrected_to_step" if correction.solved else "corrected"].safe_substitute(
-        recorded=duration_text(float(recorded)),
-        removed=duration_text(float(recorded - left)),
-        costs=by.safe_substitute(version=correction.costs.version),
+    sentences = (
+        "corrected",
+        "costs_measured" if correction.costs.measured else "costs_estimated",
+        "costs_adjusted" if correction.solved else "costs_uncertain",
     )
+    figures = {"recorded": duration_text(float(recorded)), "removed": duration_text(float(recorded - left))}
+    figures["version"] = correction.costs.version
+    return " ".join(texts[name].safe_substitute(figures) for name in sentences)
 
 
 def spread_of(times: Floats, counts: Ints | None = None) -> tuple[float, float, float]:

@@ -17,6 +17,7 @@ from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.cpu_words import on_cpu, words_for
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
+from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import set_action
@@ -77,6 +78,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
     _clean(report)
     for finding, (summary, code, confirm) in zip(report.findings, advice, strict=True):
         finding.fix.summary, finding.fix.code, finding.fix.confirm = summary, code, confirm
+        finding.fix.documentation = guide_of(finding.cause)
         finding.title = regime_advice(finding.regime).causes[finding.cause].title
     for row in report.account:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning

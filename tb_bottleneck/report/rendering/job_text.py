@@ -67,6 +67,8 @@ def _culprit(number: int, culprit: pb.Culprit) -> Iterator[str]:
     yield from (Line(f"       {line}", "code") for line in culprit.fix.code.splitlines())
     yield ""
     yield from wrapped(f"To confirm: {culprit.fix.confirm}", "   ")
+    if culprit.fix.documentation:
+        yield f"   Documentation: {culprit.fix.documentation}"
 
 
 def _groups(job: pb.Job) -> Iterator[str]:

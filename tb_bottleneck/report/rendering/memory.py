@@ -69,3 +69,5 @@ def finding_lines(finding: pb.MemoryFinding) -> Iterator[str]:
     yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
     yield ""
     yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+    if finding.fix.documentation:
+        yield f"   Documentation: {finding.fix.documentation}"

@@ -186,6 +186,8 @@ def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
     yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
     yield ""
     yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+    if finding.fix.documentation:
+        yield f"   Documentation: {finding.fix.documentation}"
 
 
 def _places(finding: pb.Finding) -> Iterator[str]:

@@ -31,6 +31,7 @@ def test_the_answer_comes_first_and_the_fix_is_code(tmp_path):
     assert lines[3] == "The GPU waits for the next batch during 40 % of each step."
     assert "       DataLoader(dataset, batch_size=..., num_workers=1" in text
     assert "cost: 40 % of the time; 1.52x as fast (" in text
+    assert "   Documentation: https://docs.pytorch.org/docs/stable/data.html\n" in text
     assert "What to change first" in text
     assert "  Waiting for data    40 %    4.00 ms  ██████████\n" in text
 

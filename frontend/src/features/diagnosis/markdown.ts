@@ -76,6 +76,7 @@ function memorySection({ title: name, severity: word, evidence: items, fix }: Me
     fix?.summary && escaped(fix.summary),
     fix?.code && codeBlock(fix.code),
     fix?.confirm && `To confirm: ${escaped(fix.confirm)}`,
+    fix?.documentation && `Documentation: <${escaped(fix.documentation)}>`,
     bulletList(items.map((item) => `${escaped(item.label)}: ${escaped(evidence(item))}`)),
   ];
   return parts.filter(Boolean).join("\n\n");
@@ -91,6 +92,7 @@ function findingSection(finding: Finding): string {
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),
     finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,
+    finding.fix?.documentation && `Documentation: <${escaped(finding.fix.documentation)}>`,
     finding.speedup?.because && escaped(finding.speedup.because),
     bulletList(facts),
   ];

@@ -47,12 +47,24 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
               <strong>To confirm:</strong> <WithCode text={fix.confirm} />
             </p>
           )}
+          {fix.documentation && <Documentation url={fix.documentation} />}
         </>
       )}
       {notes}
       {evidence.length > 0 && <EvidenceTable evidence={evidence} occurrence={occurrence} />}
       {children}
     </section>
+  );
+}
+
+/** A link to the official documentation of a fix. An address of another kind is not linked: a report is not trusted. */
+function Documentation({ url }: { url: string }) {
+  if (!/^https:\/\/[a-z0-9.-]+\//.test(url)) return null;
+  return (
+    <p class="documentation">
+      <strong>Documentation:</strong>{" "}
+      <a href={url} target="_blank" rel="noopener noreferrer">{url.replace(/^https:\/\//, "")}</a>
+    </p>
   );
 }
 

@@ -1,0 +1,37 @@
+"""Each cause has one link to official documentation."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.guides import guide_of
+from tb_bottleneck.knowledge.job_texts import job_texts
+from tb_bottleneck.regime import Regime
+
+HOSTS = {
+    "docs.kernel.org", "docs.nvidia.com", "docs.python.org", "docs.pytorch.org", "numpy.org", "pytorch.org",
+}  # fmt: skip
+CAUSES = {
+    *(cause for regime in Regime for cause in regime_advice(regime).causes),
+    *load("advice/telemetry.toml")["cause"],
+    *job_texts().causes,
+    *load("memory.toml")["finding"],
+}
+LISTED = [cause for guide in load("guides.toml")["guide"] for cause in guide["causes"]]
+
+
+@pytest.mark.parametrize("cause", sorted(CAUSES))
+def test_every_cause_has_an_official_guide(cause: str) -> None:
+    url = urlsplit(guide_of(cause))
+    assert (url.scheme, url.query, url.fragment) == ("https", "", "")
+    assert url.hostname in HOSTS
+
+
+def test_no_cause_is_listed_twice_or_unknown() -> None:
+    assert sorted(LISTED) == sorted(CAUSES)
+
+
+def test_a_cause_of_nobody_has_none() -> None:
+    assert guide_of("no such cause") == ""
