@@ -326,3 +326,15 @@ def test_full_memory_of_a_model_in_fp32_is_told_about_autocast(by_type, advised)
     finding = next(finding for finding in report.findings if finding.cause == "memory_pressure")
     assert ("torch.autocast" in finding.fix.code) == advised
     assert ("100 % of the parameters are in fp32" in finding.fix.code) == advised
+
+
+@pytest.mark.parametrize(("threads", "advised"), [(16, "torch.set_num_threads(4)"), (1, None)])
+def test_several_processes_with_a_thread_per_core_are_told_their_share(threads, advised, monkeypatch):
+    """Each of several trainings on one machine had as many threads as cores; only `nice` was advised."""
+    monkeypatch.setattr(simulated_telemetry, "HOST", HOST | {"core_wait_total": 0.0})
+    readings = {"cpu_pressure": 0.8, "run_queue": 64.0, "process_cores": 0.2, "core_wait_total": 0.5e9}
+    made = SimulatedPhase(device=None, dispatch=200.0, readings=readings)
+    report = judged(made, facts=ON_CPU | {"torch_threads": threads}, without=BLIND_ON_CPU)
+    finding = next(finding for finding in report.findings if finding.cause == "contended_cores")
+    assert (advised is not None and advised in finding.fix.code) or "set_num_threads" not in finding.fix.code
+    assert ("set_num_threads" in finding.fix.code) == (advised is not None)

@@ -53,6 +53,20 @@ def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(max(int(each), 1)), "count", source=cores.source)
 
 
+def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
+    """Intra-op threads with which this process takes its share of crowded cores (count), if those are fewer than now.
+
+    With as many threads as cores in each of n processes, n threads want each core, and the share is cores / n.
+    """
+    threads, queued = recording.fact("torch_threads"), run_queue_per_core(recording)
+    if not threads or isinstance(queued, Missing):
+        return Missing("torch_threads is not among the facts") if isinstance(queued, Measure) else queued
+    fair = max(int(threads / max(queued.value, 1.0)), 1)
+    if fair >= threads:
+        return Missing("the process has no more threads than its share of the cores")
+    return Measure(float(fair), "count", source=queued.source)
+
+
 def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the training thread runs on a core (share of the judged time); the rest it waits or sleeps."""
     cpu, wall = recording.per_step("thread_cpu", "ns"), recording.per_step("wall", "ns")

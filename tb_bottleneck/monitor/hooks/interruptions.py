@@ -1,4 +1,4 @@
-"""Times what interrupts a training: checkpoints, log writes, and collections of garbage.
+"""Times what interrupts a training: checkpoints, log writes (TensorBoard, W&B, MLflow), and collections of garbage.
 
 `torch.save` and the writers are functions of modules, so a program that imported them by name before the monitor began
 calls the originals: the times are lower bounds. Collections of the youngest generation take microseconds and are left
@@ -16,6 +16,18 @@ from tb_bottleneck.monitor.hooks.hook_context import HookContext
 CHECKPOINT, LOGGING, COLLECTION = "checkpoint", "logging", "garbage_collection"
 SIGNALS = (CHECKPOINT, LOGGING, COLLECTION)
 
+_MLFLOW = (
+    "log_metric",
+    "log_metrics",
+    "log_param",
+    "log_params",
+    "log_artifact",
+    "log_artifacts",
+    "log_figure",
+    "log_image",
+    "log_text",
+    "log_dict",
+)
 _WRITES = (
     "add_scalar",
     "add_scalars",
@@ -33,6 +45,10 @@ _CALLS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("torch", "", ("save",), CHECKPOINT),
     ("torch.distributed.checkpoint", "", ("save", "async_save"), CHECKPOINT),
     ("torch.utils.tensorboard.writer", "SummaryWriter", _WRITES, LOGGING),
+    # `wandb.init` sets `wandb.log` to a bound method of its run.
+    ("wandb.sdk.wandb_run", "Run", ("log",), LOGGING),
+    ("wandb", "", ("log",), LOGGING),
+    ("mlflow", "", _MLFLOW, LOGGING),
 )
 
 
@@ -61,8 +77,8 @@ class InterruptionHooks:
             if owner is None:
                 continue
             self._waiting.remove(entry)
-            owner = getattr(owner, kind) if kind else owner
-            for name in names:
+            owner = getattr(owner, kind, None) if kind else owner
+            for name in names if owner is not None else ():
                 if hasattr(owner, name):
                     self._context.patches.replace(owner, name, functools.partial(self._timed, signal))
 

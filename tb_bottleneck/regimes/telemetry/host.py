@@ -12,7 +12,13 @@ tenth of its core time on. More torch threads than cores (regimes/compute.py) ar
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import contention_limit, core_wait, thread_runs, threads_to_use
+from tb_bottleneck.measures.telemetry.core_contention import (
+    contention_limit,
+    core_wait,
+    thread_runs,
+    threads_beside_others,
+    threads_to_use,
+)
 from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle, workers_beside_main
 from tb_bottleneck.measures.telemetry.step_phases import (
@@ -88,7 +94,15 @@ def contended_cores(
     waits = measures.value(core_wait, 0.0)
     if pressure < HIGH_CORE_PRESSURE or queue <= HIGH_RUN_QUEUE or waits < MIN_CORE_WAIT:
         return None
-    evidence = (core_wait, process_cores, core_pressure, run_queue_per_core, cores_usable, workers_beside_main)
+    evidence = (
+        core_wait,
+        process_cores,
+        core_pressure,
+        run_queue_per_core,
+        cores_usable,
+        workers_beside_main,
+        threads_beside_others,
+    )
     limit = measures(contention_limit)
     if isinstance(limit, Measure):
         return Cause("contended_cores", min(most, waits, limit.value), evidence)

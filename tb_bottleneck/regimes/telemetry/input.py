@@ -18,7 +18,11 @@ from dataclasses import replace
 from tb_bottleneck.measure import Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import loader_core_wait, threads_to_use
+from tb_bottleneck.measures.telemetry.core_contention import (
+    loader_core_wait,
+    threads_beside_others,
+    threads_to_use,
+)
 from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time, time_to_first_step
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
@@ -84,7 +88,15 @@ def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[Te
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     if not crowded or measures.value(cores_of_others, 0.0) < MOST_OF_CORES or waits < MIN_CORE_WAIT:
         return None
-    shown = (loader_core_wait, cores_of_others, cores_busy, cores_usable, idle_in_loader, workers_beside_main)
+    shown = (
+        loader_core_wait,
+        cores_of_others,
+        cores_busy,
+        cores_usable,
+        idle_in_loader,
+        workers_beside_main,
+        threads_beside_others,
+    )
     return Cause("contended_cores", share * waits, shown)
 
 

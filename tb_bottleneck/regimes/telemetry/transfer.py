@@ -31,8 +31,9 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine. So is
-    a slot with fewer lanes than the device.
+    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine.
+
+    So is a slot with fewer lanes than the device.
     """
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)

@@ -15,7 +15,7 @@ from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.units import NS_PER_S, share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
-FOR_CODE = frozenset({"storage_advice", "threads_to_use", "workers_beside_main"})
+FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
 """Measures that only the advised code uses: they are advice, and no evidence."""
 LEAST_PART = 0.01
 """Parts of the unexplained time with a smaller share are not told apart. A choice."""

@@ -2,7 +2,9 @@
 
 import gc
 import math
+import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,35 @@ def test_a_thread_that_sleeps_uses_no_cpu_time(tmp_path: Path) -> None:
     used = written.column("thread_cpu")
     assert math.isnan(used[0])
     assert all(wall - cpu > 0.9 * SLEEP_S * 1e9 for wall, cpu in zip(walls[1:-1], used[1:-1], strict=True))
+
+
+class Run:
+    """W&B's run: `log` is timed also if the program holds a bound method of it."""
+
+    def log(self, values: dict[str, float]) -> str:
+        time.sleep(SLEEP_S)
+        return "logged"
+
+
+@pytest.mark.parametrize("package", ["wandb", "mlflow"])
+def test_loggers_of_experiments_are_timed_if_the_program_imports_them(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, runs = types.ModuleType(package), types.ModuleType("wandb.sdk.wandb_run")
+    module.log_metric = lambda name, value, step: time.sleep(SLEEP_S)
+    runs.Run = type("Run", (Run,), {"log": Run.log})
+    module.log = runs.Run().log
+    monkeypatch.setitem(sys.modules, package, module)
+    monkeypatch.setitem(sys.modules, "wandb.sdk.wandb_run", runs)
+    originals = (module.log, module.log_metric, runs.Run.log)
+    training = Training()
+    with Monitor(tmp_path, captures=0, every_s=0.1):
+        for number, batch in enumerate(training.loader):
+            training.step(batch)
+            if package == "wandb":
+                assert (module.log if number % 2 else runs.Run().log)({"loss": 1.0}) == "logged"
+            else:
+                module.log_metric("loss", 1.0, number)
+    assert (module.log, module.log_metric, runs.Run.log) == originals
+    logging = columns(tmp_path, "logging")["logging"]
+    assert all(SLEEP_S * 1e9 <= value < 1.9 * SLEEP_S * 1e9 for value in logging[1:]), "each call is counted once"

@@ -18,6 +18,7 @@ from tb_bottleneck.telemetry.telemetry import Telemetry
 ASKED = {
     measure.__name__: measure
     for measure in (
+        core_contention.threads_beside_others,
         core_contention.threads_to_use,
         input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
