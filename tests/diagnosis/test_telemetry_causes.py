@@ -225,6 +225,12 @@ def test_on_a_crowded_machine_python_is_a_cause_of_what_is_no_wait_for_a_core(wa
         ({"device_capability": "9.0", "torch_architectures": ["sm_100", "nonsense", 3]}, False),
         ({"device_capability": "x", "torch_architectures": ["sm_80"]}, False),
         ({"device_capability": "12.0", "torch_architectures": "sm_80"}, False),
+        ({"device_capability": "8.6", "torch": "1.7.1+cu110", "torch_architectures": ["sm_80"]}, True),
+        ({"device_capability": "8.6", "torch": "1.8.0", "torch_architectures": ["sm_80"]}, False),
+        ({"device_capability": "8.0", "torch": "1.10.0"}, False),
+        ({"device_capability": "8.0", "torch": "1.6.0"}, True),
+        ({"device_capability": "6.1", "torch": "1.6.0"}, False),
+        ({"device_capability": "8.0", "torch": "nightly"}, False),
     ],
 )
 def test_a_device_newer_than_torch_is_named(facts, found):
@@ -241,6 +247,22 @@ def test_openblas_on_intel_is_named(name, blas, found):
     made = SimulatedPhase(device=None, dispatch=200.0)
     report = judged(made, facts=ON_CPU | {"device_name": name, "torch_blas": blas}, without=BLIND_ON_CPU)
     assert [finding.cause for finding in report.findings] == (["openblas_on_intel"] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("facts", "shown"),
+    [
+        ({"processor": "Intel(R) Xeon(R)", "blas_pools": [{"api": "blas", "library": "openblas"}]}, True),
+        ({"processor": "Intel(R) Xeon(R)", "blas_pools": [{"api": "blas", "library": "mkl"}]}, False),
+        ({"processor": "AMD EPYC", "blas_pools": [{"api": "blas", "library": "openblas"}]}, False),
+        ({"processor": "Intel(R) Xeon(R)", "blas_pools": [7]}, False),
+    ],
+)
+def test_the_blas_of_numpy_is_shown_where_making_batches_takes_all_cores(facts, shown):
+    report = judged(simulated_phase("saturated"), facts=FACTS | facts)
+    assert report.findings[0].cause == "too_few_cores"
+    texts = {row.label: row.text for row in report.findings[0].evidence}
+    assert (texts.get("BLAS of NumPy") == "openblas on Intel(R) Xeon(R)") == shown
 
 
 CROWDED = {"cpu_pressure": 0.8, "run_queue": 70.0}

@@ -3,8 +3,10 @@
 import re
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measure import Measure, Missing, text_measure
 
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 _ARCHITECTURE = re.compile(r"^(?:sm|compute)_(\d{2,3})[af]?$", re.ASCII)
 
 
@@ -14,10 +16,21 @@ def torch_blas(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processor(recording: TelemetryRecording) -> Measure | Missing:
-    """The processor of a run on the CPU (text)."""
-    if recording.on_device:
-        return Missing("the processor of a run on a device is not among the facts")
-    return _text(recording, "device_name")
+    """The processor (text)."""
+    known = _text(recording, "processor")
+    return known if isinstance(known, Measure) or recording.on_device else _text(recording, "device_name")
+
+
+def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
+    """The BLAS of NumPy beside a processor of Intel, for which MKL is made (text); missing if it suits."""
+    name, pools = processor(recording), recording.facts.get("blas_pools")
+    entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
+    others = sorted({str(pool.get("library", "")) for pool in entries if pool.get("api") == "blas"} - {"mkl", ""})
+    if isinstance(name, Missing) or "intel" not in name.text.lower():
+        return Missing("the processor is not known to be one of Intel")
+    if not others:
+        return Missing("no BLAS other than MKL is loaded")
+    return text_measure(f"{', '.join(others)[:100]} on {name.text}")
 
 
 def openblas_on_intel(recording: TelemetryRecording) -> Measure | Missing:
@@ -54,6 +67,25 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
         return Missing("the compute capability of the device is not a number")
     newer = int(generation) > max(int(built.partition(".")[0]) for built in _built_for(recording))
     return Measure(float(newer), "count", source=EVIDENCE_SOURCE)
+
+
+def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
+    """The first release of torch made for the device's generation (text); missing unless torch is older."""
+    device, torch = device_architecture(recording), _text(recording, "torch")
+    first = next(
+        (
+            entry["torch"]
+            for entry in load("torch_support.toml")["generation"]
+            if isinstance(device, Measure) and entry["capability"] == device.text
+        ),
+        None,
+    )
+    version = _VERSION.match(torch.text) if isinstance(torch, Measure) else None
+    if first is None or version is None:
+        return Missing("it is not known which release of torch the device needs, or which one runs")
+    if tuple(map(int, version.groups())) >= tuple(map(int, first.split("."))):
+        return Missing("torch is new enough for the device")
+    return text_measure(first)
 
 
 def _built_for(recording: TelemetryRecording) -> list[str]:

@@ -88,6 +88,7 @@ _FACTS: dict[str, Callable[[], object]] = {
     "machine_cores": os.cpu_count,
     "device_kind": _device_kind,
     "device_name": _device_name,
+    "processor": cpu_name,
     "omp_num_threads": lambda: _count_in_environment("OMP_NUM_THREADS"),
     "mkl_num_threads": lambda: _count_in_environment("MKL_NUM_THREADS"),
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),

@@ -14,6 +14,7 @@ from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.builds import (
     device_architecture,
+    first_torch_for_device,
     newer_than_torch,
     newest_architecture,
     openblas_on_intel,
@@ -124,9 +125,10 @@ def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
 
 
 def _old_build(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
-    if not measures.value(newer_than_torch, 0.0):
+    if not measures.value(newer_than_torch, 0.0) and isinstance(measures(first_torch_for_device), Missing):
         return ()
-    return (Cause("torch_too_old", 0.0, (device_architecture, newest_architecture), bounded=False),)
+    shown = (device_architecture, newest_architecture, first_torch_for_device)
+    return (Cause("torch_too_old", 0.0, shown, bounded=False),)
 
 
 RULE = Rule(Regime.COMPUTE, judge, FIRES_AT)

@@ -18,6 +18,7 @@ from dataclasses import replace
 from tb_bottleneck.measure import Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.builds import numpy_blas
 from tb_bottleneck.measures.telemetry.core_contention import (
     loader_core_wait,
     threads_beside_others,
@@ -147,7 +148,7 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return _slow_storage(share, (worker_busy, live_workers, cores_busy), wait)
     saturated = one_for_each_core or measures.value(worker_busy, 0.0) >= SATURATED_WORKER
     if saturated and crowded:
-        return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait))
+        return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait, numpy_blas))
     return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
 
 
