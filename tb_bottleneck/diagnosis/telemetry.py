@@ -37,6 +37,7 @@ from tb_bottleneck.report.builders.report_builder import (
     build_report,
     unreadable_report,
 )
+from tb_bottleneck.report.builders.situation import telemetry_situation
 from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
@@ -192,4 +193,5 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
     if unused is not None:
         # The account of the idle device is irrelevant until the work runs on it.
         verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
-    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion))
+    situation = telemetry_situation(measures, conclusion)
+    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion), situation)

@@ -40,7 +40,7 @@ class ReportIdentity(Record, frozen=True):
 class Diagnosis(Record, frozen=True):
     """The verdicts of all regimes, the conclusion from them, and the confidence in it.
 
-    `situation` is the kind of the task, as sentences, if nothing was found.
+    `situation` is the kind of the task, as sentences, if it is known.
     """
 
     verdicts: tuple[AnyVerdict, ...]

@@ -85,10 +85,28 @@ def test_without_steps_nothing_is_said_of_a_step(tmp_path):
     assert "train" not in fix
 
 
+PROBLEM = Conclusion(Regime.INPUT, 0.4, "critical")
+STARVED = f"loader {('##########' + '.' * 10) * 4}"
+LONG, SHORT = f"gpu {('.' * 10 + 'aaabbbcccc') * 4}", f"gpu {('.' * 16 + 'aabb') * 4}"
+DISPATCHED = f"dispatch {('.' * 10 + '######....') * 4}"
+
+
 @pytest.mark.parametrize(
-    "conclusion", [Conclusion(Regime.INPUT, 0.4, "critical"), Conclusion(Regime.UNEXPLAINED, 0.4, "none")]
+    ("rows", "situation"),
+    [
+        ((STARVED, LONG), "large for this GPU, and its data is complex"),
+        ((STARVED, SHORT, DISPATCHED), "small for this GPU, and its data is complex: the processor limits"),
+        ((LARGE,), "large for this GPU; the recording does not show how complex"),
+        ((SMALL, f"loader {('#' + '.' * 39) * 2}"), "small for this GPU, and its data is simple"),
+    ],
 )
-def test_a_run_with_a_problem_or_with_open_questions_has_no_situation(tmp_path, conclusion):
+def test_a_training_with_a_problem_has_a_situation_without_it(tmp_path, rows, situation):
+    more = () if any(row.startswith("dispatch") for row in rows) else (BACKWARD,)
+    assert situation in said(tmp_path, *rows, *more, conclusion=PROBLEM)
+
+
+@pytest.mark.parametrize("conclusion", [PROBLEM, Conclusion(Regime.UNEXPLAINED, 0.4, "none")])
+def test_an_inference_with_a_problem_or_a_run_with_open_questions_has_no_situation(tmp_path, conclusion):
     assert said(tmp_path, LARGE, conclusion=conclusion) == ""
 
 
