@@ -22,6 +22,7 @@ from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
 from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch, values_read_singly
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
+from tb_bottleneck.measures.trace.memory_headroom import fitting_batch
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.measures.trace.repeated_calls import idle_in_unbatched_calls, unbatched_calls
@@ -89,7 +90,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        causes = [Cause("small_kernels", share, evidence)]
+        causes = [Cause("small_kernels", share, (*evidence, fitting_batch))]
     turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if turns and causes[0].name != "data_parallel":
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
