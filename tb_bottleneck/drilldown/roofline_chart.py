@@ -1,7 +1,12 @@
-"""The roofline chart: what operators reach, compared with the device's peaks. Needs recorded shapes."""
+"""The roofline chart: what operators reach, compared with the device's peaks. Needs recorded shapes.
+
+Products have the operations of their formula. Pointwise operators, reductions and normalisations count one for each
+element of their largest operand: how many a kernel does for it is not recorded, and bandwidth limits it anyway.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -15,7 +20,7 @@ from tb_bottleneck.roofline.flops import flops
 from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.units import NS_PER_S
+from tb_bottleneck.units import NS_PER_S, share_text
 
 MAX_POINTS = 200
 MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200
@@ -25,11 +30,11 @@ _NO_CPU_PEAKS = (
     "the monitor contain them from then on."
 )
 _CALIBRATE_CPU = "tb-bottleneck calibrate --device cpu"
-_ON_CPU = Precision("vector", "fp32")
+_ON_VECTOR_UNITS = Precision("vector", "fp32")
 _NO_PEAKS = (
     "The peaks of this device are not known. Measure them once, then record again with the monitor or as_metadata()."
 )
-_NO_WORK = "No operator in the window has work that is counted: matrix products, convolutions, attention."
+_NO_WORK = "No operator in the window has work that is counted: products, attention, pointwise operators, reductions."
 _CALIBRATE = "tb-bottleneck calibrate"
 _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
@@ -62,10 +67,17 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
     shown = points[:MAX_POINTS]
     return pb.Roofline(
         bandwidth=peaks.bandwidth * GIGA,
-        basis=peaks.basis,
+        basis=_basis(peaks),
         roofs=_roofs(peaks, {point.precision for point in shown}),
         points=shown,
     )
+
+
+def _basis(peaks: Peaks) -> str:
+    """Returns the source of the roofs; efficiency figures refer to the whole data sheet."""
+    if peaks.achievable == 1.0:
+        return peaks.basis
+    return f"{peaks.basis}, matrix units at {share_text(peaks.achievable)} of it"
 
 
 def _roofs(peaks: Peaks, used: set[str]) -> list[pb.Roof]:
@@ -126,6 +138,9 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
     work = flops(name, operands.dims, operands.concrete)
     moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel))
     precision = _precision(use, kernel, first_tensor_type(operands))
+    if work is None and moved is not None and name.startswith("aten::"):
+        work = max((prod(dims) for dims in operands.dims if dims), default=0)
+        precision = _ON_VECTOR_UNITS
     peak = peaks.of(precision) if precision is not None else None
     if not work or not moved or precision is None or peak is None:
         return None
@@ -147,7 +162,7 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
 def _precision(use: _Use, kernel: str, operand_type: str) -> Precision | None:
     """Returns the precision of a use. On the CPU only fp32 is compared: calibration measures no other rate there."""
     if use.kernel is None:
-        return _ON_CPU if operand_type == "float" else None
+        return _ON_VECTOR_UNITS if operand_type == "float" else None
     return with_operand_type(precision_of(kernel), operand_type)
 
 

@@ -42,13 +42,15 @@ _MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf
 class Peaks:
     """Reachable rates of a device: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
 
-    `basis` is their source: calibration, data sheet or device properties.
+    `basis` is their source: calibration, data sheet or device properties. `achievable` is the share of the data sheet
+    that the rates in `tensor` are; 1 if they are all of it, or measured.
     """
 
     tensor: Mapping[str, float]
     vector: float | None
     bandwidth: float
     basis: str
+    achievable: float = 1.0
 
     def of(self, precision: Precision) -> float | None:
         """Returns the rate for kernels of this precision in TFLOP/s; None if the device has none or it is unknown.
@@ -69,7 +71,7 @@ def peaks_of(trace: Trace) -> Peaks | None:
     if gpu is None:
         return _measured_only(measured)
     tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}
-    peaks = Peaks(tensor, gpu.tflops.get("fp32"), gpu.bandwidth, basis)
+    peaks = Peaks(tensor, gpu.tflops.get("fp32"), gpu.bandwidth, basis, gpu.achievable or 1.0)
     rates = {
         kind: measured[key] / TERA
         for key, kind in _MEASURED_TYPES.items()
@@ -78,7 +80,7 @@ def peaks_of(trace: Trace) -> Peaks | None:
     if "bf16" in rates and "fp16" in gpu.tflops:
         rates.setdefault("fp16", rates["bf16"])  # the matrix units run both at one rate
     if rates:
-        peaks = replace(peaks, tensor=tensor | rates, basis=CALIBRATION)
+        peaks = replace(peaks, tensor=tensor | rates, basis=CALIBRATION, achievable=1.0)
     vector = measured.get("fp32_flops", 0.0) / TERA
     if _is_plausible(vector, gpu.tflops.get("fp32"), MIN_OF_PEAK, MAX_OF_PEAK):
         peaks = replace(peaks, vector=vector, basis=CALIBRATION)

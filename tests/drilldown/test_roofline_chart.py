@@ -53,7 +53,7 @@ def test_only_roofs_that_something_ran_under_are_drawn(roofline):
     chart = roofline()
     assert [roof.precision for roof in chart.roofs] == ["bf16 tensor"]
     assert chart.points[0].flops_per_s < chart.roofs[0].flops_per_s < 312e12
-    assert (chart.bandwidth, chart.basis) == (2039e9, "data sheet")
+    assert (chart.bandwidth, chart.basis) == (2039e9, "data sheet, matrix units at 87 % of it")
 
 
 def test_an_impossible_rate_is_no_point(roofline):
@@ -88,3 +88,32 @@ def test_a_run_on_the_cpu_is_compared_with_its_calibration(roofline):
     assert [(roof.precision, roof.flops_per_s) for roof in chart.roofs] == [("fp32 vector", 500e12)]
     assert (chart.bandwidth, chart.basis) == (20e9, "calibration")
     assert roofline(ON_CPU, deviceProperties=[], tb_bottleneck=recorded).problem.startswith("No operator")
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "bytes_moved", "operations"),
+    [
+        ("aten::add", [[4096, 1024], [4096, 1024]], 3 * 4 * 4096 * 1024, 4096 * 1024),
+        ("aten::relu", [[4096, 1024]], 2 * 4 * 4096 * 1024, 4096 * 1024),
+        ("aten::sum", [[4096, 1024]], 4 * 4096 * 1024 + 4, 4096 * 1024),
+    ],
+)
+def test_pointwise_operators_and_reductions_are_points_at_their_intensity(
+    tmp_path, operator, shapes, bytes_moved, operations
+):
+    """A run limited by memory had no point for the work that limits it."""
+    trace = drawn(PRODUCTS)
+    for event in trace["traceEvents"]:
+        if event["cat"] == "cpu_op":
+            event["name"] = operator
+            types, concrete = ["float"] * len(shapes), [""] * len(shapes)
+            event["args"] = {"Input Dims": shapes, "Input type": types, "Concrete Inputs": concrete}
+        elif event["cat"] == "kernel":
+            event["name"] = "void at::native::vectorized_elementwise_kernel<4>"
+    path = tmp_path / "drawn.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    recording = InspectedTrace(load(str(path))).recording
+    (point,) = roofline_of(recording, recording.steps.end - recording.steps.begin).points
+    assert (point.name, point.precision) == (operator, "fp32 vector")
+    assert point.intensity == pytest.approx(operations / bytes_moved, rel=0.01)
+    assert point.flops_per_s == pytest.approx(operations / 400e-6)
