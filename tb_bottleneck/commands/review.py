@@ -118,6 +118,8 @@ def _write(options: argparse.Namespace) -> int:
     print(f"{action.value} {clean(subject)}{f', {cause}' if cause else ''}: written to {notes.path}")
     if cause:
         _warn_if_absent(cause, subject, recordings)
+    if fixed_in:
+        _warn_if_unrelated(subject, fixed_in, recordings)
     return 0
 
 
@@ -132,6 +134,30 @@ def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, 
     if cause not in found:
         known = f"its findings are {', '.join(sorted(found))}" if found else "it has no finding"
         print(f"tb-bottleneck: {subject} does not have the finding {cause} now; {known}", file=sys.stderr)
+
+
+def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> None:
+    """Says on stderr if the two runs do different work, which the newest trace of each shows. The note stays."""
+    from tb_bottleneck.comparison.compare import compare_runs
+    from tb_bottleneck.comparison.runs.open_run import open_recordings
+    from tb_bottleneck.comparison.texts.headline import may_be_same_work
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
+
+    runs = []
+    for name in (subject, fixed_in):
+        own = [each for each in recordings if name in (each.run, f"{each.run}/{each.source}")]
+        traces = [each for each in own if not each.is_snapshot and not is_event_file(each.path)]
+        if not traces:
+            return
+        newest = max(traces, key=lambda each: (each.mtime_ns, each.path))
+        runs.append(open_recordings(name, [newest.path]))
+    comparison = compare_runs(*runs)
+    if not may_be_same_work(comparison):
+        print(
+            f"tb-bottleneck: is {fixed_in} the run with the fix? Its work is not that of {subject}. "
+            f"{comparison.headline}",
+            file=sys.stderr,
+        )
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -137,3 +137,21 @@ def test_findings_about_the_memory_count():
     assert "1 of 1 finding open in 1 training" in text
     assert "[open] rising_host_memory: It rises" in text
     assert "pinned" not in text
+
+
+def test_a_fix_in_a_run_with_other_work_is_written_with_a_warning(logdir, tmp_path, capsys):
+    drawing = SLOW.rstrip() + "\n    op      ....######....######....######"
+    for run, operator in (("team/a", "aten::linear"), ("team/b", "aten::linear"), ("team/c", "aten::embedding")):
+        trace = drawn(drawing, 1000)
+        for event in trace["traceEvents"]:
+            if event["cat"] == "cpu_op":
+                event["name"] = operator
+                event["args"] = {"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}
+        (tmp_path / run).mkdir()
+        (tmp_path / run / NAME).write_text(json.dumps(trace))
+    assert main(["review", logdir, "fixed", "team/a", "--in", "team/b"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["review", logdir, "fixed", "team/a", "--in", "team/c"]) == 0
+    said = capsys.readouterr()
+    assert "fixed team/a: written to" in said.out
+    assert "is team/c the run with the fix? Its work is not that of team/a." in said.err
