@@ -146,11 +146,14 @@ def _time(value: object) -> int:
 
 
 def _multiprocessors(entry: dict[str, Any]) -> int | None:
-    """Reads numSms. torch's Python exporter writes it under another name (_chrome_trace_export.py of torch 2.13)."""
+    """Reads numSms. torch's Python exporter writes it under another name (_chrome_trace_export.py of torch 2.13).
+
+    Zero is not a count.
+    """
     count = _whole(entry.get("numSms"))
     if count is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:
-        return misnamed if misnamed < FEWEST_THREADS else None
-    return count
+        count = misnamed if misnamed < FEWEST_THREADS else None
+    return count or None
 
 
 def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
