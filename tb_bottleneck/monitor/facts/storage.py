@@ -8,11 +8,15 @@ from typing import Any
 _NETWORK = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "afs", "wekafs", "fuse.")
 _MEMORY = ("tmpfs", "ramfs")
 # A virtual disk does not tell what it lies on: virtio reports "rotational" for any.
-_VIRTUAL = ("vd", "xvd", "loop", "dm-", "zram")
+_VIRTUAL = ("vd", "xvd", "loop", "zram")
 _PATHS = ("root", "data_dir", "path", "folder", "directory", "data_path", "root_dir", "img_dir", "image_dir")
 _LISTS = ("samples", "imgs", "files", "paths", "filenames", "image_paths")
+_USUAL = (*_PATHS, *_LISTS)
+MAX_ATTRIBUTES = 50
 MAX_WRAPPERS = 4
 """Data sets inside one another that are looked through: a `Subset` of a `Subset`."""
+MAX_LAYERS = 4
+"""Block devices on top of one another: an encrypted volume on a RAID."""
 
 
 def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
@@ -33,20 +37,23 @@ def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
 
 
 def _paths(dataset: Any) -> Iterator[Path]:
-    """Yields existing paths among the usual attributes of a data set, and of those that it wraps.
+    """Yields existing paths among the attributes of a data set, the usual names first, and of those that it wraps.
 
     Only stored attributes are read: a property may run code of the user.
     """
     for _ in range(MAX_WRAPPERS):
         attributes = getattr(dataset, "__dict__", {})
-        values = [attributes.get(name) for name in _PATHS]
-        lists = [attributes.get(name) for name in _LISTS]
-        firsts = [value[0] for value in lists if isinstance(value, list | tuple) and value]
-        values += [first[0] if isinstance(first, tuple) and first else first for first in firsts]
-        for value in values:
-            if isinstance(value, str | Path) and value and os.path.exists(value):
+        others = [name for name in list(attributes)[:MAX_ATTRIBUTES] if name not in _USUAL]
+        for name in (*_USUAL, *others):
+            value = _first(_first(attributes.get(name)))  # of the first sample, its file
+            is_text = isinstance(value, str) and (name in _USUAL or os.sep in value)
+            if (is_text or isinstance(value, Path)) and value and os.path.exists(value):
                 yield Path(value)
-        dataset = attributes.get("dataset")
+        dataset = attributes.get("dataset", _first(attributes.get("datasets")))
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and value else value
 
 
 def _filesystem(path: Path, system: Path) -> str | None:
@@ -64,9 +71,23 @@ def _storage(path: Path, filesystem: str, system: Path) -> str | None:
         return "memory"
     device = os.stat(path).st_dev
     block = system / f"sys/dev/block/{os.major(device)}:{os.minor(device)}"
-    if block.resolve().name.startswith(_VIRTUAL):
+    kinds = {_kind(disk) for disk in _disks(block.resolve(), MAX_LAYERS)}
+    return next(iter(kinds)) if len(kinds) == 1 else None
+
+
+def _disks(block: Path, layers: int) -> Iterator[Path]:
+    """Yields the disks of a block device: LVM, LUKS and RAID lie on others."""
+    below = list((block / "slaves").glob("*")) if layers else []
+    for each in below:
+        yield from _disks(each.resolve(), layers - 1)
+    if not below:
+        yield block
+
+
+def _kind(disk: Path) -> str | None:
+    if disk.name.startswith(_VIRTUAL):
         return None
-    for folder in (block, block.resolve().parent):  # a partition has no queue of its own
+    for folder in (disk, disk.parent):  # a partition has no queue of its own
         try:
             text = (folder / "queue/rotational").read_text().strip()
         except OSError:

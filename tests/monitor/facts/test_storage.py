@@ -1,6 +1,7 @@
 """The file system and the kind of disk of a data set, without its path."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,13 @@ class Files:
     @property
     def root(self) -> str:
         raise RuntimeError("a property of the user must not run")
+
+
+class Ambiguous:
+    """As an array or a tensor."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no single truth value")
 
 
 @pytest.fixture
@@ -56,6 +64,39 @@ def test_a_virtual_disk_tells_nothing(system: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("disks", "kind"),
+    [
+        ({"sda": "1"}, "rotational"),
+        ({"sda": "0", "nvme0n1": "0"}, "ssd"),
+        ({"sda": "0", "sdb": "1"}, None),
+        ({"vda": "1"}, None),
+    ],
+)
+def test_a_mapped_device_is_what_it_lies_on(system: Path, disks: dict[str, str], kind: str | None) -> None:
+    mount(system, "ext4")
+    mapped = system / "sys/devices/virtual/dm-0"
+    (mapped / "slaves").mkdir(parents=True)
+    for name, flag in disks.items():
+        (system / f"sys/devices/{name}/queue").mkdir(parents=True)
+        (system / f"sys/devices/{name}/queue/rotational").write_text(flag)
+        (system / f"sys/devices/{name}/{name}2").mkdir()
+        (mapped / f"slaves/{name}2").symlink_to(system / f"sys/devices/{name}/{name}2")
+    device = os.stat(system).st_dev
+    (system / "sys/dev/block").mkdir(parents=True)
+    (system / f"sys/dev/block/{os.major(device)}:{os.minor(device)}").symlink_to(mapped)
+    facts = storage_facts(Files(path=system), system)
+    assert facts == {"dataset_filesystem": "ext4"} | ({"dataset_storage": kind} if kind else {})
+
+
+@pytest.mark.parametrize("wrapped", [lambda data: Files(dataset=data), lambda data: Files(datasets=[data])])
+@pytest.mark.parametrize("name", ["root", "my_pictures"])
+def test_the_path_of_a_data_set_inside_another(system: Path, wrapped: Callable[[Files], Files], name: str) -> None:
+    mount(system, "nfs4")
+    facts = storage_facts(wrapped(Files(**{name: str(system)})), system)
+    assert facts == {"dataset_filesystem": "nfs4", "dataset_storage": "network"}
+
+
+@pytest.mark.parametrize(
     ("filesystem", "kind"), [("nfs4", "network"), ("fuse.s3fs", "network"), ("lustre", "network"), ("tmpfs", "memory")]
 )
 def test_a_file_system_may_tell_where_it_is(system: Path, filesystem: str, kind: str) -> None:
@@ -64,6 +105,17 @@ def test_a_file_system_may_tell_where_it_is(system: Path, filesystem: str, kind:
     assert storage_facts(data, system) == {"dataset_filesystem": filesystem, "dataset_storage": kind}
 
 
-@pytest.mark.parametrize("data", [Files(), Files(path="/no/such/file"), Files(files=[]), object(), [1, 2]])
+@pytest.mark.parametrize(
+    "data",
+    [
+        Files(),
+        Files(path="/no/such/file"),
+        Files(files=[]),
+        Files(split="tests"),
+        Files(labels=Ambiguous()),
+        object(),
+        [1, 2],
+    ],
+)
 def test_without_a_path_nothing_is_told(data: object) -> None:
     assert storage_facts(data) == {}
