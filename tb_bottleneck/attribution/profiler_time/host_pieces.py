@@ -33,13 +33,16 @@ class HostPieces(Record, frozen=True, eq=False):
     is_python: Bools
     edges: Floats
 
-    def added(self, costs: ProfilerCosts, position: float) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece, with costs at a position of their ranges."""
+    def added(self, costs: ProfilerCosts, position: float, pace: float = 1.0) -> Floats:
+        """Returns the time in ns that the profiler adds to each piece, with costs at a position of their ranges.
+
+        With a `pace` below 1, all that is left of the pieces takes that part of its time without the profiler.
+        """
         length = (self.end - self.begin).astype(np.float64)
         per_row = np.array([cost.at(position) for cost in (costs.python_call, costs.c_call, costs.operator)])
         left = length - per_row @ self.edges
         left = np.where(self.is_python, left / costs.slowdown.at(position), left)
-        added: Floats = length - np.clip(left, LEAST_LEFT * length, length)
+        added: Floats = length - pace * np.clip(left, LEAST_LEFT * length, length)
         return added
 
 
