@@ -14,6 +14,7 @@ first batch of a run does not recur. With a worker for each core, more of them w
 behind set the pace (measures/trace/workers_pace.py).
 """
 
+import math
 from dataclasses import replace
 
 from tb_bottleneck.measure import Measure, Missing
@@ -59,6 +60,8 @@ FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
 # A worker that keeps up has its queue full, and waits. This share is a choice.
 WORKERS_BEHIND = 0.9
+# With one core, a worker takes from the training what it saves.
+CORES_FOR_WORKER = 2
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
 # What takes the time of making a batch, and how many processes would be fast enough.
@@ -89,6 +92,10 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if _waits_for_storage(measures):
         reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator, *STAGES)
         return (Cause("slow_storage", share, reading),)
+    cores = measures.value(cores_available, otherwise=math.inf)
+    if kind == "_SingleProcessDataLoaderIter" and cores < CORES_FOR_WORKER:
+        shown = (loader_idle, loader_fetch, loader_iterator, cores_available, loader_reads, *STAGES)
+        return (Cause("too_few_cores", share, shown),)
     if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
         evidence += (*STAGES, loader_pins, on_windows)

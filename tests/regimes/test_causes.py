@@ -42,6 +42,8 @@ GB = 1e9
 # regime, measures, named causes in order
 NAMED = [
     ("input", {"loader_iterator": ONE}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": ONE, "cores_available": 2}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": ONE, "cores_available": 1}, ["too_few_cores"]),
     ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 6}, ["too_few_workers"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 5}, ["few_fetches"]),

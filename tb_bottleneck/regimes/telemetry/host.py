@@ -52,15 +52,17 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
     if too_few_cores is not None and delay >= FIRES_AT:
         # The wait for a core is taken to be as long outside the phases as within them.
         alone = share * (1.0 - measures.value(core_wait, 0.0))
-        causes = (too_few_cores, _python(alone)) if alone >= FIRES_AT else (too_few_cores,)
+        causes = (too_few_cores, _python(measures, alone)) if alone >= FIRES_AT else (too_few_cores,)
         return Judgement(FIRES, share, max(too_few_cores.cost_share, share), causes)
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(FIRES, share, share, (_python(share),))
+    return Judgement(FIRES, share, share, (_python(measures, share),))
 
 
-def _python(cost: float) -> Cause[TelemetryRecording]:
-    return Cause("host_python", cost, (time_outside_phases, thread_runs, process_cores))
+def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
+    """Not bounded on the CPU: operators outside the phases look like Python there, and have a part of the backward."""
+    evidence = (time_outside_phases, thread_runs, process_cores)
+    return Cause("host_python", cost, evidence, bounded=measures.on_device)
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:

@@ -50,7 +50,7 @@ from tb_bottleneck.measures.telemetry.step_limits import most_without_loader
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.regimes.input import FIRES_AT
+from tb_bottleneck.regimes.input import CORES_FOR_WORKER, FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.telemetry.host import MIN_CORE_WAIT, QUOTA_LIMITS
 
@@ -138,6 +138,8 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return _slow_storage(share, (storage_pressure, disk_busy, *makers), wait)
     if workers < 0:
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
+    if workers < 0.5 and measures.value(cores_usable, math.inf) < CORES_FOR_WORKER:
+        return Cause("too_few_cores", share, (cores_busy, cores_usable, live_workers, *wait, numpy_blas))
     if workers < 0.5:
         return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, worker_count_to_try))
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES

@@ -32,6 +32,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "loader_in_main_process": loader.SCENARIO,
     "too_few_workers": loader.MORE,
     "cores_limit_workers": loader.CHEAPER,
+    "too_few_cores": loader.CHEAPER,
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,
     "batches_in_the_loop": pipeline.LOOP,
