@@ -59,7 +59,7 @@ def test_shapes_that_make_no_sense_leave_the_kind(tmp_path, dims):
 
 
 def trained_with_pauses(tmp_path, lengths, cause, dims):
-    """Writes a trace of steps that log or save for 20 ms and then work for the given lengths in ms; returns its path."""
+    """Writes a trace of steps that log or save for 20 ms, then work for the given lengths in ms; returns its path."""
     events, now = [], 0
     for number, length in enumerate(lengths):
         row = {"ph": "X", "pid": 1, "tid": 1}
