@@ -119,6 +119,16 @@ def test_idle_workers_on_cores_that_others_keep_busy_wait_for_something_else():
     assert report.findings[0].cause == "slow_storage"
 
 
+@pytest.mark.parametrize(("without_batch_ns", "cause"), [(9e9, "contended_cores"), (1e9, "slow_storage")])
+def test_with_a_full_queue_the_training_waits_for_a_core(without_batch_ns, cause):
+    readings = {"cpu_usable_cores": 2.0, "cpu_busy_cores": 2.0, "worker_count": 2.0, "worker_cores": 0.09}
+    readings |= {"cpu_pressure": 0.6, "run_queue": 5.0}
+    sampled = {"stacks": [["data.py(3): __getitem__", 1e9]], "batches": 50, "waiting_ns": without_batch_ns}
+    made = replace(simulated_phase("few_workers"), readings=readings)
+    report = judged(made, facts=FACTS | {"workers": 2, "cores": 2, "loader_stacks": sampled | {"other_ns": 1e9}})
+    assert report.findings[0].cause == cause
+
+
 def test_a_link_is_judged_under_load_only():
     slow_while_idle = SimulatedPhase(device=5.0, load=300.0, readings={"pcie_generation": 1.0})
     assert "degraded_link" not in [finding.cause for finding in judged(slow_while_idle).findings]

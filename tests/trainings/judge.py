@@ -56,6 +56,7 @@ def answer(case: Case, told: Json) -> Json:
         "named": straggler or any(names(case, finding) for finding in firsts) if case.words else _is_healthy(verdict),
         "line": line_told(case, findings) if case.line else "-",
         "predicted": _prediction(speedup),
+        "python_ms": next((_python_ms(report) for report in slow[:1]), 0.0),
         "after": {
             **{key: after.get("verdict", {}).get(key) for key in ("regime", "severity")},
             "causes": [finding["cause"] for finding in after.get("findings", [])],
@@ -88,6 +89,11 @@ def line_told(case: Case, findings: Iterable[Json]) -> str:
         for number in re.findall(rf"\b{re.escape(case.file.name)}\W{{1,8}}(\d+)", json.dumps(finding))
     }
     return "line" if case.planted in stated else "function" if case.function in stated else "no"
+
+
+def _python_ms(report: Json) -> float:
+    rows = report.get("account", [])
+    return sum(float(row.get("ns_per_step", 0.0)) for row in rows if row["regime"] == "host") / 1e6
 
 
 def _prediction(speedup: Json | None) -> Json | None:

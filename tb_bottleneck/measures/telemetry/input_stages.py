@@ -24,6 +24,14 @@ def time_per_batch(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(work.batch_ns, "ns", "batch", int(work.batches), EVIDENCE_SOURCE)
 
 
+def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
+    """Share of the workers' time in which they have no batch to make, because their queue is full."""
+    work = sampled_work(recording.facts)
+    if isinstance(work, Missing) or work.waiting_share is None:
+        return work if isinstance(work, Missing) else Missing("the time without a batch was not sampled")
+    return Measure(work.waiting_share, "share", "worker time", int(work.batches), EVIDENCE_SOURCE)
+
+
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
     """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
 

@@ -45,14 +45,19 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     workers_now,
     workers_restart,
 )
-from tb_bottleneck.measures.telemetry.input_stages import slowest_stage, time_per_batch, worker_processes_needed
+from tb_bottleneck.measures.telemetry.input_stages import (
+    slowest_stage,
+    time_per_batch,
+    worker_processes_needed,
+    workers_ahead,
+)
 from tb_bottleneck.measures.telemetry.step_limits import most_without_loader
 from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
 from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import CORES_FOR_WORKER, FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
-from tb_bottleneck.regimes.telemetry.host import MIN_CORE_WAIT, QUOTA_LIMITS
+from tb_bottleneck.regimes.telemetry.host import MIN_CORE_WAIT, QUOTA_LIMITS, contended_cores
 
 Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 
@@ -63,6 +68,8 @@ SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
 # although others keep the cores busy: a choice, below the share of one worker beside three other processes.
 LEAST_SHARE_OF_CORES = 0.2
 MOST_OF_WAIT = 0.5
+# The queue of workers that have no batch to make is full: what the training then waits for is a core.
+MOST_OF_TIME_AHEAD = 0.5
 MOST_OF_CORES = 0.5
 
 
@@ -75,6 +82,9 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             return Judgement(ABSTAINS, share, missing=signal.because, evidence=(utilisation_deviation,))
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
+    main_waits = contended_cores(measures, share)
+    if main_waits is not None and measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD:
+        return Judgement(FIRES, share, main_waits.cost_share, (main_waits,))
     contended = _contended(measures, share)
     cause = replace(_cause(measures, share), most=known_value(measures(most_without_loader)))
     return Judgement(FIRES, share, share, (cause,) if contended is None else (cause, contended))
