@@ -14,11 +14,15 @@ MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the mon
 
 @dataclass(frozen=True)
 class LoggedSteps:
-    """Unprofiled steps as the training process measured them, in ns. `steps` is 0 and `times` empty if not logged."""
+    """Unprofiled steps as the training process measured them, in ns. `steps` is 0 and `times` empty if not logged.
+
+    `loader` is the median time in the loader, None if not logged.
+    """
 
     median: float
     steps: int = 0
     times: tuple[float, ...] = ()
+    loader: float | None = None
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
@@ -34,4 +38,10 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
     known = tuple(time for time in times if time is not None)
     steps = int(positive(context.get("unprofiled_steps")) or 0)
-    return LoggedSteps(median, min(steps, MAX_STEPS), known if len(known) == len(times) else ())
+    loader = positive(context.get("unprofiled_loader_ns"))
+    return LoggedSteps(
+        median,
+        min(steps, MAX_STEPS),
+        known if len(known) == len(times) else (),
+        loader if loader is not None and loader < median else None,
+    )

@@ -9,9 +9,9 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.trace import Trace
 
-# The process measures with warm caches and small shapes; operators of a training cost more. In recordings of trainings
-# whose step time without the profiler is known, 2.7 to 3.6 us per operator, with 2.5 us measured.
-MOST_OF_MEASURED = 1.5
+# The process measures with warm caches and small shapes; in a training, recording costs more: 2.7 to 3.6 us for each
+# operator of recordings whose step time without the profiler is known, with 2.5 us measured.
+USUAL_OF_OPERATOR, MOST_OF_MEASURED = 1.25, 1.5
 # A process that measured more than this was interrupted while it measured.
 MAX_SLOWDOWN, MAX_CALL_NS, MAX_OPERATOR_NS = 10.0, 10_000.0, 100_000.0
 _VERSION = re.compile(r"\d+\.\d+")
@@ -20,15 +20,15 @@ _BOOTSTRAP = re.compile(r"^threading\.py\((\d{1,6})\): _bootstrap$")
 
 
 class CostRange(Record, frozen=True):
-    """A cost that is not known exactly: no cost at all, the usual one, and the highest plausible one."""
+    """A cost that is not known exactly: the lowest plausible one, the usual one, and the highest plausible one."""
 
-    none: float
+    least: float
     usual: float
     most: float
 
     def at(self, position: float) -> float:
-        """Returns the cost at a position of the range: -1 is `none`, 0 `usual` and 1 `most`."""
-        end = self.most if position > 0 else self.none
+        """Returns the cost at a position of the range: -1 is `least`, 0 `usual` and 1 `most`."""
+        end = self.most if position > 0 else self.least
         return self.usual + abs(position) * (end - self.usual)
 
 
@@ -63,7 +63,7 @@ def costs_of(trace: Trace) -> ProfilerCosts | None:
         CostRange(1.0, by_version.slowdown[1], by_version.slowdown[2]),
         _up_to(by_version.python_call_ns),
         _up_to(by_version.c_call_ns),
-        _up_to(operator_cost_ns(stacks)),
+        _of_operator(operator_cost_ns(stacks)),
         measured=False,
         version=version,
     )
@@ -78,7 +78,7 @@ def _measured(
         if plain is None or plain > MAX_OPERATOR_NS:
             return None
         nothing = CostRange(0.0, 0.0, 0.0)
-        return ProfilerCosts(CostRange(1.0, 1.0, 1.0), nothing, nothing, _up_to(plain), True, version)
+        return ProfilerCosts(CostRange(1.0, 1.0, 1.0), nothing, nothing, _of_operator(plain), True, version)
     names = ("python_slowdown", "python_call_ns", "c_call_ns", "operator_ns")
     slowdown, python_call, c_call, operator = (positive(facts.get(name)) for name in names)
     if slowdown is None or python_call is None or c_call is None or operator is None:
@@ -89,12 +89,16 @@ def _measured(
     # How much more than the mixture other bytecode slows down depends on the version, not on the machine.
     most = usual * (by_version.slowdown[2] / by_version.slowdown[1] if by_version is not None else 1.5)
     return ProfilerCosts(
-        CostRange(1.0, usual, most), _up_to(python_call), _up_to(c_call), _up_to(operator), True, version
+        CostRange(1.0, usual, most), _up_to(python_call), _up_to(c_call), _of_operator(operator), True, version
     )
 
 
 def _up_to(ns: float) -> CostRange:
     return CostRange(0.0, ns, MOST_OF_MEASURED * ns)
+
+
+def _of_operator(ns: float) -> CostRange:
+    return CostRange(ns, USUAL_OF_OPERATOR * ns, MOST_OF_MEASURED * ns)
 
 
 def _python_version(trace: Trace) -> str:

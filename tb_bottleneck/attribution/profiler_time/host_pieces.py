@@ -22,6 +22,8 @@ OUTSIDE = 0.75
 """Part of the cost of recording a row that is not in the row itself."""
 LEAST_LEFT = 0.05
 """A piece keeps this part of its time, whatever the profiler may have added."""
+SLOWEST_PACE = 1 / 1.5
+"""With a smaller one, the recorded steps are not those of the run (ATYPICAL_FROM in measures/trace)."""
 
 
 class HostPieces(Record, frozen=True, eq=False):
@@ -33,17 +35,25 @@ class HostPieces(Record, frozen=True, eq=False):
     is_python: Bools
     edges: Floats
 
-    def added(self, costs: ProfilerCosts, position: float, pace: float = 1.0) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece, with costs at a position of their ranges.
+    def added(self, costs: ProfilerCosts, position: float) -> Floats:
+        """Returns the time in ns that the profiler adds to each piece, at a position that stands for how much it costs.
 
-        With a `pace` below 1, all that is left of the pieces takes that part of its time without the profiler.
+        -2: nothing; -1 to 1: the ranges of the costs; 2: the highest costs, and all else takes SLOWEST_PACE of its time
+        without the profiler.
         """
         length = (self.end - self.begin).astype(np.float64)
-        per_row = np.array([cost.at(position) for cost in (costs.python_call, costs.c_call, costs.operator)])
+        within = min(max(position, -1.0), 1.0)
+        per_row = np.array([cost.at(within) for cost in (costs.python_call, costs.c_call, costs.operator)])
         left = length - per_row @ self.edges
-        left = np.where(self.is_python, left / costs.slowdown.at(position), left)
-        added: Floats = length - pace * np.clip(left, LEAST_LEFT * length, length)
+        left = np.where(self.is_python, left / costs.slowdown.at(within), left)
+        pace = 1.0 - (1.0 - SLOWEST_PACE) * max(position - 1.0, 0.0)
+        part = min(position + 2.0, 1.0)
+        added: Floats = part * (length - pace * np.clip(left, LEAST_LEFT * length, length))
         return added
+
+    def take(self, rows: Bools) -> "HostPieces":
+        """Returns some of the pieces."""
+        return HostPieces(self.begin[rows], self.end[rows], self.is_python[rows], self.edges[:, rows])
 
 
 def host_pieces(trace: Trace, thread: int) -> HostPieces:

@@ -3,16 +3,15 @@
 While stacks are recorded, every call of a function costs time, and CPython 3.10 and 3.11 run all bytecode on their slow
 path; every operator costs time, too. How much is measured by the process or estimated (costs.py), within a range. If
 the step time without the profiler is known, the position in these ranges, one for all costs, is solved for: the
-recorded step without the profiler's time then takes as long. Where even the highest costs do not suffice, all work was
-slower while it was recorded (cold caches, other programs), and all of it is scaled.
+recorded step without the profiler's time then takes as long. The same holds for the loader alone if it makes its
+batches in the main process: numpy and codecs slow down less than bytecode. Where even the highest costs do not suffice,
+all work was slower while it was recorded (cold caches, other programs), and all of it is scaled.
 
 On a CPU run, this holds for all time of the main thread. On a device, only the time in which the device waits for
 Python outside torch is corrected: dispatching beside it is corrected in predictions (replay/host_scale.py).
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,18 +21,19 @@ from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts, costs_o
 from tb_bottleneck.attribution.profiler_time.host_pieces import HostPieces, host_pieces
 from tb_bottleneck.attribution.profiler_time.time_map import TimeMap, time_map
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.unprofiled import logged_unprofiled
-from tb_bottleneck.intervals import merge, overlapping, subtract
+from tb_bottleneck.attribution.unprofiled import LoggedSteps, logged_unprofiled
+from tb_bottleneck.intervals import Spans, merge, overlapping, subtract, union
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.trace.trace import Trace
 
 # A smaller part of the steps makes no difference to any share that a report shows.
 MIN_REMOVED = 0.005
-# With a smaller one, the recorded steps are not those of the run (measures/trace/profiler_overhead.py: ATYPICAL_FROM).
-SLOWEST_PACE = 1 / 1.5
 ROUNDS = 20
+_OWN_LOADER = "#_SingleProcessDataLoaderIter"  # torch/utils/data/dataloader.py
 # In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
@@ -56,17 +56,14 @@ def without_profiler_time(recording: Recording) -> Recording:
     pieces = host_pieces(recording.trace, thread)
     if recording.on_device:
         pieces = _while_waiting(recording, thread, pieces)
-    position, pace, solved = 0.0, 1.0, False
+    added, solved = pieces.added(costs, 0.0), False
     if unprofiled is not None:
-        position, pace, solved = _solved(recording.steps, pieces, costs, unprofiled.median)
-        if recording.on_device:  # what else takes longer there is dispatching
-            position, pace = min(position, 0.0), 1.0
-    added = pieces.added(costs, position, pace)
+        added, solved = _solved(recording, thread, pieces, costs, unprofiled)
     inside = recording.in_window(pieces.begin)
     if added[inside].sum() < MIN_REMOVED * recording.account.window:
         return recording
     mapped = time_map(pieces.begin, pieces.end, added)
-    correction = Correction(mapped, costs, position, pace, solved)
+    correction = Correction(mapped, costs, solved)
     trace, steps = _mapped_trace(recording.trace, mapped), _mapped_steps(recording.steps, mapped)
     return Recording(trace, steps, correction, recording)
 
@@ -82,30 +79,56 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
     return HostPieces(begin, end, pieces.is_python[own], pieces.edges[:, own] * part)
 
 
-def _solved(steps: Steps, pieces: HostPieces, costs: ProfilerCosts, unprofiled: float) -> tuple[float, float, bool]:
-    """Returns position and pace at which the median step takes as long as without the profiler, and whether it does."""
+def _solved(
+    recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
+) -> tuple[Floats, bool]:
+    """Returns what was added to each piece if the median step takes as long as without the profiler; and if it does.
+
+    The loader's part of the steps is solved for alone if its time without the profiler is known.
+    """
+    durations = recording.steps.durations.astype(np.float64)
+    if recording.on_device:  # what else takes longer there is dispatching
+        return _part_solved(recording.steps, pieces, costs, durations, unprofiled.median, most=0.0)
+    loader = _own_loader(recording.trace, thread)
+    if unprofiled.loader is None or not len(loader):
+        return _part_solved(recording.steps, pieces, costs, durations, unprofiled.median)
+    is_loader = loader.contains(pieces.begin)
+    loading = loader.covered(recording.steps.edges[:-1], recording.steps.edges[1:]).astype(np.float64)
+    added, solved = np.zeros(len(is_loader)), True
+    for rows, took, without in (
+        (is_loader, loading, unprofiled.loader),
+        (~is_loader, durations - loading, unprofiled.median - unprofiled.loader),
+    ):
+        added[rows], right = _part_solved(recording.steps, pieces.take(rows), costs, took, without)
+        solved &= right
+    return added, solved
+
+
+def _part_solved(
+    steps: Steps, pieces: HostPieces, costs: ProfilerCosts, took: Floats, without: float, most: float = 2.0
+) -> tuple[Floats, bool]:
+    """Returns what was added to each piece; `took` is the recorded time of all of them in each step, in ns."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     inside = (step >= 0) & (step < len(steps))
 
-    def median(position: float, pace: float = 1.0) -> float:
-        added = pieces.added(costs, position, pace)
-        return float(np.median(steps.durations - np.bincount(step[inside], added[inside], len(steps))))
+    def median(position: float) -> float:
+        added = pieces.added(costs, position)
+        return float(np.median(took - np.bincount(step[inside], added[inside], len(steps))))
 
-    if median(-1.0) <= unprofiled:
-        return -1.0, 1.0, True
-    if median(1.0) <= unprofiled:
-        return _bisected(median, unprofiled, -1.0, 1.0), 1.0, True
-    if median(1.0, SLOWEST_PACE) > unprofiled:
-        return 1.0, 1.0, False
-    return 1.0, _bisected(partial(median, 1.0), unprofiled, 1.0, SLOWEST_PACE), True
-
-
-def _bisected(falling: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Returns where a function that falls from `low` to `high` has the value."""
+    if median(most) > without:
+        return pieces.added(costs, min(most, 1.0)), False
+    low, high = -2.0, most
     for _ in range(ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > wanted else (low, middle)
-    return (low + high) / 2
+        low, high = (middle, high) if median(middle) > without else (low, middle)
+    return pieces.added(costs, high), True
+
+
+def _own_loader(trace: Trace, thread: int) -> Spans:
+    """Returns the time in which a loader without workers makes batches in the thread."""
+    events = trace.events
+    rows = name_matches(trace.names, events.name[:], lambda name: _OWN_LOADER in name) & (events.thread[:] == thread)
+    return union(events.start[rows], events.end[rows])
 
 
 def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:

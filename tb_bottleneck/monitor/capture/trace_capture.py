@@ -99,6 +99,7 @@ class TraceCapture:
         self._requests_left = limits.requested
         self._together = limits.together
         self._unprofiled: deque[float] = deque(maxlen=64)
+        self._loading: deque[float] = deque(maxlen=64)  # the loader's part of these steps
         self._requested_reason: str | None = None
         self._change: str | None = None
         self._profiler: Profiler | None = None
@@ -139,6 +140,7 @@ class TraceCapture:
             return
         if not row.figures.get("profiled") and row.number >= WARM_UP_STEPS + fetched_ahead:
             self._unprofiled.append(row.working_ns)
+            self._loading.append(row.figures.get("loader_wait", 0.0))
         reason = self._due_reason()
         if reason is not None and not self._busy():
             with interrupts_held():
@@ -276,6 +278,7 @@ class TraceCapture:
         if self._unprofiled:
             facts |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
             facts |= {"unprofiled_step_times_ns": [round(time) for time in self._unprofiled]}
+            facts |= {"unprofiled_loader_ns": median(self._loading)}
         return facts
 
     def _add_metadata(self, profiler: Profiler) -> None:

@@ -27,6 +27,13 @@ ON_DEVICE = """
     launch  ....|.........|.........|.....
     gpu     .....####......####......####.
 """
+# Batches are made for 5 ms by Python in the main process.
+WITH_LOADER = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    loader  #####.....#####.....#####.....
+    python  .###.......###.......###......
+    op      .....####......####......####.
+"""
 SLOW = {
     "python_slowdown": 2.5,
     "python_call_ns": 100.0,
@@ -72,6 +79,17 @@ def test_the_step_takes_as_long_as_without_the_profiler(unprofiled_ms: float) ->
     assert float(np.median(found.steps.durations)) / MS == pytest.approx(unprofiled_ms, abs=0.01)
     assert found.correction is not None
     assert found.correction.solved
+
+
+@pytest.mark.parametrize(("step_ms", "loader_ms"), [(8.5, 4.0), (9.0, 4.5), (6.8, 3.0)])
+def test_the_loader_takes_as_long_as_without_the_profiler_and_so_does_the_rest(
+    step_ms: float, loader_ms: float
+) -> None:
+    found = without_profiler_time(
+        recording(WITH_LOADER, unprofiled_step_ns=step_ms * MS, unprofiled_loader_ns=loader_ms * MS)
+    )
+    assert float(np.median(found.steps.durations)) / MS == pytest.approx(step_ms, abs=0.01)
+    assert found.account.ns[Regime.INPUT] / len(found.steps) / MS == pytest.approx(loader_ms, abs=0.01)
 
 
 @pytest.mark.parametrize("unprofiled_ms", [10.0, 11.0])
