@@ -106,6 +106,8 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
     thread = int(np.bincount(events.thread[rows]).argmax())
     rows = rows[events.thread[rows] == thread]
     spans = union(events.start[rows], events.end[rows])
+    if not len(spans.starts):  # no fetch takes time
+        return NO_LOADER
     # The middle of each of MOMENTS equal parts of the time in fetches.
     part = spans.total() / MOMENTS
     offset = (np.arange(MOMENTS) + 0.5) * part

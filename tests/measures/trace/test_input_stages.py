@@ -68,6 +68,12 @@ def test_frames_of_the_training_thread(tmp_path):
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
 
 
+def test_fetches_that_take_no_time_have_no_stages(tmp_path):
+    """Only a damaged file has such fetches; there is no moment at which a stage runs."""
+    recording = recorded(tmp_path, "_SingleProcessDataLoaderIter", length=0)
+    assert isinstance(costliest_stage(recording), Missing)
+
+
 def test_a_step_with_several_batches_needs_as_many_more_workers(tmp_path):
     """Gradient accumulation: two fetches of 40 ms in each step of 100 ms; 20 ms remain."""
     fetch = {"cat": "user_annotation", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "tid": 1}
