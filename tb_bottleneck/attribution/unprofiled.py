@@ -10,6 +10,7 @@ from tb_bottleneck.trace.process_facts import positive
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.
 MAX_STEP_RATIO = 100
 MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
+SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
         return None
     logged = context.get("unprofiled_step_times_ns")
     times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
-    known = tuple(time for time in times if time is not None)
+    known = tuple(time for time in times if time is not None and SHORTEST_LOGGED <= time <= LONGEST_LOGGED)
     steps = int(positive(context.get("unprofiled_steps")) or 0)
     loader = positive(context.get("unprofiled_loader_ns"))
     return LoggedSteps(

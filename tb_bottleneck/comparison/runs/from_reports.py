@@ -5,7 +5,6 @@ similarity of the work, batch size, environment, and the expected time on anothe
 """
 
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +20,7 @@ TELEMETRY = "telemetry"  # the evidence source of a report without a trace
 MAX_RUN_NAMES = 4  # that a message lists
 SHARES_TOLERANCE = 1e-3
 MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
+MIN_STEP_NS = 1.0  # a step takes time: a ratio of step times is finite
 
 
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
@@ -81,9 +81,12 @@ def _with_all_regimes(report: pb.Report) -> pb.Report:
 
 def _is_sound(report: pb.Report) -> bool:
     """Returns True if the report has a complete account with plausible step times."""
-    times = [row.ns_per_step for row in report.account] + list(report.window.step_times_ns)
+    account = [row.ns_per_step for row in report.account]
+    steps = [*report.window.step_times_ns, *report.unprofiled.step_times_ns]
+    if report.HasField("unprofiled"):
+        steps.append(report.unprofiled.step_ns)
     return (
         [row.regime for row in report.account] == list(REGIMES)
-        and all(math.isfinite(ns) and 0 <= ns < MAX_STEP_NS for ns in times)
-        and sum(row.ns_per_step for row in report.account) > 0
+        and all(0 <= ns < MAX_STEP_NS for ns in (*account, report.window.step_ns.median))
+        and all(MIN_STEP_NS <= ns < MAX_STEP_NS for ns in (*steps, sum(account)))
     )

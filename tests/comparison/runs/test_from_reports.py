@@ -126,3 +126,20 @@ def test_reports_of_several_runs_are_not_taken_for_one(tmp_path):
     found = run_from_reports("base", json.dumps({"reports": [slow | {"run": run} for run in ("w0", "w2")]}).encode())
     assert isinstance(found, UnjudgedRun)
     assert "contains reports of 2 runs (w0, w2)" in found.because[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window": {"steps": 3, "step_times_ns": [0, 0, 0]}},
+        {"window": {"steps": 3, "step_times_ns": [5e6, 5e6, 1e-300]}},
+        {"unprofiled": {"step_ns": 0}},
+        {"unprofiled": {"step_ns": 5e6, "step_times_ns": [0, 0]}},
+    ],
+    ids=["no time", "almost no time", "no unprofiled time", "no unprofiled times"],
+)
+def test_steps_that_take_no_time_are_not_compared(tmp_path, changes):
+    """The ratio of such times is a division by zero."""
+    found = run_from_reports("base", kept(judged(tmp_path, SLOW), **changes))
+    assert isinstance(found, UnjudgedRun)
+    assert not compare_runs(judged(tmp_path, FAST), found).comparable

@@ -9,7 +9,12 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
+from tb_bottleneck.measures.trace.profiler_overhead import (
+    atypical_ratio,
+    logged_unprofiled,
+    profiler_overhead,
+    unprofiled_step,
+)
 from tb_bottleneck.quality.degradations import degradations_of, overhead_defect
 from tb_bottleneck.regimes.launch import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.trace.steps import find_steps
@@ -70,6 +75,13 @@ def test_what_is_no_step_time_of_these_steps_is_not_used(result):
     recording = recorded(unprofiled_step_ns=result)
     assert isinstance(profiler_overhead(recording), Missing)
     assert overhead_defect(recording) is None
+
+
+@pytest.mark.parametrize("wrong", [1e-300, 1e300, 0, "x"])
+def test_logged_times_are_not_used_if_one_of_them_is_no_step_time(wrong):
+    logged = {"unprofiled_step_ns": 7_000, "unprofiled_step_times_ns": [7_000, wrong]}
+    assert logged_unprofiled(recorded(**logged)).times == ()
+    assert logged_unprofiled(recorded(**(logged | {"unprofiled_step_times_ns": [7_000, 8_000]}))).times == (7e3, 8e3)
 
 
 def test_a_few_recorded_rows_cannot_have_cost_much():
