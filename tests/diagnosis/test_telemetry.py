@@ -47,11 +47,24 @@ def test_the_account_is_right_by_a_few_points(problem, severity):
 
 def test_a_device_that_is_not_filled_is_not_a_healthy_run():
     """The report said that nothing would save a tenth of the time, above a finding with 82 % at stake."""
-    report = judged(simulated_phase("underfilled"))
+    report = judged(simulated_phase("underfilled"), without=("sm_activity",))
     assert report.findings[0].cost_share > 0.5
     assert report.verdict.severity == "info"
     assert "does not show whether a tenth of the time can be saved" in " ".join(render(report).split())
     assert "no problem" not in report.verdict.headline
+
+
+def test_sm_activity_bounds_what_a_larger_batch_saves():
+    """19 % of the multiprocessors have work: the rest of the underfilled time, 59 % of all, is unused."""
+    report = judged(simulated_phase("underfilled"))
+    (finding,) = report.findings
+    used = next(row.value for row in finding.evidence if row.label == "Multiprocessors with work")
+    assert (report.verdict.severity, finding.speedup.basis) == ("critical", "bound")
+    assert finding.speedup.high == pytest.approx(1 / (1 - (1 - used) * finding.cost_share))
+    many = replace(
+        simulated_phase("underfilled"), readings={**simulated_phase("underfilled").readings, "sm_activity": 0.9}
+    )
+    assert {row.speedup.basis for row in judged(many).findings} == {"none"}, "it does not show how full they are"
 
 
 @pytest.mark.parametrize("problem", IDLE_PROBLEMS)

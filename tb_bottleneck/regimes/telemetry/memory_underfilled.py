@@ -2,7 +2,8 @@
 
 Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
 Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
-Half of the underfilled time counts as recoverable, as for traces.
+Half of the underfilled time counts as recoverable, as for traces. If SM activity is below 50 %, its rest instead: that
+part of the underfilled time bounds what a larger batch saves per sample. A higher one does not show how full they are.
 Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_bound.py has the sources of the figures.
 """
@@ -22,6 +23,9 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import memory, underfilled
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+
+# SM activity: with less than half, as for the blocks of a kernel in a trace (roofline/underfilled.py).
+FEW_ACTIVE = 0.5
 
 
 def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
@@ -43,8 +47,10 @@ def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[Telem
     if share < underfilled.FIRES_AT:
         return Judgement(CLEAR, share)
     evidence = (multiprocessors_used, tensor_cores_used, bandwidth_used, mean_power_share, bound_source)
-    recoverable = underfilled.RECOVERABLE_OF_UNDERFILLED * share
-    return Judgement(FIRES, share, recoverable, (Cause("small_batch", share, evidence, bounded=False),))
+    used = measures.value(multiprocessors_used, otherwise=1.0)
+    bounded = used < FEW_ACTIVE
+    part = 1.0 - used if bounded else underfilled.RECOVERABLE_OF_UNDERFILLED
+    return Judgement(FIRES, share, part * share, (Cause("small_batch", share, evidence, bounded=bounded),))
 
 
 MEMORY = Rule(Regime.MEMORY, judge_memory, memory.FIRES_AT)
