@@ -154,6 +154,29 @@ def test_on_a_cpu_run_too_few_cores_and_a_slow_library_are_named(facts, readings
     assert report.verdict.regime == ("compute" if cause else "unexplained")
 
 
+@pytest.mark.parametrize("problem", ["few_workers", "in_process"])
+def test_telemetry_on_windows_says_what_workers_need_there(problem):
+    """Reports about traces said it, those about telemetry did not."""
+    on_windows = judged(simulated_phase(problem), facts=FACTS | {"os": "Windows"}).findings[0]
+    elsewhere = judged(simulated_phase(problem), facts=FACTS | {"os": "Linux"}).findings[0]
+    [row] = [row for row in on_windows.evidence if row.label == "Operating system"]
+    assert (row.text, "__main__" in row.compared_with) == ("Windows", True)
+    guard, *lines = on_windows.fix.code.splitlines()
+    assert guard.startswith('if __name__ == "__main__":')
+    assert [line.removeprefix("    ") for line in lines] == elsewhere.fix.code.splitlines()
+    assert "Operating system" not in [row.label for row in elsewhere.evidence]
+
+
+@pytest.mark.parametrize(
+    ("system", "advised"), [("Windows", 'backend="cudagraphs"'), ("Linux", 'mode="reduce-overhead"')]
+)
+def test_a_cuda_graph_needs_no_triton_on_windows(system, advised):
+    findings = judged(simulated_phase("launches"), facts=FACTS | {"os": system}).findings
+    code = next(finding.fix.code for finding in findings if finding.cause == "small_kernels")
+    assert code.startswith(f"model = torch.compile(model, {advised})")
+    assert code.count("torch.compile") == 1
+
+
 LAZY = {"worker_count": 1.0, "worker_cores": 0.15, "io_pressure": 0.0}
 
 

@@ -29,7 +29,12 @@ def test_evidence_names_measures_that_exist(regime):
     known = {name for module in modules for name in vars(module)}
     for name, cause in regime_advice(regime).causes.items():
         assert cause.evidence, f"{name} shows no evidence"
-        asked = set(re.findall(r"\$(\w+)", cause.code.template)) - {"pinned", "gpu"}  # Context.code_values
+        asked = set(re.findall(r"\$(\w+)", cause.code.template)) - {
+            "pinned",
+            "gpu",
+            "triton",
+            "windows",
+        }  # Context.code_values
         assert asked <= {line.measure for line in cause.evidence}, "code may use the figures of its evidence only"
         assert cause.confirm
         assert {line.measure for line in cause.evidence} <= known

@@ -16,6 +16,7 @@ from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.knowledge.job_texts import job_texts
+from tb_bottleneck.knowledge.windows_code import guarded
 from tb_bottleneck.plugin.workers.failures import FIXES
 from tb_bottleneck.regime import Regime
 
@@ -74,6 +75,13 @@ def _found(dotted: str):
 @pytest.mark.parametrize(("where", "code"), [(where, code) for where, code, _ in ALL])
 def test_advised_code_can_be_parsed(where, code):
     _tree(code)
+
+
+@pytest.mark.parametrize(("where", "code"), [(where, code) for where, code, _ in ALL if "num_workers=" in code])
+def test_code_that_starts_workers_can_be_parsed_with_its_guard(where, code):
+    tree = _tree("\n".join(guarded(code.strip().splitlines())))
+    [guard] = [node for node in tree.body if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)]
+    assert "num_workers=" in ast.unparse(guard)
 
 
 def _commands():

@@ -14,7 +14,7 @@ from tb_bottleneck.regimes.telemetry.interruption import _KINDS
 
 RULES = [importlib.import_module(f"{telemetry.__name__}.{module.name}") for module in iter_modules(telemetry.__path__)]
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device"}
-CODE = {"pinned", "gpu"}
+CODE = {"pinned", "gpu", "triton", "windows"}
 MEASURES = {
     name
     for module in iter_modules(telemetry_measures.__path__)

@@ -153,6 +153,12 @@ def worker_start(recording: TelemetryRecording) -> Measure | Missing:
     return text_measure(how + ("once, persistent_workers=True" if persistent else "in each epoch anew"))
 
 
+def on_windows(recording: TelemetryRecording) -> Measure | Missing:
+    """The operating system (text), if it is Windows: there, workers are spawned."""
+    known = recording.facts.get("os") == "Windows"
+    return text_measure("Windows") if known else Missing("not known to be Windows")
+
+
 def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
     """1 if each epoch starts its workers anew, 0 if they outlive it or there are none (count)."""
     persistent = recording.facts.get("persistent_workers")

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.cpu_words import words_for
+from tb_bottleneck.knowledge.windows_code import guarded
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
@@ -22,6 +23,7 @@ class Context(Record, frozen=True):
     device_kind: str
     device_name: str
     window: Window
+    on_windows: bool = False
 
     @property
     def device(self) -> str:
@@ -39,8 +41,13 @@ class Context(Record, frozen=True):
 
     @property
     def code_values(self) -> dict[str, str]:
-        """Returns the values for advised code that only make sense with a device. A line with `gpu` needs one."""
-        return {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
+        """Returns the values for advised code that depend on the device and the operating system.
+
+        A line with `gpu` needs a device, one with `windows` is for Windows, and one with `triton` for other systems.
+        """
+        system = {"windows": "Windows"} if self.on_windows else {"triton": "Triton"}
+        device = {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
+        return system | device
 
     def values(self, share: float) -> dict[str, str]:
         """Returns the values for a template about this share of the window."""
@@ -104,12 +111,13 @@ def fitted_code(code: Template, values: Mapping[str, str]) -> str:
     """Returns the advised code for this run.
 
     A line that needs a figure which is missing does not apply and is left out. If every line needs one, the figures are
-    left to the user.
+    left to the user. On Windows, code that starts workers is guarded.
     """
     lines = code.safe_substitute(values).splitlines()
     fitting = [line for line in lines if not _UNFILLED.search(line)]
     has_code = any(line.strip() and not line.lstrip().startswith("#") for line in fitting)
-    return "\n".join(fitting if has_code else [_UNFILLED.sub("...", line) for line in lines])
+    shown = fitting if has_code else [_UNFILLED.sub("...", line) for line in lines]
+    return "\n".join(guarded(shown) if "windows" in values else shown)
 
 
 _FORMATS: dict[str, Callable[[Measure], str]] = {

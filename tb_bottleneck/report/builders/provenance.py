@@ -12,6 +12,8 @@ from tb_bottleneck.trace.trace import Trace
 
 MAX_DEVICE_NAME = 200
 MAX_REVISION = 100
+WINDOWS = "Windows"
+"""The fact `os` of a program on Windows, as Python's platform.system names it."""
 
 
 class ReportedDevice(Record, frozen=True):
@@ -26,12 +28,13 @@ class ReportedDevice(Record, frozen=True):
 @dataclass(frozen=True)
 class Origin:
     """The rank, the device and the program of a recording. `rank` and `world_size` are None if they are not known,
-    `revision` (of the program's repository) is then empty."""
+    `revision` (of the program's repository) is then empty. `on_windows` is True if it is known to run there."""
 
     rank: int | None
     world_size: int | None
     device: ReportedDevice
     revision: str = ""
+    on_windows: bool = False
 
 
 def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
@@ -42,6 +45,7 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
         world_size=header.world_size or 1 if single or header.world_size is not None else None,
         device=_device(trace, fatal),
         revision=revision_of(header.context),
+        on_windows=header.context.get("os") == WINDOWS,
     )
 
 

@@ -133,7 +133,7 @@ def build_report(
     if efficiency is not None:
         report.efficiency.CopyFrom(efficiency_of(efficiency, report.window))
         set_rates(report)
-    context = Context(device.kind, device.name, window)
+    context = Context(device.kind, device.name, window, origin.on_windows)
     report.account.extend(_account(account, window.steps, texts, context) if account is not None else ())
     if diagnosis is None:
         return report

@@ -9,7 +9,7 @@ from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
-from tb_bottleneck.report.builders.provenance import MAX_DEVICE_NAME, Origin, ReportedDevice, revision_of
+from tb_bottleneck.report.builders.provenance import MAX_DEVICE_NAME, WINDOWS, Origin, ReportedDevice, revision_of
 from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
 
 # For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
@@ -32,6 +32,7 @@ def telemetry_origin(recording: TelemetryRecording) -> Origin:
             count=max(len(recording.telemetry.devices), 1),
         ),
         revision=revision_of(recording.facts),
+        on_windows=recording.facts.get("os") == WINDOWS,
     )
 
 

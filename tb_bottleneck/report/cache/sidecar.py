@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.cpu_words import on_cpu
+from tb_bottleneck.knowledge.windows_code import guarded
 from tb_bottleneck.persistence import write_atomically
 from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
@@ -101,8 +102,8 @@ def _bytes_of(path: str) -> bytes:
 
 # A number with its unit, or the expression of measures/trace/loader_workers.py: workers_advised.
 _FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
-# Arguments that are only advised for a device (Context.code_values).
-_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?"}
+# Arguments and words that depend on the device and the operating system (Context.code_values).
+_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?", "triton": "Triton", "windows": "Windows"}
 
 
 def _is_valid(report: pb.Report) -> bool:
@@ -151,16 +152,18 @@ def _has_own_advice(finding: pb.Finding) -> bool:
     own = (advice.title, advice.summary, advice.confirm)
     if (finding.title, finding.fix.summary, finding.fix.confirm) not in (own, tuple(map(on_cpu, own))):
         return False
-    return re.fullmatch(_code_pattern(advice.code.template), "\n" + finding.fix.code) is not None
+    lines = advice.code.template.splitlines()
+    patterns = _code_pattern(lines), _code_pattern(guarded(lines))
+    return any(re.fullmatch(pattern, "\n" + finding.fix.code) for pattern in patterns)
 
 
-def _code_pattern(template: str) -> str:
-    """Returns the pattern of the code that `fitted_code` makes of a template, each line after a line break.
+def _code_pattern(template: Sequence[str]) -> str:
+    """Returns the pattern of the code that `fitted_code` makes of lines, each line after a line break.
 
     A line whose figure is not known is left out, or "..." takes the place of the figure.
     """
     lines = []
-    for line in template.splitlines():
+    for line in template:
         pattern = r"\n" + _PLACEHOLDER.sub(lambda match: _ARGUMENTS.get(match[1], _FIGURE), re.escape(line))
         lines.append(pattern if pattern == r"\n" + re.escape(line) else f"(?:{pattern})?")
     return "".join(lines)

@@ -148,6 +148,20 @@ def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, a
     assert advised in finding.fix.code
 
 
+@pytest.mark.parametrize(
+    ("system", "guard"), [("Windows", True), ("Linux", False), (None, False), (["Windows"], False)]
+)
+def test_code_that_starts_workers_is_guarded_on_windows(tmp_path, system, guard):
+    path = tmp_path / "few.pt.trace.json"
+    context = {"cores": 8, "workers": 1, "os": system}
+    path.write_text(json.dumps(drawn(FEW_WORKERS, 1000, tb_bottleneck={"context": context})))
+    finding = diagnose(str(path)).findings[0]
+    first, *rest = finding.fix.code.splitlines()
+    assert first.startswith('if __name__ == "__main__":') == guard
+    assert all(line.startswith("    ") for line in rest) == guard or not rest
+    assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
+
+
 def test_a_worker_for_each_core_is_advised_to_use_the_gpu_instead(tmp_path):
     """Twice the workers were advised with two workers on two cores."""
     path = tmp_path / "full.pt.trace.json"
