@@ -196,7 +196,7 @@ export interface BrokenPart {
 
 /** What making one batch consists of. */
 export interface InputPipeline {
-  /** the largest share first */
+  /** the largest share first; none if only the storage is known */
   readonly stages: readonly InputStage[];
   /** frames (of the trace) | samples (of the workers' stacks, by the monitor) */
   readonly basis: string;

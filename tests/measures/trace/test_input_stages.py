@@ -120,6 +120,24 @@ def test_samples_of_the_workers(tmp_path):
     assert workers_advised(recording).text == "6", "not more than the cores"
 
 
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"dataset_storage": "rotational", "dataset_filesystem": "ext4"}, "Data: on a rotating disk (ext4)."),
+        ({"dataset_filesystem": "xfs"}, "Data: on xfs."),
+        ({"dataset_storage": "a disk", "dataset_filesystem": "<b>"}, None),
+        ({}, None),
+    ],
+)
+def test_the_storage_is_told_without_the_stages(tmp_path, facts, said):
+    """It was recorded, and shown only where the stages or slow storage were found."""
+    recording = recorded(tmp_path, "_MultiProcessingDataLoaderIter", context={"workers": 2} | facts)
+    found = details_of(recording, Parts()).input
+    assert (found is None) == (said is None)
+    if said is not None:
+        assert [str(line) for line in text.lines_of(found)] == ["Making a batch", said]
+
+
 STACKS = {
     f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__;data.py(9): Blur.__call__": 1_200_000_000,
     f"{ROOT}fetch.py(49): _MapDatasetFetcher.fetch;data.py(3): D.__getitem__;PIL/Image.py(9): load": 300_000_000,

@@ -4,7 +4,7 @@ import type { Compilation, GraphReplays, InputPipeline, Report, Serving, Serving
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 import { WithCode } from "../../shared/widgets/with_code";
-import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
 
 export function Details(report: Report) {
   const { input, compilation, graphs, serving } = report;
@@ -22,28 +22,30 @@ export function Details(report: Report) {
 function Stages({ input }: { input: InputPipeline }) {
   return (
     <section>
-      <h2>{STAGES_TITLE}</h2>
-      <table aria-label="Stages of making a batch">
-        <thead>
-          <tr>
-            <th scope="col">Stage</th>
-            <th scope="col" class="figure">Share</th>
-            <th scope="col" class="figure">Per batch</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shownStages(input).map(({ title, share: part, ns_per_batch, place }) => (
-            <tr key={title}>
-              <th scope="row">
-                {capital(title)}
-                {place && <Below><code>{placeName(place)}</code></Below>}
-              </th>
-              <td class="figure">{share(part)}</td>
-              <td class="figure">{duration(ns_per_batch)}</td>
+      <h2>{stagesTitle(input)}</h2>
+      {input.stages.length > 0 && (
+        <table aria-label="Stages of making a batch">
+          <thead>
+            <tr>
+              <th scope="col">Stage</th>
+              <th scope="col" class="figure">Share</th>
+              <th scope="col" class="figure">Per batch</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {shownStages(input).map(({ title, share: part, ns_per_batch, place }) => (
+              <tr key={title}>
+                <th scope="row">
+                  {capital(title)}
+                  {place && <Below><code>{placeName(place)}</code></Below>}
+                </th>
+                <td class="figure">{share(part)}</td>
+                <td class="figure">{duration(ns_per_batch)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
       <p class="muted footnote">{stagesText(input)}</p>
     </section>
   );

@@ -3,7 +3,7 @@ import type { Compilation, GraphReplays, InputPipeline, Report, Serving } from "
 import { duration, share } from "../../shared/text/format";
 import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
 import { placeName } from "../../shared/text/names";
-import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, STAGES_TITLE, stagesText, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
 
 export function detailsMarkdown(report: Report): readonly string[] {
   const { input, compilation, graphs, serving } = report;
@@ -20,7 +20,7 @@ function stages(input: InputPipeline): string {
     share(part),
     ns_per_batch === undefined ? "" : duration(ns_per_batch),
   ]);
-  return section(STAGES_TITLE, table(["Stage", "Share", "Per batch"], rows), escaped(stagesText(input)));
+  return section(stagesTitle(input), rows.length > 0 ? table(["Stage", "Share", "Per batch"], rows) : "", escaped(stagesText(input)));
 }
 
 function compiled({ functions, breaks, outside, compile_ns, regions, missing }: Compilation, per: string): string {

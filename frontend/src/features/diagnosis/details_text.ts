@@ -6,18 +6,20 @@ import { placeName } from "../../shared/text/names";
 const MIN_SHARE = 0.005;
 const STORAGE: Record<string, string> = { rotational: "a rotating disk", ssd: "an SSD", network: "a network file system", memory: "memory" };
 
-export const STAGES_TITLE = "Making a batch, by stage";
+export const stagesTitle = ({ stages }: InputPipeline) => (stages.length > 0 ? "Making a batch, by stage" : "Making a batch");
 
 export const shownStages = ({ stages }: InputPipeline) => stages.filter((stage) => stage.share >= MIN_SHARE);
 
-export function stagesText({ basis, batch_ns, workers, workers_needed, waiting_share, storage }: InputPipeline): string {
+export function stagesText({ stages, basis, batch_ns, workers, workers_needed, waiting_share, storage }: InputPipeline): string {
+  const data = storage ? storageText(storage) : "";
+  if (stages.length === 0) return data;
   const facts = [
     batch_ns !== undefined && `one process takes ${duration(batch_ns)} for a batch`,
     workers !== undefined && (workers ? `${count(workers)} ${workers === 1 ? "worker makes" : "workers make"} them` : "the training process makes them"),
     workers_needed !== undefined && `${count(workers_needed)} would keep up with the rest of the step`,
     waiting_share !== undefined && `a worker has no batch to make for ${share(waiting_share)} of its time`,
   ].filter(Boolean);
-  return `${sentence(facts.join("; "))} ${basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} ${storage ? storageText(storage) : ""}`.trim();
+  return `${sentence(facts.join("; "))} ${basis === "frames" ? "From the Python frames of the trace." : "From samples of the workers' stacks."} ${data}`.trim();
 }
 
 function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_batch, reads_per_batch, opens_per_batch }: InputStorage): string {

@@ -67,6 +67,13 @@ test("the parts beside the findings are in it, with names that cannot become mar
   assert.ok(markdown.includes("- aten::bmm: 20 % of the time lies beyond it (Distance: "));
 });
 
+test("the storage of the data is told without the stages of making a batch", () => {
+  const input = { stages: [], basis: "", storage: { kind: "rotational", filesystem: "ext4" } };
+  const lines = reportMarkdown({ ...report("a.pt.trace.json"), input }).split("\n");
+  assert.deepEqual(lines.slice(lines.indexOf("### Making a batch")).filter(Boolean).slice(0, 2), ["### Making a batch", "Data: on a rotating disk (ext4)."]);
+  assert.ok(!lines.some((line) => line.startsWith("| Stage")));
+});
+
 test("a problem with the memory is a finding, and leads if it is more urgent", () => {
   const verdict = { regime: "input", share: 0.4, severity: "info", confidence: "high", headline: "The GPU waits.", title: "Waiting for data", action: "Use workers" };
   const alert = { cause: "growing_memory", severity: "warning", headline: "Keep numbers: each step keeps 2 MB.", action: "Keep numbers", title: "Memory grows" };

@@ -15,13 +15,14 @@ _KINDS = ("rotational", "ssd", "network", "memory")
 def input_pipeline(
     work: LoaderWork | Missing, workers: float | None, needed: Measure | Missing, facts: Mapping[str, Any]
 ) -> pb.InputPipeline | None:
-    """Returns the stages, or None if they are not known.
+    """Returns the stages and the storage, without stages only the storage, or None if neither is known.
 
     `workers` make the batches now (0: the training process), `needed` would be fast enough. `facts` of the run have
     the kind of storage; they are untrusted.
     """
+    place = _storage(facts)
     if isinstance(work, Missing) or not work.ns > 0:
-        return None
+        return pb.InputPipeline(storage=place) if place.ListFields() else None
     stages = sorted((*work.stages, *work.beside), key=lambda stage: -stage.ns)
     total = sum(stage.ns for stage in stages)
     storage = pb.InputStorage(
@@ -30,9 +31,7 @@ def input_pipeline(
         reads_per_batch=_per_batch(work, work.reads),
         opens_per_batch=_per_batch(work, work.opens),
     )
-    kind, system = facts.get("dataset_storage"), facts.get("dataset_filesystem")
-    storage.kind = kind if kind in _KINDS else ""
-    storage.filesystem = system if isinstance(system, str) and system.isalnum() and len(system) < 20 else ""
+    storage.MergeFrom(place)
     return pb.InputPipeline(
         stages=[_stage(stage, work, total) for stage in stages],
         basis=work.basis,
@@ -41,6 +40,14 @@ def input_pipeline(
         workers_needed=needed.value if isinstance(needed, Measure) else None,
         waiting_share=work.waiting_share,
         storage=storage if storage.ListFields() else None,
+    )
+
+
+def _storage(facts: Mapping[str, Any]) -> pb.InputStorage:
+    kind, system = facts.get("dataset_storage"), facts.get("dataset_filesystem")
+    return pb.InputStorage(
+        kind=kind if kind in _KINDS else "",
+        filesystem=system if isinstance(system, str) and system.isalnum() and len(system) < 20 else "",
     )
 
 

@@ -13,8 +13,9 @@ _MIN_SHARE = 0.005
 
 def lines_of(pipeline: pb.InputPipeline) -> Iterator[str]:
     """Yields the lines of the part."""
-    yield Line("Making a batch, by stage", "strong")
-    yield from wrapped(_about(pipeline))
+    yield Line("Making a batch, by stage" if pipeline.stages else "Making a batch", "strong")
+    if pipeline.stages:
+        yield from wrapped(_about(pipeline))
     stages = [stage for stage in pipeline.stages if stage.share >= _MIN_SHARE]
     width = max((len(stage.title) for stage in stages), default=0)
     for stage in stages:
