@@ -153,7 +153,7 @@ def worker_start(recording: TelemetryRecording) -> Measure | Missing:
     return text_measure(how + ("once, persistent_workers=True" if persistent else "in each epoch anew"))
 
 
-def on_windows(recording: TelemetryRecording) -> Measure | Missing:
+def operating_system(recording: TelemetryRecording) -> Measure | Missing:
     """The operating system (text), if it is Windows: there, workers are spawned."""
     known = recording.facts.get("os") == "Windows"
     return text_measure("Windows") if known else Missing("not known to be Windows")

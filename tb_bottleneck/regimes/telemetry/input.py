@@ -34,7 +34,7 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     idle_in_loader,
     live_workers,
     loader_wait_time,
-    on_windows,
+    operating_system,
     own_cores_while_loading,
     storage_pressure,
     utilisation_deviation,
@@ -114,7 +114,7 @@ def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[Te
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
     stages: Evidence = (slowest_stage, time_per_batch, worker_processes_needed)
-    wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation, *stages, on_windows)
+    wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation, *stages, operating_system)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait, threads_to_use, workers_beside_main))
     at_starts = measures.value(epoch_start_wait, 0.0)
