@@ -25,6 +25,8 @@ SETTLING_STEPS = 6
 RECORDED_STEPS, FEW_STEPS = 160, 8
 STEPS_FOR_TRACE = 50
 """Steps of a recorded training; of trainings that are timed for few steps, as many as the trace needs."""
+RECORDED_MS, MOST_STEPS = 3000.0, 4000
+"""Fast steps are recorded for this long: the end of a trace is a large part of a shorter training."""
 Train = Callable[[str, bool, int, Callable[[], None]], None]
 
 
@@ -46,9 +48,10 @@ def _cpu() -> float:
     return time.process_time()
 
 
-def record(case: Case, train: Train, fixed: bool, folder: Path) -> dict[str, float]:
-    """Records a training into `folder`. Returns the number of its steps, and their mean wall time in ms."""
+def record(case: Case, train: Train, fixed: bool, folder: Path, step_ms: float) -> dict[str, float]:
+    """Records a training of steps that take `step_ms` into `folder`. Returns their number, and their mean time in ms."""
     steps = RECORDED_STEPS if case.steps > FEW_STEPS else STEPS_FOR_TRACE
+    steps = max(steps, min(int(RECORDED_MS / max(step_ms, 0.01)), MOST_STEPS))
     ends: list[float] = []
     with Monitor(folder, captures=1, every_s=1.0):
         train(case.problem, fixed, steps, lambda: ends.append(time.perf_counter()))
@@ -59,13 +62,15 @@ def serve(case: Case, half: str, folder: Path, answers: TextIO) -> None:
     """Answers commands until stdin ends."""
     module, function = TRAININGS[case.training]
     train: Train = getattr(importlib.import_module(f"tests.trainings.{module}"), function)
+    step_ms = RECORDED_MS
     for command in sys.stdin:
         for seed in (torch.manual_seed, random.seed, np.random.seed):
             seed(0)
         if command.strip() == "time":
             answer = time_steps(case, train, half == "fixed")
+            step_ms = answer["wall_ms"]
         else:
-            answer = record(case, train, half == "fixed", folder / half)
+            answer = record(case, train, half == "fixed", folder / half, step_ms)
         print(json.dumps(answer), file=answers, flush=True)
 
 
