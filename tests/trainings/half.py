@@ -49,7 +49,7 @@ def _cpu() -> float:
 
 
 def record(case: Case, train: Train, fixed: bool, folder: Path, step_ms: float) -> dict[str, float]:
-    """Records a training of steps that take `step_ms` into `folder`. Returns their number, and their mean time in ms."""
+    """Records a training into `folder`. Returns the number of its steps, which take `step_ms`, and their mean time."""
     steps = RECORDED_STEPS if case.steps > FEW_STEPS else STEPS_FOR_TRACE
     steps = max(steps, min(int(RECORDED_MS / max(step_ms, 0.01)), MOST_STEPS))
     ends: list[float] = []
