@@ -6,7 +6,6 @@ Nothing here is a finding. A kind whose cause is a finding is left out, and so i
 from collections.abc import Iterator
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.knowledge.cpu_words import words_for
 from tb_bottleneck.knowledge.headroom_texts import headroom_label, headroom_text
 from tb_bottleneck.measure import Measure, Missing
@@ -104,16 +103,14 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
 
 
 def _more_devices(recording: Recording) -> Iterator[pb.Headroom]:
-    """Yields data parallelism for a training on one device, with the gradients to exchange if they were recorded."""
-    if (recording.trace.header.world_size or 1) > 1 or not has_training(recording.trace):
-        return
-    facts: list[Fact] = []
     size = gradient_bytes(recording)
-    if isinstance(size, Measure):
-        facts.append(("gradients", size.value, "bytes"))
-        exchange = all_reduce_ns(recording, size.value)
-        if isinstance(exchange, Measure):
-            facts.append(("all_reduce", exchange.value, "ns"))
+    alone = (recording.trace.header.world_size or 1) == 1
+    if isinstance(size, Missing) or not alone:
+        return
+    facts: list[Fact] = [("gradients", size.value, "bytes")]
+    exchange = all_reduce_ns(recording, size.value)
+    if isinstance(exchange, Measure):
+        facts.append(("all_reduce", exchange.value, "ns"))
     yield _headroom("more_devices", facts)
 
 

@@ -61,18 +61,6 @@ def test_more_devices_exchange_the_gradients(gpt):
     assert {"situation", "next_limit", "more_devices"} <= kinds
 
 
-@pytest.mark.parametrize(("header", "shown"), [({}, True), ({"distributedInfo": {"rank": 0, "world_size": 2}}, False)])
-def test_a_training_on_one_device_can_use_more_of_them_without_recorded_gradients(header, shown):
-    recording = recording_of(drawn_trace(BUSY.replace("op      ", "dispatch "), **header))
-    items = [item for item in headroom_of(report_of(), recording) if item.kind == "more_devices"]
-    assert [list(item.evidence) for item in items] == ([[]] if shown else [])
-
-
-def test_an_inference_has_no_gradients_to_exchange():
-    kinds = {item.kind for item in headroom_of(report_of(), recording_of(drawn_trace(BUSY)))}
-    assert "more_devices" not in kinds
-
-
 def test_distances_are_of_operators_and_at_most_the_window(gpt):
     found = distances(gpt)
     assert found[0].operator in ("aten::mm", "aten::addmm")
