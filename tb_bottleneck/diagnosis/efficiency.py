@@ -14,10 +14,15 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
     return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
 
 
-def add_headroom(report: pb.Report, parts: Parts, recording: Recording | None = None) -> None:
-    """Adds what remains to a report without a problem; `recording` is that of a trace."""
+def add_headroom(
+    report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
+) -> None:
+    """Adds what remains to a report without a problem: of a trace's `recording`, or of a run with these `parameters`.
+
+    The parameters are in bytes, None if they are not known.
+    """
     if report.verdict.severity != "none":
         return
     from tb_bottleneck.report.efficiency.headroom import headroom_of  # few reports need its imports
 
-    report.headroom.extend(parts.build("headroom", lambda: headroom_of(report, recording)) or [])
+    report.headroom.extend(parts.build("headroom", lambda: headroom_of(report, recording, parameters)) or [])

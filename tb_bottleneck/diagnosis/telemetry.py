@@ -45,6 +45,7 @@ from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
+from tb_bottleneck.trace.process_facts import parameter_bytes
 
 _log = logging.getLogger(__name__)
 
@@ -169,7 +170,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         ),
         efficiency=parts.build("efficiency", lambda: EfficiencyInputs(telemetry_figures(recording))),
     )
-    add_headroom(report, parts)
+    add_headroom(report, parts, parameters=parameter_bytes(recording.facts.get("parameters_by_dtype")))
     return report
 
 

@@ -4,6 +4,8 @@ import re
 from math import isfinite
 from typing import Any
 
+# Bytes of an element by type: those that parameters with gradients have (pytorch docs, Tensor Attributes).
+BYTES_OF_TYPE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16}
 # The reader keeps numbers with many digits as text.
 _WRITTEN = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 
@@ -19,3 +21,19 @@ def positive(value: Any) -> float | None:
     except OverflowError:
         return None
     return number if isfinite(number) and number > 0 else None
+
+
+def parameter_bytes(by_type: Any) -> float | None:
+    """Returns the bytes of all parameters, from their counts by type; None if they or a type are not known."""
+    counts = _counts(by_type)
+    if not counts or not counts.keys() <= BYTES_OF_TYPE.keys():
+        return None
+    return sum(count * BYTES_OF_TYPE[name] for name, count in counts.items())
+
+
+def _counts(by_type: Any) -> dict[str, float]:
+    """Returns the counts by type without those that are no positive numbers."""
+    if not isinstance(by_type, dict):
+        return {}
+    counts = {str(name): positive(count) for name, count in by_type.items()}
+    return {name: count for name, count in counts.items() if count is not None}

@@ -12,6 +12,7 @@ from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.efficiency.utilisation import utilisation
 from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
+from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.record import Record
 from tb_bottleneck.regime import Regime
@@ -25,6 +26,7 @@ from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.process_facts import parameter_bytes
 
 # cuDNN and MIOpen convert between the layouts of images with kernels of these names.
 _LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
@@ -162,13 +164,23 @@ def gradient_bytes(recording: Recording) -> Measure | Missing:
     return Measure(total / len(recording.steps), "bytes", "step", len(rows))
 
 
-def all_reduce_ns(recording: Recording, size: float) -> Measure | Missing:
+def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
+    """Bytes of the parameters: as the process counted them, otherwise of the weights that recorded modules read."""
+    counted = parameter_bytes(recording.trace.header.context.get("parameters_by_dtype"))
+    if counted is not None:
+        return Measure(counted, "bytes", source="context")
+    read = weights_read(recording.trace)
+    return (
+        Measure(float(read), "bytes") if read else Missing("neither parameters nor modules with shapes were recorded")
+    )
+
+
+def all_reduce_ns(gpu: Gpu | None, size: float) -> Measure | Missing:
     """The least time of an all-reduce of this many bytes among ALL_REDUCE_DEVICES of this device in one machine.
 
     A ring sends 2 (n - 1) / n times the bytes over each link (nccl-tests, doc/PERFORMANCE.md).
     """
-    known = data_sheet_of(recording.trace)
-    rate = _link_rate(known[0]) if known is not None else None
+    rate = _link_rate(gpu) if gpu is not None else None
     if rate is None:
         return Missing("the link between the devices is not known")
     sent = 2 * (ALL_REDUCE_DEVICES - 1) / ALL_REDUCE_DEVICES * size

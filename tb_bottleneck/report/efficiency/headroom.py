@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.cpu_words import words_for
+from tb_bottleneck.knowledge.gpus import Gpu, gpu_named
 from tb_bottleneck.knowledge.headroom_texts import headroom_label, headroom_text
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.efficiency.headroom import (
@@ -15,13 +16,16 @@ from tb_bottleneck.measures.efficiency.headroom import (
     gradient_bytes,
     larger_device,
     layout_share,
+    recorded_parameter_bytes,
 )
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.attention import unfused_attention_share
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
 from tb_bottleneck.measures.trace.loader import loader_fetch
+from tb_bottleneck.measures.trace.purpose import training_recorded
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Less of the time is less than steps differ.
@@ -35,17 +39,25 @@ Fact = tuple[str, float | str, str]
 """The name of its label, value and unit."""
 
 
-def headroom_of(report: pb.Report, recording: Recording | None) -> list[pb.Headroom]:
+def headroom_of(report: pb.Report, recording: Recording | None, parameters: float | None = None) -> list[pb.Headroom]:
     """Returns what remains; nothing if a problem was found, or if it is not known what limits the run.
 
-    Without the recording of a trace, this is the next limit alone.
+    Without the recording of a trace, this is the next limit, and more devices if the run has this many bytes of
+    `parameters`.
     """
     if report.verdict.severity != "none" or report.verdict.regime == Regime.UNEXPLAINED:
         return []
-    found = list(_next_limit(report)) if recording is None else _of_trace(report, recording)
+    found = _of_telemetry(report, parameters) if recording is None else _of_trace(report, recording)
     said = words_for(report.device.kind)
     for row in (row for each in found for row in each.evidence):
         row.label = said(row.label)
+    return found
+
+
+def _of_telemetry(report: pb.Report, parameters: float | None) -> list[pb.Headroom]:
+    found = list(_next_limit(report))
+    if parameters is not None and report.device.kind in ("cuda", "rocm") and report.world_size <= 1:
+        found.append(_more_devices("parameters", parameters, gpu_named(report.device.name)))
     return found
 
 
@@ -53,7 +65,7 @@ def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
     measures = Measures(recording)
     found = [_situation(measures), *_next_limit(report)]
     if recording.on_device:
-        found += [*_larger_device(recording), *_more_devices(recording), *_operators(recording, measures)]
+        found += [*_larger_device(recording), *_more_devices_for(recording, measures), *_operators(recording, measures)]
     shares = {
         "attention": ("unfused_attention", unfused_attention_share, 1.0),
         "pointwise": ("unfused_pointwise", pointwise_share, OF_POINTWISE),
@@ -102,16 +114,25 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
     yield _headroom("larger_device", facts, speedup=larger.speedup, values={"device": larger.name})
 
 
-def _more_devices(recording: Recording) -> Iterator[pb.Headroom]:
-    size = gradient_bytes(recording)
-    alone = (recording.trace.header.world_size or 1) == 1
-    if isinstance(size, Missing) or not alone:
+def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
+    """Yields the exchange of the gradients of a training on one device."""
+    if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(training_recorded), Missing):
         return
-    facts: list[Fact] = [("gradients", size.value, "bytes")]
-    exchange = all_reduce_ns(recording, size.value)
+    known = data_sheet_of(recording.trace)
+    sizes = {"gradients": gradient_bytes(recording), "parameters": recorded_parameter_bytes(recording)}
+    name, size = next(((name, size.value) for name, size in sizes.items() if isinstance(size, Measure)), ("", None))
+    yield _more_devices(name, size, None if known is None else known[0])
+
+
+def _more_devices(name: str, size: float | None, gpu: Gpu | None) -> pb.Headroom:
+    """`size` are the bytes of gradients or parameters, which are equal; None if they are not known."""
+    if size is None:
+        return _headroom("more_devices", [])
+    exchange = all_reduce_ns(gpu, size)
+    facts: list[Fact] = [(name, size, "bytes")]
     if isinstance(exchange, Measure):
         facts.append(("all_reduce", exchange.value, "ns"))
-    yield _headroom("more_devices", facts)
+    return _headroom("more_devices", facts)
 
 
 def _operators(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:

@@ -5,7 +5,7 @@ from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.gpus import known_names
+from tb_bottleneck.knowledge.gpus import gpu_named, known_names
 from tb_bottleneck.knowledge.headroom_texts import larger_device_names
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.efficiency.headroom import all_reduce_ns, distances, gradient_bytes, larger_device
@@ -55,10 +55,47 @@ def test_more_devices_exchange_the_gradients(gpt):
     sizes = Gpt().layers * Gpt().block_weights + Gpt().vocabulary * Gpt().width
     found = gradient_bytes(gpt)
     assert found.value == pytest.approx(2 * sizes)  # bf16
-    ring = all_reduce_ns(gpt, found.value)
+    ring = all_reduce_ns(gpu_named("NVIDIA A100-SXM4-80GB"), found.value)
     assert ring.value == pytest.approx(2 * 7 / 8 * 2 * sizes / 300)  # an A100 sends 300 GB/s
     kinds = {item.kind for item in headroom_of(report_of(), gpt)}
     assert {"situation", "next_limit", "more_devices"} <= kinds
+
+
+TRAINED = """
+    step      aaaaaaaaaabbbbbbbbbbcccccccccc
+    dispatch  ##........##........##........
+    gpu       .aaaaaaaa..aaaaaaaa..aaaaaaaa.
+"""
+
+
+def more_devices(found):
+    return [{row.label: row.value for row in item.evidence} for item in found if item.kind == "more_devices"]
+
+
+@pytest.mark.parametrize(
+    ("drawing", "context", "world_size", "shown"),
+    [
+        (TRAINED, {}, 1, [{}]),
+        (TRAINED, {"parameters_by_dtype": {"float32": 1e6, "bfloat16": 1e6}}, 1, [6e6]),
+        (TRAINED, {"parameters_by_dtype": {"quint4x2": 1e6}}, 1, [{}]),
+        (TRAINED, {}, 8, []),
+        (BUSY, {}, 1, []),
+    ],
+    ids=["size unknown", "parameters counted", "type unknown", "several devices already", "inference"],
+)
+def test_a_training_on_one_device_may_use_more_without_recorded_gradients(drawing, context, world_size, shown):
+    header = {"tb_bottleneck": {"context": context}, "distributedInfo": {"rank": 0, "world_size": world_size}}
+    found = more_devices(headroom_of(report_of(), recording_of(drawn_trace(drawing, **header))))
+    assert [each.get("parameters, as many bytes as their gradients", {}) for each in found] == shown
+
+
+@pytest.mark.parametrize(("kind", "parameters", "shown"), [("cuda", 6e6, 1), ("cuda", None, 0), ("cpu", 6e6, 0)])
+def test_a_healthy_run_with_telemetry_only_may_use_more_devices(kind, parameters, shown):
+    report = report_of()
+    report.device.kind, report.device.name = kind, "NVIDIA A100-SXM4-80GB"
+    found = more_devices(headroom_of(report, None, parameters))
+    assert len(found) == shown
+    assert all(len(each) == 2 for each in found), "the bytes, and the time to sum them"
 
 
 def test_distances_are_of_operators_and_at_most_the_window(gpt):
