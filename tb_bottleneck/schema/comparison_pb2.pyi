@@ -231,7 +231,7 @@ class WhatIf(_message.Message):
     def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., changes: _Optional[_Iterable[str]] = ..., step_ns: _Optional[float] = ..., after: _Optional[_Union[Prediction, _Mapping]] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., regime: _Optional[str] = ..., headline: _Optional[str] = ..., fix_first: _Optional[_Iterable[_Union[FirstFix, _Mapping]]] = ..., assumptions: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., basis: _Optional[str] = ..., per: _Optional[str] = ..., memory: _Optional[_Union[PeakMemory, _Mapping]] = ...) -> None: ...
 
 class PeakMemory(_message.Message):
-    __slots__ = ("peak_bytes", "low_bytes", "high_bytes", "now_bytes", "capacity_bytes", "fits", "assumes")
+    __slots__ = ("peak_bytes", "low_bytes", "high_bytes", "now_bytes", "capacity_bytes", "fits", "assumes", "largest_batch")
     PEAK_BYTES_FIELD_NUMBER: _ClassVar[int]
     LOW_BYTES_FIELD_NUMBER: _ClassVar[int]
     HIGH_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -239,6 +239,7 @@ class PeakMemory(_message.Message):
     CAPACITY_BYTES_FIELD_NUMBER: _ClassVar[int]
     FITS_FIELD_NUMBER: _ClassVar[int]
     ASSUMES_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_BATCH_FIELD_NUMBER: _ClassVar[int]
     peak_bytes: float
     low_bytes: float
     high_bytes: float
@@ -246,7 +247,8 @@ class PeakMemory(_message.Message):
     capacity_bytes: float
     fits: bool
     assumes: str
-    def __init__(self, peak_bytes: _Optional[float] = ..., low_bytes: _Optional[float] = ..., high_bytes: _Optional[float] = ..., now_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., fits: bool = ..., assumes: _Optional[str] = ...) -> None: ...
+    largest_batch: float
+    def __init__(self, peak_bytes: _Optional[float] = ..., low_bytes: _Optional[float] = ..., high_bytes: _Optional[float] = ..., now_bytes: _Optional[float] = ..., capacity_bytes: _Optional[float] = ..., fits: bool = ..., assumes: _Optional[str] = ..., largest_batch: _Optional[float] = ...) -> None: ...
 
 class Prediction(_message.Message):
     __slots__ = ("step_ns", "speedup", "low", "high")

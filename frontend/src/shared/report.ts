@@ -1140,6 +1140,8 @@ export interface PeakMemory {
   readonly fits?: boolean;
   /** the assumptions, as text */
   readonly assumes: string;
+  /** samples per step, of the doublings of the recorded batch; absent if not known */
+  readonly largest_batch?: number;
 }
 
 export interface Prediction {

@@ -37,6 +37,9 @@ def add_peak_memory(
     fits = forecast.fits(capacity)
     if capacity is not None and fits is not None:
         message.capacity_bytes, message.fits = capacity, fits
+    largest = None if changes_type else _largest_batch(memory, recording, capacity)
+    if largest is not None:
+        message.largest_batch = largest
     prediction.memory.CopyFrom(message)
     prediction.notes.append(_note(message))
 
@@ -55,6 +58,17 @@ def _forecast(
     if changes_type:
         return forecaster.precision()
     return forecaster.unchanged() if other_device else None
+
+
+def _largest_batch(memory: TraceMemory, recording: Recording, capacity: int | None) -> int | None:
+    """Returns the samples per step that fit into this memory; None if not even the recorded batch is known to."""
+    now = batch_size_of(recording)
+    if isinstance(now, Missing) or capacity is None:
+        return None
+    passes = passes_of(recording)
+    samples = max(now.samples // passes, 1)
+    forecaster = Forecaster(memory, samples)
+    return now.samples * forecaster.largest_factor(capacity) if forecaster.unchanged().fits(capacity) else None
 
 
 def _memory_of(device: str) -> int | None:
@@ -76,4 +90,7 @@ def _note(memory: pb.PeakMemory) -> str:
         "now": bytes_text(memory.now_bytes),
         "capacity": bytes_text(memory.capacity_bytes),
     }
-    return sentence("what_if", name, values)
+    note = sentence("what_if", name, values)
+    if not memory.HasField("largest_batch"):
+        return note
+    return f"{note} {sentence('what_if', 'largest_batch', {'samples': f'{memory.largest_batch:,.0f}'})}"

@@ -15,6 +15,4 @@ def fitting_batch(recording: Recording) -> Measure | Missing:
     samples = samples_of(memory)
     if samples is None or memory.account.capacity is None:
         return Missing("the samples of a step or the size of the device's memory are not recorded")
-    forecast = Forecaster(memory, samples).largest_batch()
-    factor = 1.0 if forecast is None else int(forecast.values["samples"].replace(",", "")) / samples
-    return Measure(factor, "count")
+    return Measure(float(Forecaster(memory, samples).largest_factor(memory.account.capacity)), "count")

@@ -71,14 +71,18 @@ class Forecaster:
 
     def largest_batch(self) -> Forecast | None:
         """The largest multiple of the batch, as a power of two, whose upper bound fits into the device."""
-        capacity, found = self.memory.account.capacity, None
-        factor = 2
-        while capacity is not None and self.samples is not None and factor <= MAX_GROWTH:
-            forecast = self.batch(self.samples * factor)
+        factor = self.largest_factor(self.memory.account.capacity)
+        return self.batch(self.samples * factor) if self.samples is not None and factor > 1 else None
+
+    def largest_factor(self, capacity: int | None) -> int:
+        """Returns the largest power of two by which the batch can grow in this memory, in bytes; 1 if unknown."""
+        factor = 1
+        while capacity is not None and self.samples is not None and 2 * factor <= MAX_GROWTH:
+            forecast = self.batch(self.samples * 2 * factor)
             if forecast is None or not forecast.fits(capacity):
                 break
-            found, factor = forecast, factor * 2
-        return found
+            factor *= 2
+        return factor
 
     def checkpointing(self) -> Forecast | None:
         """The peak with the repeated modules checkpointed."""

@@ -6,6 +6,7 @@ from helpers.simulated_training_memory import SimulatedTraining
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
 from tb_bottleneck.errors import NotFound
+from tb_bottleneck.memory.forecast.forecasts import MAX_GROWTH
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps
 
@@ -31,6 +32,14 @@ def test_a_larger_batch_has_a_higher_peak_and_a_note():
     assert memory.peak_bytes > memory.now_bytes
     assert memory.fits
     assert "it fits" in prediction.notes[0]
+
+
+@pytest.mark.parametrize("options", [{"batch": 16}, {"device": "Tesla T4"}])
+def test_the_largest_batch_that_fits_is_said(options):
+    prediction = predicted(**options)
+    assert prediction.memory.largest_batch == 4 * MAX_GROWTH, "the recorded peak is less than a megabyte"
+    assert "The largest batch that fits is 4,096 samples" in prediction.notes[0]
+    assert not predicted(precision="bf16").memory.HasField("largest_batch"), "it is known for the recorded types only"
 
 
 def test_another_device_has_another_capacity():
