@@ -20,6 +20,9 @@ T_QUANTILES = {
     13: 1.771, 14: 1.761, 15: 1.753,
 }  # fmt: skip
 MANY = 1.645
+MOST_OF_MEASURED = 2.0
+"""No gain of more than this multiple of the highest measured one is stated: a choice. The interval for a large share has
+no plausible end."""
 
 
 class MeasuredGain(Record, frozen=True):
@@ -33,20 +36,22 @@ class MeasuredGain(Record, frozen=True):
 
 def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
     """Returns the gain of fixing a cause that takes this share of the time, 0 to 1; None if no change was measured."""
-    exponents = _exponents().get(cause)
-    if exponents is None or not 0 < share < 1:
+    measured = _measured().get(cause)
+    if measured is None or not 0 < share < 1:
         return None
+    exponents = [log(log(gain) / -log(1 - before)) for before, gain in measured]
     mean, spread = float(np.mean(exponents)), float(np.std(exponents, ddof=1))
     reach = T_QUANTILES.get(len(exponents) - 1, MANY) * spread * sqrt(1 + 1 / len(exponents))
-    low, expected, high = ((1 - share) ** -exp(power) for power in (mean - reach, mean, mean + reach))
+    most = MOST_OF_MEASURED * max(gain for _, gain in measured)
+    low, expected, high = (min((1 - share) ** -exp(power), most) for power in (mean - reach, mean, mean + reach))
     return MeasuredGain(expected, low, high, len(exponents))
 
 
 @cache
-def _exponents() -> dict[str, tuple[float, ...]]:
-    """Returns ln k of the measured changes by cause."""
+def _measured() -> dict[str, tuple[tuple[float, float], ...]]:
+    """Returns share and gain of the measured changes by cause."""
     return {
-        cause: tuple(log(log(one["gain"]) / -log(1 - one["share"])) for one in change["measured"])
+        cause: tuple((one["share"], one["gain"]) for one in change["measured"])
         for change in load("measured_changes.toml")["change"]
         for cause in change["causes"]
     }

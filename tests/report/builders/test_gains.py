@@ -60,7 +60,7 @@ def test_a_simulated_gain_goes_before_every_other():
 def test_a_cause_with_measured_changes_has_an_estimate():
     found = gain_of(name="small_operators", bounded=False)
     assert (found.basis, found.low < found.expected < found.high) == ("estimate", True)
-    assert "13 measured trainings" in found.assumes
+    assert "14 measured trainings" in found.assumes
     assert gain_of(name="small_operators", bounded=False, recurs=False).basis == "none"
 
 
@@ -68,6 +68,7 @@ def test_a_cause_with_measured_changes_has_an_estimate():
 def test_the_estimate_grows_with_the_share_and_is_none_without_measured_changes(cause):
     lows = [estimated_gain(cause, share).low for share in (0.1, 0.3, 0.6, 0.9)]
     assert lows == sorted(lows)
+    assert estimated_gain(cause, 0.999).high <= 2 * 13.65, "of the highest measured gain"
     assert lows[0] > 1
     assert estimated_gain("unfused_pointwise", 0.5) is None
     assert estimated_gain(cause, 0.0) is None
