@@ -21,7 +21,7 @@ T_QUANTILES = {
 }  # fmt: skip
 MANY = 1.645
 MOST_OF_MEASURED = 2.0
-"""No gain of more than this multiple of the highest measured one is stated: a choice. The interval for a large share has
+"""No gain of more than this multiple of the highest measured one is stated: a choice. The interval of a large share has
 no plausible end."""
 
 
