@@ -1,4 +1,4 @@
-"""The situation of a run: a small or large model, simple or complex data; without a problem, what can be changed."""
+"""The situation of a trace: a small or large model, simple or complex data; without a problem, what can be changed."""
 
 from functools import cache
 from string import Template
@@ -8,10 +8,6 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import own_work
-from tb_bottleneck.measures.telemetry.input_pipeline import loader_wait_time
-from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
 from tb_bottleneck.measures.trace.purpose import steps_found, training_recorded
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
@@ -28,7 +24,7 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
         return ""
     if conclusion.severity != "none":
         trains = isinstance(measures(training_recorded), Measure)
-        return _beside(_is_large(measures.account), _data(measures), measures.on_device) if trains else ""
+        return beside_problem(_is_large(measures.account), _data(measures), measures.on_device) if trains else ""
     account, texts = measures.account, _texts()
     working = account.share(Regime.COMPUTE) + account.share(Regime.MEMORY)
     model = "large" if working >= compute.FIRES_AT else "small"
@@ -39,31 +35,19 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
     return Template(" ".join(sentences)).safe_substitute(device="GPU" if measures.on_device else "CPU", per=per)
 
 
-def telemetry_situation(measures: Measures[TelemetryRecording], conclusion: Conclusion) -> str:
-    """Returns the situation of a run that telemetry judges; empty if its phases or its device's work are not known."""
-    known = isinstance(measures(own_work), Measure) and isinstance(measures(timed_phase_count), Measure)
-    if conclusion.regime in (Regime.UNEXPLAINED, Regime.GPU_UNUSED) or not known:
-        return ""
-    account = measures.account
-    waits = isinstance(measures(loader_wait_time), Measure)
-    data = "unseen" if not waits else "complex" if account.share(Regime.INPUT) >= input.FIRES_AT else "simple"
-    rest = _rest(account)
-    is_large = measures.value(own_work, 0.0) >= compute.FIRES_AT * rest > 0
-    return _beside(is_large, data, measures.on_device)
-
-
 def _is_large(account: Account) -> bool:
     """Returns True if work at full size fills most of the time that no problem takes."""
-    rest = _rest(account)
+    rest = rest_of(account)
     return account.share(Regime.COMPUTE) + account.share(Regime.MEMORY) >= compute.FIRES_AT * rest > 0
 
 
-def _rest(account: Account) -> float:
+def rest_of(account: Account) -> float:
     """Returns the share of the time that the model itself takes: its work, and the launching of it."""
     return 1.0 - sum(account.share(regime) for regime in AVOIDABLE_REGIMES if regime is not Regime.LAUNCH)
 
 
-def _beside(is_large: bool, data: str, on_device: bool) -> str:
+def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
+    """Returns the sentence about a training with a problem; `data` is a name of the table of data."""
     found = "unseen" if data == "workers" else data
     table = _texts()["beside_on_device" if on_device else "beside_on_cpu"]
     return table[f"{'large' if is_large else 'small'}_{found}"]
