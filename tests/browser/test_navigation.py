@@ -1,6 +1,7 @@
 """Places in the browser's history, keyboard shortcuts, and tabs without content."""
 
 import json
+import re
 from urllib.parse import quote
 
 from helpers.draw import drawn
@@ -115,7 +116,10 @@ def test_a_view_that_telemetry_does_not_have_opens_with_the_trace_of_the_trainin
     expect(seen.frame.locator(VIEWS["live"])).to_be_visible(timeout=PATIENCE)
     expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
     seen.page.go_back()
-    expect(selected(seen)).to_have_text("Timeline", timeout=PATIENCE)  # a second step back before that may be lost
+    expect(selected(seen)).to_have_text("Timeline", timeout=PATIENCE)
+    expect(seen.frame.locator(VIEWS["timeline"])).to_be_visible(timeout=PATIENCE)
+    # A second step back before the address is complete may be lost.
+    seen.page.wait_for_url(re.compile(r"view=timeline&p\.tb_bottleneck\.at="))
     seen.page.go_back()
     expect(selected(seen)).to_have_text("Diagnosis", timeout=PATIENCE)
     expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
