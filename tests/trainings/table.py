@@ -30,7 +30,8 @@ not run in the recorded steps. Inside: the measured gain is inside the predicted
 bounded only ("up to"). After: the verdict on the fixed half."""
 PYTHON = """\
 These trainings time one piece of Python outside torch with `time.perf_counter`, in steps without a profiler. A report
-states all Python outside torch, so a little more is right."""
+states all Python outside torch, so a little more is right; `ranking` also converts nested lists to a tensor, which is
+not timed and takes about as long."""
 # The basis of a gain, what was told, and what the measured gain has to be.
 GAINS = (
     ("replay", "gain simulated", "the measured one inside the interval"),
