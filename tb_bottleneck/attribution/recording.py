@@ -14,7 +14,7 @@ from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
 from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
 from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
-from tb_bottleneck.attribution.profiler_time.correction import Correction
+from tb_bottleneck.attribution.profiler_time.time_map import Correction
 from tb_bottleneck.intervals import Spans, complement, merge, union
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import KernelBounds, kernel_bounds_of

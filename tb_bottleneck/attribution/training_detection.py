@@ -6,7 +6,8 @@ from tb_bottleneck.trace.trace import Trace
 
 # Autograd's nodes, including compiled ones, and the optimizer's annotation (torch/csrc/autograd/engine.cpp,
 # torch/optim/optimizer.py).
-_TRAINING_NAMES = re.compile(r"^autograd::engine::evaluate_function|^Optimizer\.|[A-Za-z]Backward\d*$")
+_BACKWARD_NAMES = re.compile(r"^autograd::engine::evaluate_function|[A-Za-z]Backward\d*$")
+_OPTIMIZER = "Optimizer."
 
 
 def has_training(trace: Trace) -> bool:
@@ -14,6 +15,11 @@ def has_training(trace: Trace) -> bool:
     return any(map(is_training_name, trace.names))
 
 
+def has_backward(trace: Trace) -> bool:
+    """Returns True if a backward pass was recorded: an optimizer alone shows nothing of the model."""
+    return any(_BACKWARD_NAMES.search(name) is not None for name in trace.names)
+
+
 def is_training_name(name: str) -> bool:
     """Returns True for the name of an operator of a backward pass, or of a step of an optimizer."""
-    return _TRAINING_NAMES.search(name) is not None
+    return name.startswith(_OPTIMIZER) or _BACKWARD_NAMES.search(name) is not None

@@ -37,10 +37,14 @@ from tb_bottleneck.report.builders.report_builder import (
     build_report,
     unreadable_report,
 )
-from tb_bottleneck.report.builders.telemetry_inputs import telemetry_confidence, telemetry_origin, telemetry_window
+from tb_bottleneck.report.builders.telemetry_inputs import (
+    telemetry_confidence,
+    telemetry_origin,
+    telemetry_situation,
+    telemetry_window,
+)
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
 from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
-from tb_bottleneck.report.builders.telemetry_situation import telemetry_situation
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile

@@ -94,3 +94,13 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
 def _refuse_unsourced(file: str, name: str, raw: Mapping[str, Any]) -> None:
     if not str(raw.get("source", "")).strip():
         raise Unsourced(f"advice/{file}.toml: {name} has no source")
+
+
+@cache
+def _guides() -> Mapping[str, str]:
+    return {cause: guide["url"] for guide in load("guides.toml")["guide"] for cause in guide["causes"]}
+
+
+def guide_of(cause: str) -> str:
+    """Returns the address of the official documentation of a cause's fix, from guides.toml; empty if it has none."""
+    return _guides().get(cause, "")

@@ -4,9 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 

@@ -16,6 +16,7 @@ MOST_OF_CALL = 1.5
 MOST_OF_C_CALL = 3.0
 # The process measures one operator that Python calls. In 121 recordings of trainings with a known step time without the
 # profiler, an operator costs 0.4 of that (least squares): most operators are called by others, and have less to record.
+# The ends of the range are a choice: half of it, and the cost that was measured.
 OF_OPERATOR = (0.2, 0.4, 1.0)
 # A process that measured more than this was interrupted while it measured.
 MAX_SLOWDOWN, MAX_CALL_NS, MAX_OPERATOR_NS = 10.0, 10_000.0, 100_000.0

@@ -21,7 +21,7 @@ BUILT_IN = "<built-in"
 OUTSIDE = 0.75
 """Part of the cost of recording a row that is not in the row itself."""
 LEAST_LEFT = 0.05
-"""A piece keeps this part of its time, whatever the profiler may have added."""
+"""A piece keeps at least this part of its time: a choice, so that no event vanishes."""
 SLOWEST_PACE = 1 / 1.5
 """With a smaller one, the recorded steps are not those of the run (ATYPICAL_FROM in measures/trace)."""
 

@@ -1,8 +1,8 @@
 """Removes the profiler's own time from a recording, so that its times, shares and gains are those of the training.
 
-While stacks are recorded, every call of a function costs time, and CPython 3.10 and 3.11 run all bytecode on their slow
-path; every operator costs time, too. How much is measured by the process or estimated (costs.py), within a range. If
-the step time without the profiler is known, the position in these ranges, one for all costs, is solved for: the
+While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
+slow path; every operator costs time, too. How much is measured by the process or estimated (costs.py), within a range.
+If the step time without the profiler is known, the position in these ranges, one for all costs, is solved for: the
 recorded step without the profiler's time then takes as long. The same holds for the loader alone if it makes its
 batches in the main process: numpy and codecs slow down less than bytecode. Where even the highest costs do not suffice,
 all work was slower while it was recorded (cold caches, other programs), and all of it is scaled.
@@ -16,10 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.profiler_time.correction import Correction
 from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts, costs_of
 from tb_bottleneck.attribution.profiler_time.host_pieces import HostPieces, host_pieces
-from tb_bottleneck.attribution.profiler_time.time_map import TimeMap, time_map
+from tb_bottleneck.attribution.profiler_time.time_map import Correction, TimeMap, time_map
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.unprofiled import LoggedSteps, logged_unprofiled
 from tb_bottleneck.intervals import Spans, merge, overlapping, subtract, union

@@ -1,7 +1,8 @@
-"""Maps recorded times to those without the profiler's own time."""
+"""The profiler's own time in a recording: the map of recorded times to those without it, and what it follows from."""
 
 import numpy as np
 
+from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts
 from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -38,6 +39,14 @@ class TimeMap(Record, frozen=True, eq=False):
             shift = np.interp((part - base).astype(np.float64), places, self.removed)
             shifted[first : first + _PART] = part + sign * np.rint(shift).astype(np.int64)
         return shifted
+
+
+class Correction(Record, frozen=True, eq=False):
+    """What is removed from a recording. `solved` is True if it follows from times without the profiler."""
+
+    time_map: TimeMap
+    costs: ProfilerCosts
+    solved: bool
 
 
 def time_map(begin: Ints, end: Ints, removed: Floats) -> TimeMap:

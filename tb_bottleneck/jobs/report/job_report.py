@@ -25,7 +25,7 @@ from tb_bottleneck.jobs.report.wording import (
 from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
-from tb_bottleneck.knowledge.guides import guide_of
+from tb_bottleneck.knowledge.advice_texts import guide_of
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.gain import Gain

@@ -11,10 +11,9 @@ from string import Template
 
 from tb_bottleneck.jobs.report.rank_names import ranks_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.efficiency_texts import job_text
 from tb_bottleneck.knowledge.efficiency_texts import job_texts as efficiency_texts
-from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.knowledge.job_texts import job_texts
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.replay.scenario_texts import word

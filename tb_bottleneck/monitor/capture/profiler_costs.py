@@ -20,7 +20,7 @@ LOOPS, CALLS, OPERATORS = 400, 60, 20
 def profiler_costs() -> dict[str, float]:
     """Returns the fact `profiler_costs`: the slowdown of bytecode, and ns per call of each kind and per operator.
 
-    Raises whatever torch raises if it cannot profile.
+    Raises the errors of torch if it cannot profile.
     """
     import torch
 

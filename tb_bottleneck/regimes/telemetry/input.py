@@ -69,7 +69,7 @@ SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
 # although others keep the cores busy: a choice, below the share of one worker beside three other processes.
 LEAST_SHARE_OF_CORES = 0.2
 MOST_OF_WAIT = 0.5
-# The queue of workers that have no batch to make is full: what the training then waits for is a core.
+# The queue of workers that have no batch to make is full: what the training then waits for is a core. A choice.
 MOST_OF_TIME_AHEAD = 0.5
 MOST_OF_CORES = 0.5
 

@@ -6,8 +6,7 @@ from string import Template
 
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
-from tb_bottleneck.knowledge.advice_texts import health_advice
-from tb_bottleneck.knowledge.guides import guide_of
+from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.record import Record

@@ -6,10 +6,10 @@ from string import Template
 from tb_bottleneck.attribution.account import Account
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
-from tb_bottleneck.measures.trace.purpose import steps_found, training_recorded
+from tb_bottleneck.measures.trace.purpose import backward_recorded, steps_found, training_recorded
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
@@ -18,13 +18,14 @@ from tb_bottleneck.regimes.judge import Conclusion
 def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
     """Returns the situation as sentences; empty if it is not known what limits the run.
 
-    Beside a problem, trainings only have one: what they would be without the avoidable time.
+    Beside a problem, only recordings with a backward pass have one: what they would be without the avoidable time.
     """
     if conclusion.regime == Regime.UNEXPLAINED:
         return ""
     if conclusion.severity != "none":
-        trains = isinstance(measures(training_recorded), Measure)
-        return beside_problem(_is_large(measures.account), _data(measures), measures.on_device) if trains else ""
+        if isinstance(measures(backward_recorded), Missing):
+            return ""
+        return beside_problem(_is_large(measures.account), _data(measures), measures.on_device)
     account, texts = measures.account, _texts()
     working = account.share(Regime.COMPUTE) + account.share(Regime.MEMORY)
     model = "large" if working >= compute.FIRES_AT else "small"

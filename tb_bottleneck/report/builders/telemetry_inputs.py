@@ -1,15 +1,21 @@
-"""The inputs of a report that come from telemetry: origin, window and confidence."""
+"""The inputs of a report that come from telemetry: origin, window, confidence and situation."""
 
 from collections.abc import Sequence
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.device_utilisation import own_work
+from tb_bottleneck.measures.telemetry.input_pipeline import loader_wait_time
 from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
+from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
 from tb_bottleneck.report.builders.provenance import MAX_DEVICE_NAME, WINDOWS, Origin, ReportedDevice, revision_of
+from tb_bottleneck.report.builders.situation import beside_problem, rest_of
 from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
 
 # For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
@@ -62,3 +68,16 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
     in_doubt = conclusion.regime == Regime.UNEXPLAINED or (in_doubt and conclusion.regime != Regime.GPU_UNUSED)
     enough = len(recording.steps) >= MIN_TELEMETRY_STEPS
     return "medium" if enough and limit_known and not in_doubt and not defects else "low"
+
+
+def telemetry_situation(measures: Measures[TelemetryRecording], conclusion: Conclusion) -> str:
+    """Returns the situation of a run that telemetry judges; empty if its phases or its device's work are not known."""
+    known = isinstance(measures(own_work), Measure) and isinstance(measures(timed_phase_count), Measure)
+    if conclusion.regime in (Regime.UNEXPLAINED, Regime.GPU_UNUSED) or not known:
+        return ""
+    account = measures.account
+    waits = isinstance(measures(loader_wait_time), Measure)
+    data = "unseen" if not waits else "complex" if account.share(Regime.INPUT) >= input.FIRES_AT else "simple"
+    rest = rest_of(account)
+    is_large = measures.value(own_work, 0.0) >= compute.FIRES_AT * rest > 0
+    return beside_problem(is_large, data, measures.on_device)

@@ -12,12 +12,11 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.cpu_words import on_cpu, words_for
 from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
-from tb_bottleneck.knowledge.guides import guide_of
 from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import set_action

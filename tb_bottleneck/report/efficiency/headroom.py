@@ -23,7 +23,7 @@ from tb_bottleneck.measures.trace.attention import unfused_attention_share
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
 from tb_bottleneck.measures.trace.loader import loader_fetch
-from tb_bottleneck.measures.trace.purpose import training_recorded
+from tb_bottleneck.measures.trace.purpose import backward_recorded
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -116,7 +116,7 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
 
 def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
     """Yields the exchange of the gradients of a training on one device."""
-    if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(training_recorded), Missing):
+    if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(backward_recorded), Missing):
         return
     known = data_sheet_of(recording.trace)
     sizes = {"gradients": gradient_bytes(recording), "parameters": recorded_parameter_bytes(recording)}

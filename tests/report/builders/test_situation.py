@@ -110,6 +110,13 @@ def test_an_inference_with_a_problem_or_a_run_with_open_questions_has_no_situati
     assert said(tmp_path, LARGE, conclusion=conclusion) == ""
 
 
+def test_an_optimizer_alone_shows_nothing_of_the_model(tmp_path, monkeypatch):
+    optimizer = ("user_annotation", "Optimizer.step#Adam.step")
+    monkeypatch.setitem(__import__("helpers.draw").draw.HOST_ROWS, "dispatch", optimizer)
+    assert said(tmp_path, SMALL, BACKWARD, conclusion=PROBLEM) == ""
+    assert "training" in said(tmp_path, SMALL, BACKWARD), "without a problem, it is one"
+
+
 def test_the_report_states_it_and_what_was_not_judged(tmp_path):
     report = diagnose(write(tmp_path, LARGE))
     assert report.verdict.severity == "none"
