@@ -13,6 +13,7 @@ from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.findings import DOMINATES, by_severity, near_limit
 from tb_bottleneck.schema.signals import HOST
 from tb_bottleneck.telemetry.telemetry import Telemetry
+from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 Floats = NDArray[np.float64]
 
@@ -70,10 +71,7 @@ class TelemetryMemory:
 
     def _in_fp32(self) -> list[Value]:
         """Returns the share of the parameters in fp32 as evidence, if it is most of them."""
-        by_type = self.telemetry.facts.get("parameters_by_dtype")
-        counts = by_type if isinstance(by_type, dict) else {}
-        known = {name: count for name, count in counts.items() if isinstance(count, int | float) and count > 0}
-        share = known.get("float32", 0.0) / sum(known.values()) if known else 0.0
+        share = parameters_in_fp32(self.telemetry.facts.get("parameters_by_dtype")) or 0.0
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
     def _growth(self) -> MemoryFinding | None:

@@ -23,6 +23,12 @@ def positive(value: Any) -> float | None:
     return number if isfinite(number) and number > 0 else None
 
 
+def parameters_in_fp32(by_type: Any) -> float | None:
+    """Returns the share of the parameters that have 32 bits, from their counts by type; None if they are not known."""
+    counts = _counts(by_type)
+    return counts.get("float32", 0.0) / sum(counts.values()) if counts else None
+
+
 def parameter_bytes(by_type: Any) -> float | None:
     """Returns the bytes of all parameters, from their counts by type; None if they or a type are not known."""
     counts = _counts(by_type)

@@ -5,6 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import PHASES
 from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 MOSTLY = 0.5
 STEADY = 0.2
@@ -93,11 +94,9 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
     """Parameters in 32 bits (share), if they are most of them: activations of such a model are in 32 bits, too."""
-    by_type = recording.facts.get("parameters_by_dtype")
-    counts = {name: count for name, count in by_type.items() if count > 0} if isinstance(by_type, dict) else {}
-    if not counts:
+    share = parameters_in_fp32(recording.facts.get("parameters_by_dtype"))
+    if share is None:
         return Missing("parameters_by_dtype is not among the facts of the run")
-    share = counts.get("float32", 0.0) / sum(counts.values())
     if share <= MOSTLY:
         return Missing("most parameters are not in 32 bits")
     return Measure(share, "share", source=EVIDENCE_SOURCE)
