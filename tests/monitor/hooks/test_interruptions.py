@@ -15,6 +15,7 @@ from monitor.written import read
 from tb_bottleneck import Monitor
 
 SLEEP_S = 0.02
+CALLS_NS: list[int] = []
 
 
 def columns(folder: Path, *names: str) -> dict[str, list[float]]:
@@ -94,11 +95,17 @@ def test_a_thread_that_sleeps_uses_no_cpu_time(tmp_path: Path) -> None:
     assert all(wall - cpu > 0.9 * SLEEP_S * 1e9 for wall, cpu in zip(walls[1:-1], used[1:-1], strict=True))
 
 
+def log_for_a_while() -> None:
+    begin = time.perf_counter_ns()
+    time.sleep(SLEEP_S)
+    CALLS_NS.append(time.perf_counter_ns() - begin)
+
+
 class Run:
     """W&B's run: `log` is timed also if the program holds a bound method of it."""
 
     def log(self, values: dict[str, float]) -> str:
-        time.sleep(SLEEP_S)
+        log_for_a_while()
         return "logged"
 
 
@@ -107,11 +114,12 @@ def test_loggers_of_experiments_are_timed_if_the_program_imports_them(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, runs = types.ModuleType(package), types.ModuleType("wandb.sdk.wandb_run")
-    module.log_metric = lambda name, value, step: time.sleep(SLEEP_S)
+    module.log_metric = lambda name, value, step: log_for_a_while()
     runs.Run = type("Run", (Run,), {"log": Run.log})
     module.log = runs.Run().log
     monkeypatch.setitem(sys.modules, package, module)
     monkeypatch.setitem(sys.modules, "wandb.sdk.wandb_run", runs)
+    CALLS_NS.clear()
     originals = (module.log, module.log_metric, runs.Run.log)
     training = Training()
     with Monitor(tmp_path, captures=0, every_s=0.1):
@@ -123,4 +131,5 @@ def test_loggers_of_experiments_are_timed_if_the_program_imports_them(
                 module.log_metric("loss", 1.0, number)
     assert (module.log, module.log_metric, runs.Run.log) == originals
     logging = columns(tmp_path, "logging")["logging"]
-    assert all(SLEEP_S * 1e9 <= value < 1.9 * SLEEP_S * 1e9 for value in logging[1:]), "each call is counted once"
+    # Compared with the calls as they were: a busy machine makes a sleep several times as long.
+    assert sum(CALLS_NS) / 1.5 < sum(logging) < 1.5 * sum(CALLS_NS), "each call is counted once"
