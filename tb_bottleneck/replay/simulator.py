@@ -68,9 +68,10 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayRe
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """Returns the edges of the steps; for a window without steps, the device's first start and last end."""
-    if reached:
+    """Returns the edges of the steps. A window without steps ends at the device's last end, and starts at the device's
+    first start or at the only edge of the host."""
+    if len(reached) > 1:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
     ends = [end for stream, end in zip(layout.stream, device, strict=True) if stream in graph.judged]
-    anchor = layout.anchor
-    return np.array([device[layout.block[anchor]] - items.length[anchor], max(ends)], np.int64)
+    first_start = device[layout.block[layout.anchor]] - items.length[layout.anchor]
+    return np.array([reached.get(0, first_start), max(ends)], np.int64)

@@ -11,10 +11,12 @@ A column is `unit_us` microseconds. `.` is empty; repeated equal characters are 
     step loader save op python          host rows of the main thread (save is torch.save's Python frame)
     dispatch                            dispatching of many operators, as one row: a long `op` without a call computes
     launch sync malloc                  runtime calls: a launch is one column, the others are runs
+    backward wait                       operators and waits of the autograd thread
     gpu small nccl h2d d2h              device rows: matrix products, kernels of one block, collectives, copies
 
-Kernels and copies are launched by the `|` of the `launch` row in order of begin; without that row each is launched 5 us
-before it begins, by a call of 3 us.
+Kernels and copies are launched by the marks of the `launch` row in order of begin: `|` by the main thread, `/` by the
+autograd thread, `x` by a call that was not recorded. Without that row each is launched 5 us before it begins, by a call
+of 3 us.
 """
 
 import json
@@ -25,7 +27,7 @@ from typing import Any
 
 from tb_bottleneck.trace.trace import Trace, load
 
-HOST, GPU, STREAM, COMM_STREAM = 100, 0, 7, 20
+HOST, AUTOGRAD, GPU, STREAM, COMM_STREAM = 100, 101, 0, 7, 20
 
 HOST_ROWS = {
     "loader": ("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"),
@@ -36,6 +38,10 @@ HOST_ROWS = {
     "python": ("python_function", "train.py(10): augment"),
     "sync": ("cuda_runtime", "cudaStreamSynchronize"),
     "malloc": ("cuda_runtime", "cudaMalloc"),
+}
+AUTOGRAD_ROWS = {
+    "backward": ("cpu_op", "autograd::engine::evaluate_function: MmBackward0"),
+    "wait": ("cuda_runtime", "cudaStreamSynchronize"),
 }
 DEVICE_ROWS = {
     "gpu": ("kernel", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", STREAM, [1024, 1, 1]),
@@ -59,6 +65,8 @@ def drawn(drawing: str, unit_us: float = 100.0, **header: Any) -> dict[str, Any]
             ]
         elif name in HOST_ROWS:
             events += [_event(*HOST_ROWS[name], run, unit_us) for run in _runs(row)]
+        elif name in AUTOGRAD_ROWS:
+            events += [_event(*AUTOGRAD_ROWS[name], run, unit_us) | {"tid": AUTOGRAD} for run in _runs(row)]
     events += _device_events(rows, unit_us)
     properties = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
     stacks = int(any(name in rows for name in ("save", "python")))
@@ -100,7 +108,7 @@ def _event(category: str, name: str, run: tuple[int, int], unit_us: float, **arg
 
 def _device_events(rows: dict[str, str], unit_us: float) -> list[dict[str, Any]]:
     work = sorted((run, name) for name in DEVICE_ROWS if name in rows for run in _runs(rows[name]))
-    marks = [at for at, mark in enumerate(rows.get("launch", "")) if mark == "|"]
+    marks = [(at, mark) for at, mark in enumerate(rows.get("launch", "")) if mark != "."]
     events = []
     for number, (run, name) in enumerate(work, 1):
         category, kernel, stream, grid = DEVICE_ROWS[name]
@@ -109,8 +117,10 @@ def _device_events(rows: dict[str, str], unit_us: float) -> list[dict[str, Any]]
             event["args"]["grid"] = grid
         event["pid"], event["tid"] = GPU, stream
         call = _event("cuda_runtime", _call(category), (0, 0), unit_us, correlation=number)
-        call["ts"], call["dur"] = (marks[number - 1] * unit_us, unit_us) if marks else (run[0] * unit_us - 5, 3)
-        events += [event, call]
+        at, mark = marks[number - 1] if marks else (0, "|")
+        call["ts"], call["dur"] = (at * unit_us, unit_us) if marks else (run[0] * unit_us - 5, 3)
+        call["tid"] = AUTOGRAD if mark == "/" else HOST
+        events += [event] if mark == "x" else [event, call]
     return events
 
 

@@ -32,6 +32,16 @@ def test_pauses_that_nothing_explains_are_frozen():
     assert not check.trusted
 
 
+def test_a_window_without_marks_starts_with_the_fetch_of_its_batch():
+    """The fetch was in the recorded time and not in the replayed one, so nothing was predicted."""
+    fetched = """
+        loader  ######..............
+        launch  ......|.............
+        gpu     .......#############
+    """
+    assert RecordedGraph(drawn_recording(fetched)).check == Check(error=0.0, frozen_share=0.0)
+
+
 def test_the_limits_themselves_are_trusted():
     assert Check(MAX_REPLAY_ERROR, MAX_FROZEN_SHARE).trusted
     assert not Check(MAX_REPLAY_ERROR + 1e-6, 0.0).trusted

@@ -21,7 +21,7 @@ from tb_bottleneck.intervals import Spans
 from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
-from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows
+from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows, starts_on_the_host
 from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
 from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
 from tb_bottleneck.trace.device_ops import DeviceOps
@@ -99,7 +99,10 @@ def graph_of(recording: Recording) -> Graph:
 
 
 def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
-    """Returns True if the first edge is the host's start while earlier work still ran, as in short recordings."""
+    """Returns True if the first edge is the host's start: earlier work still ran, as in short recordings, or a window
+    without step marks starts with the fetch of its batch."""
+    if steps.basis == "whole":
+        return starts_on_the_host(trace, steps)
     ops = trace.device_ops
     before = ops.end[ops.issued(trace.calls) < steps.host[0]]
     return bool(len(before)) and int(before.max()) > int(steps.edges[0])

@@ -47,10 +47,13 @@ class HostRows(Table):
 
 
 def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
-    """Returns the rows of a recording. The edges of a window without steps get no rows."""
+    """Returns the rows of a recording."""
     calls = trace.calls
     selected = np.flatnonzero(_gets_row(trace))
-    edges = np.empty(0, np.int64) if steps.basis == "whole" else steps.host
+    if steps.basis != "whole":
+        edges = steps.host
+    else:
+        edges = steps.host[:1] if starts_on_the_host(trace, steps) else np.empty(0, np.int64)
     call = np.concatenate((np.full(len(edges), NONE), selected))
     mark = np.concatenate((np.arange(len(edges)), np.full(len(selected), NONE)))
     start = np.concatenate((edges, calls.start[selected]))
@@ -59,6 +62,14 @@ def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
     order = np.lexsort((-end, mark < 0, start))  # a step begins before the call that begins at the same time
     start, end, thread = start[order], end[order], thread[order]
     return HostRows(call[order], mark[order], start, end, thread, _predecessors(start, end, thread))
+
+
+def starts_on_the_host(trace: Trace, steps: Steps) -> bool:
+    """Returns True if a window without step marks starts with host work, the fetch of its batch.
+
+    Otherwise such a window has no edge of the host: it starts and ends with the device's operations.
+    """
+    return steps.begin < int(trace.device_ops.start.min(initial=steps.end))
 
 
 @memoized
@@ -106,6 +117,7 @@ def _predecessors(start: Ints, end: Ints, thread: Ints) -> Ints:
         own[rows[1:]] = rows[:-1]
     by_end = np.argsort(end, kind="stable")
     latest = np.searchsorted(end[by_end], start, side="right") - 1
+    latest -= end == start  # a row without length, such as the start of a step, is not its own predecessor
     other = np.where(latest >= 0, by_end[np.maximum(latest, 0)], NONE)
     other = np.where(other < np.arange(len(start)), other, NONE)
     handed = (other >= 0) & ((own < 0) | (end[other] > end[own] + THREAD_HANDOVER_NS))

@@ -1,7 +1,7 @@
 """The calls that get a row, and the row that each follows, on drawn and simulated recordings."""
 
 import numpy as np
-from helpers.drawn_graphs import drawn_recording
+from helpers.drawn_graphs import columns, drawn_graph, drawn_recording
 from helpers.simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, _predecessors, host_rows
@@ -33,6 +33,26 @@ def test_threads_that_both_keep_going_follow_themselves():
     start = np.arange(8) * 10_000
     thread = np.array([0, 1] * 4)
     assert _predecessors(start, start + 4_000, thread).tolist() == [NONE, 0, 0, 1, 2, 3, 4, 5]
+
+
+ENDS_IN_BACKWARD = """
+    step      aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+    op        ##..................##..................
+    launch    ||../...............||../...............
+    gpu       .#############.####..#############.####.
+    backward  ...###############.....###############..
+    wait      .....###########.......###########......
+"""
+
+
+def test_a_step_that_ends_in_backward_follows_the_thread_of_autograd():
+    """The first thread waits inside of backward(). Its wait was host time of its own, which no faster device ends."""
+    rows = rows_of(ENDS_IN_BACKWARD)
+    last = int(np.flatnonzero(rows.mark == 2)[0])
+    assert rows.thread[rows.follows[last]] != rows.thread[last]
+    graph = drawn_graph(ENDS_IN_BACKWARD)
+    items = graph.items
+    assert columns(graph.with_items(length=items.length // 2)) < 0.75 * columns(graph)
 
 
 def test_watchdogs_take_no_part():
