@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
@@ -21,6 +22,7 @@ from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -206,7 +208,11 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     devices = device_pair_of(a.recording, b.recording)
     if devices is None or not a.rank_ns > 0 or not sum(b.ns.values()) > 0:
         return None
-    prediction = expected_time(a.recording, devices, a.step_bounds)
+    predictor = ReplayPredictor(a.recording, a.step_bounds)
+    if not predictor.base.check.trusted:
+        comparison.notes.append(f"A: {why_not_trusted(predictor.base.check)}")
+        return None
+    prediction = expected_time(predictor, devices)
     if not prediction.step.step_ns > 0:
         return None
     # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, long ones that recur
@@ -221,7 +227,7 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     recorded = prediction.step.step_ns
     expected.low = expected.speedup * recorded / prediction.slowest_ns
     expected.high = expected.speedup * recorded / prediction.fastest_ns
-    expected.basis, expected.kernels_speedup = prediction.step.basis, prediction.kernels
+    expected.basis, expected.kernels_speedup = "replay", prediction.kernels
     expected.assumptions.extend(prediction.assumptions)
     for row in comparison.by_regime:
         regime = Regime(row.regime)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tb_bottleneck
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.texts.terminal import render_comparison
 from tb_bottleneck.report.rendering.json_form import as_dict
@@ -129,7 +130,7 @@ def test_of_several_ranks_the_expected_time_is_scaled_to_their_mean(tmp_path):
     a = judge_run("a", [ranked(tmp_path, BUSY, 0, 2), ranked(tmp_path, longer, 1, 2)])
     b = judge_run("b", [ranked(tmp_path, BUSY, 0, 2, device=H200)])
     result = compare_runs(a, b)
-    alone = expected_time(a.recording, device_pair_of(a.recording, b.recording)).step.step_ns
+    alone = expected_time(ReplayPredictor(a.recording), device_pair_of(a.recording, b.recording)).step.step_ns
     whole = sum(a.recording.account.ns.values()) / len(a.recording.steps)
     assert result.expected.speedup == pytest.approx(whole / alone)
 

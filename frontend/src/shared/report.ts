@@ -1043,7 +1043,7 @@ export interface Expected {
   readonly remainder: readonly Shortfall[];
   /** shares sum to (B's time - expected time) / B's time */
   readonly shortfall: readonly Shortfall[];
-  /** replay | account */
+  /** always replay */
   readonly basis: string;
   readonly assumptions: readonly string[];
   /** expected time per step or sample */
@@ -1118,7 +1118,7 @@ export interface WhatIf {
   readonly fix_first: readonly FirstFix[];
   readonly assumptions: readonly string[];
   readonly notes: readonly string[];
-  /** replay | account */
+  /** always replay */
   readonly basis: string;
   /** step | sample */
   readonly per: string;

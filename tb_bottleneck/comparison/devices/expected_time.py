@@ -16,7 +16,7 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
     vendor_assumptions,
 )
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Modification, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.regime import REGIMES, Regime
@@ -25,11 +25,10 @@ from tb_bottleneck.replay.gain import deviations, with_bounds
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.units import share_text
 
-# The variation between steps is unknown for a single step, and predictions are less accurate without a replay: then the
-# margin is the mean error of predictions of this kind (Habitat, ATC'21).
+# The variation between steps is unknown for a single step: then the margin is the mean error of predictions of this
+# kind (Habitat, ATC'21).
 PREDICTION_ERROR = 0.12
 UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchanged
 
@@ -60,14 +59,9 @@ def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
     return DevicePair(first, second)
 
 
-def expected_time(
-    recording: Recording, devices: DevicePair, step_bounds: tuple[Ints, Ints] | None = None
-) -> ExpectedTime:
-    """Predicts the recording's step on the other device.
-
-    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
-    """
-    predictor = ReplayPredictor(recording, step_bounds)
+def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTime:
+    """Predicts the recording's step on the other device."""
+    recording = predictor.recording
     lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
     limit = worker_throughput_limit(recording)
     step = predictor.predict(lengths, limit, bounds_on_b(recording, devices))
@@ -77,7 +71,7 @@ def expected_time(
     ]
     workers_only = predictor.predict(lengths, worker_throughput_limit(recording, Estimate.LOW)).step_ns
     hosts = [predictor.predict(lengths, partial(_on_host, limit, factor)).step_ns for factor in HOST_DRIFTS]
-    error = 1 + (step_noise(recording) if step.basis == BY_REPLAY else PREDICTION_ERROR)
+    error = 1 + step_noise(recording)
     noise = [step.step_ns * error, step.step_ns / error]
     sources = {"kernels": kernels_only, "workers": [workers_only], "host": hosts, "noise": noise}
     # Steps of a damaged file may take no time.
@@ -92,7 +86,7 @@ def expected_time(
         fastest_ns=step.step_ns / bounds.high,
         kernels=float(length.sum() / lengths[kernels].sum()) if length.sum() else 1.0,
         because=_reasons(recording, devices, step),
-        assumptions=_assumptions(recording, devices, step),
+        assumptions=_assumptions(recording, devices),
     )
 
 
@@ -198,7 +192,7 @@ def _peers(devices: DevicePair) -> str:
     return f"links between devices: {devices.a.peers:,.0f} GB/s on A, {devices.b.peers:,.0f} on B"
 
 
-def _assumptions(recording: Recording, devices: DevicePair, step: PredictedStep) -> tuple[str, ...]:
+def _assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
     assumptions = [
         "host, loader and storage are the same, and the profiler overhead on the host is the same",
         "each kernel reaches the same share of its roof, and the same kernels are chosen",
@@ -213,6 +207,4 @@ def _assumptions(recording: Recording, devices: DevicePair, step: PredictedStep)
         )
     if recording.on_device and (devices.b.multiprocessors is None or devices.a.multiprocessors is None):
         assumptions.append("the number of multiprocessors is not known for both devices")
-    if step.basis != BY_REPLAY:
-        assumptions.append("predicted from the account alone: the recording's dependencies could not be replayed")
     return tuple(assumptions)

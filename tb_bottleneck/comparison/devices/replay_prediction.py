@@ -1,8 +1,7 @@
 """Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
 
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
-device gets faster. If the replay is not trusted, the account alone is used: the host's idle times stay, the device's
-work shrinks or grows, and no step is shorter than the host's own work.
+device gets faster. A recording whose replay is not trusted (replay/check.py) is not to be predicted from.
 
 The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean: with
 another device, these may be other steps than the recorded ones.
@@ -24,7 +23,6 @@ from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, un
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-BY_REPLAY, BY_ACCOUNT = "replay", "account"
 BUSY_REGIMES = tuple(regime for regime in REGIMES if regime.device_busy)
 # In a replay, the waits for the device follow from the lengths of the device's work.
 _REGIME_OF_WORK: dict[Activity, Regime] = {
@@ -36,13 +34,12 @@ Modification = Callable[[ModifiedGraph], ModifiedGraph]
 
 @dataclass(frozen=True)
 class PredictedStep:
-    """Time per undisturbed step by regime, in ns; `basis` is BY_REPLAY or BY_ACCOUNT.
+    """Time per undisturbed step by regime, in ns.
 
     `least_ns` is the time per step in which the device computes: no host can make the step shorter.
     """
 
     ns: dict[Regime, float]
-    basis: str
     least_ns: float
 
     @property
@@ -81,17 +78,11 @@ class ReplayPredictor:
             graph = graph.with_items(length=self._lengths(lengths))
         computes = float(self.base.busy_with(graph.items.length))
         least = computes / len(self.recording.steps)
-        if not self.base.check.trusted:
-            whole = max(sum(busy.values()) + sum(idle.values()), self._host_work())
-            window = max(whole, graph.floor)
-            surplus = self._surplus(busy, idle, whole < graph.floor, lengths)
-            account = self._account(window, busy, idle, surplus)
-            return PredictedStep(self._undisturbed(account, self.recording.steps.durations, least), BY_ACCOUNT, least)
         window, free = graph.window(), replace(graph, floor=0.0).window()
         of_window = self.recording.account.window / start.window()
         surplus = self._surplus(busy, idle, free < window, lengths)
         account = self._account(max(window * of_window, computes), busy, idle, surplus)
-        return PredictedStep(self._undisturbed(account, graph.step_times(), least), BY_REPLAY, least)
+        return PredictedStep(self._undisturbed(account, graph.step_times(), least), least)
 
     def _undisturbed(self, account: dict[Regime, float], times: Times, least: float) -> dict[Regime, float]:
         """Returns the time by regime of the undisturbed steps, from that of all steps and the predicted step times.
@@ -169,12 +160,6 @@ class ReplayPredictor:
             if recorded and recorded != modified:
                 idle[regime] *= float(modified / recorded)
         return idle
-
-    def _host_work(self) -> float:
-        """Returns the time of the window in which the host was not waiting for the device, in ns."""
-        steps, waits = self.recording.steps, self.recording.gaps.waits
-        inside = (waits.over >= steps.host[0]) & (waits.over <= steps.host[-1])
-        return max(float(steps.host[-1] - steps.host[0] - waits.length[inside].sum()), 0.0)
 
     def _account(
         self, window: float, busy: dict[Regime, float], idle: dict[Regime, float], surplus: dict[Regime, float]

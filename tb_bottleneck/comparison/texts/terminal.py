@@ -84,7 +84,7 @@ def _expected(comparison: pb.Comparison) -> Iterator[str]:
         return
     expected = comparison.expected
     yield ""
-    yield f"Expected time of A's work on B's device (by {_basis(expected.basis)})"
+    yield "Expected time of A's work on B's device (by replay of A with B's device times)"
     yield from _wrapped(
         f"{speedup_range_text(expected.speedup, expected.low, expected.high)}: "
         f"{duration_text(expected.b_ns)} per {comparison.per}, measured {duration_text(comparison.b_ns)}; "
@@ -102,10 +102,6 @@ def _expected(comparison: pb.Comparison) -> Iterator[str]:
     for part in expected.shortfall:
         yield from _wrapped(f"{_signed(part.share):>6}  {part.cause}: {part.because}", "  ")
     yield from _listed("Assumed", expected.assumptions)
-
-
-def _basis(basis: str) -> str:
-    return "replay of A with B's device times" if basis == "replay" else "A's account alone"
 
 
 def _signed(share: float) -> str:
@@ -136,7 +132,7 @@ def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
     yield Line(prediction.headline, "strong")
     if prediction.HasField("after"):
         after = prediction.after
-        title = f"From the recorded to the expected time per {prediction.per}, by {prediction.basis}"
+        title = f"From the recorded to the expected time per {prediction.per}, by replay"
         if any(round(bar.delta_ns) for bar in prediction.by_regime):
             yield from _waterfall(list(prediction.by_regime), title, prediction.step_ns, after.step_ns, ("now", "then"))
     if prediction.fix_first:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tb_bottleneck.comparison.devices.expected_time import PREDICTION_ERROR, step_noise
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.expected_time import step_noise
+from tb_bottleneck.comparison.devices.replay_prediction import PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.significance import mean_interval
 from tb_bottleneck.comparison.what_if.changes.change import Change
@@ -60,7 +60,7 @@ def gain_of_changes(
         "host": [outcome_of(predictor, changes, Estimate.EXPECTED, drift=factor).step_ns for factor in HOST_DRIFTS],
     }
     gain = run.rank_ns / expected.step_ns
-    noise = 1 + max(noise_of(run), step_noise(run.recording) if expected.basis == BY_REPLAY else PREDICTION_ERROR)
+    noise = 1 + max(noise_of(run), step_noise(run.recording))
     gains = {source: [run.rank_ns / ns for ns in slow] for source, slow in times.items()}
     gains |= {"noise": [gain * noise, gain / noise], "profiler": [] if unprofiled is None else [unprofiled.expected]}
     return with_bounds(gain, {source: deviations(gain, ratios) for source, ratios in gains.items()})

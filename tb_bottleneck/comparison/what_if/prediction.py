@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
 from tb_bottleneck.comparison.waterfall import waterfall
@@ -34,6 +34,7 @@ from tb_bottleneck.regime import REGIMES, Owner, Regime
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
@@ -79,8 +80,11 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
     if run.report.unprofiled.sentence:
         prediction.notes.append(run.report.unprofiled.sentence)
     add_peak_memory(prediction, run.recording, device=options.device, batch=options.batch, precision=options.precision)
+    predictor = ReplayPredictor(run.recording, run.step_bounds)
     try:
         changes = _changes(run, options)
+        if not predictor.base.check.trusted:
+            raise CannotPredict(why_not_trusted(predictor.base.check))
     except CannotPredict as error:
         prediction.notes.append(str(error))
         prediction.headline = what_if_text("refused").safe_substitute(because=str(error))
@@ -90,7 +94,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
     if options.workers is None and options.batch is None:
         prediction.assumptions.extend(loader_assumptions(run.recording))
         changes.append(Change("", (), modify=partial(_with_worker_limit, run.recording)))
-    _predict(prediction, run, changes)
+    _predict(prediction, run, predictor, changes)
     return prediction
 
 
@@ -123,9 +127,8 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
     return changes
 
 
-def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change]) -> None:
+def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[Change]) -> None:
     """Adds the prediction of these changes."""
-    predictor = ReplayPredictor(run.recording, run.step_bounds)
     outcomes = {estimate: outcome_of(predictor, changes, estimate) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
@@ -156,9 +159,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, changes: Sequence[Change])
         )
     )
     prediction.by_regime.extend(waterfall(before, after))
-    prediction.regime, prediction.basis = max(after, key=lambda regime: after[regime]), expected.basis
-    if expected.basis != BY_REPLAY:
-        prediction.notes.append(what_if_text("account").safe_substitute())
+    prediction.regime, prediction.basis = max(after, key=lambda regime: after[regime]), "replay"
     if prediction.after.speedup > 1 - SAME_SPEED_WITHIN:  # a change that slows the run needs no fixes
         _add_fixes(prediction, run, after, [change.fix for change in changes])
     prediction.headline = _headline(prediction, run, after) + _without_profiler(prediction, unprofiled, samples)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb_bottleneck.comparison.devices.loader_throughput import worker_throughput_limit
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, Modification, PredictedStep, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.replay.host_scale import host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
 
@@ -39,14 +39,10 @@ def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> Sp
 
     `predict` returns the expected outcome on a host with this factor of the recorded dispatch time.
     """
-    if not predictor.base.check.trusted:
-        return None
     host_scale = host_scale_of(unmodified_graph(predictor.base))
     if host_scale.least == 1.0:
         return None
     before, after = predictor.predict(None, _without_overhead(predictor, host_scale.least)), predict(host_scale.least)
-    if after.basis != BY_REPLAY:
-        return None
     return SpeedupWithoutProfiler(before.step_ns / after.step_ns, host_scale.solved)
 
 

@@ -60,7 +60,7 @@ def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
     return pb.Replay(
         error=check.error,
         frozen_share=check.frozen_share,
-        because=_because(check),
+        because=why_not_trusted(check),
         host=_host(scales) if scales is not None and prediction.gains else "",
     )
 
@@ -76,7 +76,8 @@ def why_not_simulated(cause: str, on_cpu: bool) -> str:
     return word("needs").substitute(needs=needs) if needs else ""
 
 
-def _because(check: Check) -> str:
+def why_not_trusted(check: Check) -> str:
+    """Returns the reason why nothing is predicted from a recording, as a sentence; empty if its replay is trusted."""
     if check.trusted:
         return ""
     if check.frozen_share > MAX_FROZEN_SHARE:

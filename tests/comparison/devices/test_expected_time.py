@@ -7,6 +7,7 @@ import pytest
 from comparison.drawn_runs import A100, H200, V100, judged, repeated
 
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.regime import REGIMES, Regime
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
@@ -19,7 +20,7 @@ def between(tmp_path, drawing, a, b):
 
 def test_every_regime_has_a_reason(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, H200)
-    found = expected_time(recording, move)
+    found = expected_time(ReplayPredictor(recording), move)
     assert found.because.keys() == set(REGIMES)
     assert found.because["memory"] == "device memory: 2,039 GB/s on A, 4,800 on B"
     assert "products run in tf32 on tensor cores: 156 TFLOP/s on A, 494 on B" in found.because["compute"]
@@ -28,7 +29,7 @@ def test_every_regime_has_a_reason(tmp_path):
 
 def test_the_kernels_alone_gain_more_than_the_step(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, H200)
-    found = expected_time(recording, move)
+    found = expected_time(ReplayPredictor(recording), move)
     before = sum(recording.account.ns.values()) / len(recording.steps)
     assert found.kernels == pytest.approx((494.5 * 0.8) / (156 * 0.87))
     assert 1 < before / found.step.step_ns < found.kernels
@@ -38,12 +39,12 @@ def test_the_kernels_alone_gain_more_than_the_step(tmp_path):
 def test_work_that_the_slower_device_hid_is_named(tmp_path):
     drawing = repeated(9, op="#####...", launch="|.......", gpu=".#######", sync=".....###")
     recording, move = between(tmp_path, drawing, V100, H200)
-    assert "becomes visible" in expected_time(recording, move).because["launch"]
+    assert "becomes visible" in expected_time(ReplayPredictor(recording), move).because["launch"]
 
 
 def test_a_type_that_only_one_of_them_has_units_for(tmp_path):
     recording, move = between(tmp_path, BOUND, A100, V100)
-    assert "no such units on B" in expected_time(recording, move).because["compute"]
+    assert "no such units on B" in expected_time(ReplayPredictor(recording), move).because["compute"]
 
 
 def test_there_is_no_move_to_the_same_or_an_unknown_device(tmp_path):
@@ -61,5 +62,5 @@ def test_steps_of_a_damaged_file_that_take_no_time_have_no_deviations(tmp_path):
     """A file with overlapping step marks led to a division by zero."""
     recording, move = between(tmp_path, BOUND, A100, H200)
     begins = recording.steps.edges[:-1]
-    found = expected_time(recording, move, (begins, begins))
+    found = expected_time(ReplayPredictor(recording, (begins, begins)), move)
     assert found.step.step_ns == found.slowest_ns == found.fastest_ns == 0

@@ -7,7 +7,7 @@ import pytest
 from comparison.drawn_runs import judged, repeated
 from helpers.draw import drawn
 
-from tb_bottleneck.comparison.devices.replay_prediction import BY_REPLAY, ReplayPredictor
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.trace.device_ops import Work
 
@@ -24,7 +24,6 @@ def step_prediction(tmp_path, drawing, factor):
 
 def test_nothing_changed_is_the_recording(tmp_path):
     run, found = step_prediction(tmp_path, BEHIND, 1.0)
-    assert found.basis == BY_REPLAY
     assert found.step_ns == pytest.approx(run.step_ns, rel=1e-3)
     assert found.ns == pytest.approx(run.ns, rel=1e-3, abs=10)
 

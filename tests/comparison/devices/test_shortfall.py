@@ -9,6 +9,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 
@@ -157,7 +158,9 @@ def test_a_slower_host_is_recognised_by_the_same_operators(tmp_path, ratio, caus
     """operator_time.py measures the ratio; here, it only counts if it is beyond the usual variation."""
     a, b = run(tmp_path, "a", BOUND, A100), unfound(run(tmp_path, "b", LATE, H200))
     move = device_pair_of(a.recording, b.recording)
-    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
+    gap = shortfall_between(
+        (a, b), move, (expected_time(ReplayPredictor(a.recording), move).step.ns, b.ns), "step", None
+    )
     found = {part.cause: part for part in shortfall_parts(replace(gap, ratio=ratio))}
     assert found[cause].share > 0.3
     assert ("1.40 times as long on B's host" in found[cause].because) == (cause == "slower_host")
@@ -168,7 +171,9 @@ def test_a_batch_that_did_not_grow_with_the_device(tmp_path):
     small = {"tb_bottleneck": context(batch_size=8)}
     a, b = run(tmp_path, "a", BOUND, A100, **small), run(tmp_path, "b", BOUND, H200, **small)
     move = device_pair_of(a.recording, b.recording)
-    gap = shortfall_between((a, b), move, (expected_time(a.recording, move).step.ns, b.ns), "step", None)
+    gap = shortfall_between(
+        (a, b), move, (expected_time(ReplayPredictor(a.recording), move).step.ns, b.ns), "step", None
+    )
     moved = gap.measured | {"underfilled": gap.measured["compute"], "compute": gap.measured["underfilled"]}
     found = {part.cause: part for part in shortfall_parts(replace(gap, measured=moved))}
     assert found["batch_not_grown"].share > 0.3

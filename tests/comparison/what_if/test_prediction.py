@@ -168,13 +168,22 @@ def test_an_incomplete_recording_gives_no_prediction(tmp_path):
 
 
 def test_unexplained_time_is_not_expected_to_be_shared_by_more_samples(tmp_path):
-    """Each kernel begins five columns after its launch, with nothing before it, for an unknown reason."""
-    header = {"tb_bottleneck": context(batch_size=8)}
-    result = asked(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"), header, batch=32)
+    """Each kernel begins three columns after its launch, with nothing before it, for an unknown reason."""
+    late = repeated(9, op="##" + 38 * ".", launch="|" + 39 * ".", gpu="...." + 36 * "#", sync=".." + 38 * "#")
+    result = asked(tmp_path, late, {"tb_bottleneck": context(batch_size=8)}, batch=10)
     unexplained = next(bar for bar in result.by_regime if bar.regime == "unexplained")
-    assert unexplained.a_ns > 0.1 * result.step_ns
-    assert result.after.low < result.step_ns / (result.after.step_ns + unexplained.b_ns * 3)
+    assert unexplained.a_ns > 0.05 * result.step_ns
+    assert result.after.low < result.step_ns / (result.after.step_ns + unexplained.b_ns / 4)
     assert any("unexplained time does not change" in line for line in result.assumptions)
+
+
+def test_what_the_replay_cannot_explain_is_not_predicted_from(tmp_path):
+    """The report refuses for the same reason. "By the account alone", bf16 gained nothing and added launch overhead."""
+    late = judged(tmp_path, repeated(9, op="##........", launch="|.........", gpu="......####"))
+    result = what_if(late, WhatIfOptions(precision="bf16"))
+    assert late.report.replay.because
+    assert not result.HasField("after")
+    assert late.report.replay.because in result.notes
 
 
 def test_profiler_overhead_is_stated_where_it_hides_a_gain(tmp_path):
