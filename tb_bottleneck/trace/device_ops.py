@@ -55,6 +55,15 @@ class DeviceOps(Table):
         """Returns the start of each launching call in ns, or of the operation itself if the call was not recorded."""
         return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
 
+    def left_over(self) -> Bools:
+        """Returns the operations that were launched before the recording: their calls are missing, and they run before
+        the first operation of their stream with a call. A stream keeps the order of its launches."""
+        queue = self.queue[:]
+        first = np.full(int(queue.max(initial=0)) + 1, np.iinfo(np.int64).min)
+        launched = np.flatnonzero(self.launched)[::-1]  # the last assignment, of the first operation, is kept
+        first[queue[launched]] = self.start[launched]
+        return np.asarray(~self.launched & (self.start < first[queue]), np.bool_)
+
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
     """Returns the device operations of all devices."""

@@ -142,12 +142,16 @@ def _last_ends(trace: Trace, rows: Rows) -> Ints:
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
-    """Moves the end of each step to the end of its device work, if that is later."""
+    """Moves the end of each step to the end of its device work, if that is later.
+
+    The first step starts when the work from before the recording has ended.
+    """
     ops = trace.device_ops
     edges = host.astype(np.int64).copy()
     if len(ops):
         step = np.searchsorted(host, ops.issued(trace.calls), side="right") - 1
-        inside = (step >= 0) & (step < len(host) - 1)
+        step[ops.left_over()] = -1
+        inside = step < len(host) - 1
         np.maximum.at(edges, step[inside] + 1, ops.end[inside])
         edges = np.maximum.accumulate(edges)
         if len(host) > MIN_STEPS_TO_LOSE_ONE:
@@ -159,11 +163,13 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 def _whole(trace: Trace) -> Steps | None:
     """Returns one step from the first to the last device operation, or operator if there is no device operation.
 
-    It starts earlier if the host fetched a batch before that: the fetch is part of the work on the batch.
+    Work from before the recording is left out. The step starts earlier if the host fetched a batch before that: the fetch is part of the work on the batch.
     """
     ops = trace.device_ops
     if len(ops):
-        begin, end = int(ops.start.min()), int(ops.end.max())
+        left_over = ops.left_over()
+        begin = int(ops.end[left_over].max() if left_over.any() else ops.start.min())
+        end = int(ops.end.max())
     else:
         rows = trace.rows(Kind.CPU_OP)
         if not len(rows):

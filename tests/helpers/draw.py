@@ -118,7 +118,7 @@ def _device_events(rows: dict[str, str], unit_us: float) -> list[dict[str, Any]]
         event["pid"], event["tid"] = GPU, stream
         call = _event("cuda_runtime", _call(category), (0, 0), unit_us, correlation=number)
         at, mark = marks[number - 1] if marks else (0, "|")
-        call["ts"], call["dur"] = (at * unit_us, unit_us) if marks else (run[0] * unit_us - 5, 3)
+        call["ts"], call["dur"] = (at * unit_us, unit_us) if marks else (max(run[0] * unit_us - 5, 0), 3)
         call["tid"] = AUTOGRAD if mark == "/" else HOST
         events += [event] if mark == "x" else [event, call]
     return events

@@ -1,7 +1,7 @@
 """The check of the unmodified replay, and when it forbids predictions."""
 
 import pytest
-from helpers.drawn_graphs import drawn_recording
+from helpers.drawn_graphs import UNIT_NS, columns, drawn_graph, drawn_recording
 from helpers.simulated_recordings import simulated_recording
 
 from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
@@ -40,6 +40,22 @@ def test_a_window_without_marks_starts_with_the_fetch_of_its_batch():
         gpu     .......#############
     """
     assert RecordedGraph(drawn_recording(fetched)).check == Check(error=0.0, frozen_share=0.0)
+
+
+LEFT_OVER = """
+    step    aa....................
+    launch  x|....................
+    gpu     ..#####bbbbbbbbbbbbbbb
+"""
+
+
+def test_work_from_before_the_recording_is_not_part_of_the_first_step():
+    """The step has 15 columns of work; the device was busy with other work before."""
+    recording = drawn_recording(LEFT_OVER)
+    assert recording.steps.durations.tolist() == [15 * UNIT_NS]
+    graph = drawn_graph(LEFT_OVER)
+    assert graph.base.check == Check(error=0.0, frozen_share=0.0)
+    assert columns(graph.with_items(length=graph.items.length // 5)) == pytest.approx(3, abs=0.1)
 
 
 def test_the_limits_themselves_are_trusted():

@@ -25,7 +25,6 @@ from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows, star
 from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items
 from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
 from tb_bottleneck.trace.device_ops import DeviceOps
-from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
 
@@ -69,7 +68,7 @@ class Graph:
     begin: int  # ns, start of the host's first gap
     judged: tuple[int, ...]  # indices of the streams of the judged device
     edges: Ints  # ns, the recorded edges of the steps, or of the window without steps
-    host_only: bool = False  # True if the first edge is the host's own
+    host_only: bool = False  # True if the first edge is the host's alone, and not also the end of earlier device work
 
 
 def graph_of(recording: Recording) -> Graph:
@@ -94,18 +93,8 @@ def graph_of(recording: Recording) -> Graph:
         begin=begin,
         judged=tuple(distinct_values(stream[ops.device == trace.device_index]).tolist()),
         edges=steps.edges,
-        host_only=_first_edge_is_the_hosts(trace, steps),
+        host_only=steps.basis == "whole" and starts_on_the_host(trace, steps),
     )
-
-
-def _first_edge_is_the_hosts(trace: Trace, steps: Steps) -> bool:
-    """Returns True if the first edge is the host's start: earlier work still ran, as in short recordings, or a window
-    without step marks starts with the fetch of its batch."""
-    if steps.basis == "whole":
-        return starts_on_the_host(trace, steps)
-    ops = trace.device_ops
-    before = ops.end[ops.issued(trace.calls) < steps.host[0]]
-    return bool(len(before)) and int(before.max()) > int(steps.edges[0])
 
 
 class _Host(Record, frozen=True, eq=False):

@@ -2,7 +2,7 @@
 
 Rows are ordered by start. An operation comes with the row that launched it, unless an earlier operation on its stream
 was launched later: a stream keeps its order, so the operation comes with that one's row, and its own launch no longer
-matters.
+matters. Operations that were launched before the recording come before all rows.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
 _BARE, _LINKED, _HOSTLESS = range(3)
+BEFORE_ALL_ROWS = -1
 
 
 class ItemOrder(Record, frozen=True, eq=False):
@@ -41,11 +42,14 @@ def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
     ops = trace.all_device_ops
     launch = _launching_rows(trace, rows)
     key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
+    key[ops.left_over()] = BEFORE_ALL_ROWS
     unlaunched = launch < 0
     for on_stream in rows_by_key(ops.queue):
         # An operation without a launch comes directly after its predecessor.
         own = np.where(
-            unlaunched[on_stream], np.where(np.arange(len(on_stream)) == 0, key[on_stream], 0), key[on_stream]
+            unlaunched[on_stream],
+            np.where(np.arange(len(on_stream)) == 0, key[on_stream], BEFORE_ALL_ROWS),
+            key[on_stream],
         )
         key[on_stream] = np.maximum.accumulate(own)
     linked = (launch >= 0) & (key == launch)
