@@ -13,7 +13,11 @@ from tb_bottleneck.trace.table import Ints
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields the claims on the window; their times sum to the window."""
+    """Yields the claims on the window; their times sum to the window.
+
+    Where the host was not recorded, what it did between two calls is not known to be Python.
+    """
+    regime_of = REGIME_OF_ACTIVITY if host.recorded else {**REGIME_OF_ACTIVITY, Activity.OTHER: Regime.UNEXPLAINED}
     for regime, spans in busy.items():
         yield regime, spans.starts, spans.ends
     host_until = gaps.begin + gaps.by_activity.total()  # the launching call returned; the rest is the launch itself
@@ -28,7 +32,7 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
         if activity is Activity.DISPATCH:
             dispatching.append((spans.starts, spans.ends))
         else:
-            yield REGIME_OF_ACTIVITY[activity], spans.starts, spans.ends
+            yield regime_of[activity], spans.starts, spans.ends
     begins, ends = (np.concatenate(times) for times in zip(*dispatching, strict=True))
     yield from _charge_syncs(gaps, begins, ends)
 

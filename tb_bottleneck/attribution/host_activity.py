@@ -83,6 +83,11 @@ class HostTimeline:
         self._trace = trace
         self._cache: dict[tuple[int, ...], dict[Activity, Spans]] = {}
 
+    @cached_property
+    def recorded(self) -> bool:
+        """True if operators, annotations or Python frames were recorded, and not only calls of the runtime."""
+        return len(self._trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)) > 0
+
     def activities(self, thread: int) -> dict[Activity, Spans]:
         """Returns the disjoint sets of a thread (a row of the trace's threads), merged with the launching threads."""
         # All launching threads share one entry; a trace may have thousands of them.

@@ -107,7 +107,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
         memory=memory,
         details=details_of(recording, parts),
     )
-    fatal = warmup_defect(recording) or host_not_recorded_defect(recording)
+    fatal = host_not_recorded_defect(recording) or warmup_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     defects = list(degradations_of(recording))

@@ -4,16 +4,14 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.trace.kinds import Kind
 
 # From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
 UNRECORDED_IDLE_SHARE = 0.10
-_HOST = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
     """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
-    if not recording.on_device or len(recording.trace.rows(*_HOST)):
+    if not recording.on_device or recording.host.recorded:
         return None
     gaps = recording.gaps
     unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]

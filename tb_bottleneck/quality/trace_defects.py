@@ -40,8 +40,12 @@ _DEVICE_ONLY = (
 )
 # Prefixes of names that occur only on accelerators that are not supported: Ascend, Gaudi, TPU, Apple.
 _FOREIGN_ONLY = ("npu::", "hpu::", "torch_hpu", "xla::", "aten::_mps_", "aten::mps_", "mps::")
-# Names that occur only for operators on the CPU.
-_CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$")
+# Names that occur only for operators on the CPU, or for collectives between CPUs.
+_CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$|^gloo:")
+# A CPU or a supported device computes a linear layer with one of these operators below it. Apple's MPS has a kernel of
+# its own for aten::linear (aten/src/ATen/native/native_functions.yaml).
+_PRODUCTS = re.compile(r"mm|matmul|dot|mkldnn|onednn|xnnpack|sparse|::mv$|_linear")
+_CPU_DEVICE_TYPE = 0
 MIN_JUDGED_STEPS = 2
 PROFILER_COST_SHARE = 0.10
 
@@ -60,14 +64,14 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     foreign = int((trace.events.kind == Kind.FOREIGN_DEVICE).sum())
     ops, launches = len(trace.device_ops), len(trace.calls.of(Role.LAUNCH))
     operators = len(trace.rows(Kind.CPU_OP))
-    unsupported = not ops and _any_starts_with(trace, _FOREIGN_ONLY)
+    unsupported = not ops and (_any_starts_with(trace, _FOREIGN_ONLY) or _linear_without_product(trace))
     if unsupported or (foreign and not (ops and len(trace.calls))):
         name = trace.header.devices[0].name if trace.header.devices else ""
         return Defect("unsupported_device", True, {"events": foreign, "device": name or "another accelerator"})
     launched = launches >= MIN_DEVICE_OPS or (launches and operators <= OPERATORS_PER_LAUNCH * launches)
     launched = launched or (trace.events.kind == Kind.COUNTER_RANGE).any()
     if not ops and (launched or _device_only_operators(trace) or _device_not_recorded(trace, operators)):
-        return Defect("kernels_not_recorded", True, {"launches": launches})
+        return Defect("kernels_not_recorded", True, {"launches": launches, "kind": "launched" if launches else ""})
     too_few = ops < MIN_DEVICE_OPS and not _large_kernels(trace, steps) if ops else operators < MIN_OPERATORS
     if steps is None or steps.end <= steps.begin or too_few:
         return Defect("insufficient_data", True, {"device_ops": ops, "operators": operators})
@@ -125,8 +129,10 @@ def profiler_setup(trace: Trace) -> str:
 
 def work_ran_on_cpu(trace: Trace) -> bool:
     """Returns True if a device is present, the recording would show its work, and all work ran on the CPU."""
-    device_recorded = bool(trace.header.devices) and len(trace.calls) > 0
-    return device_recorded and not len(trace.all_device_ops) and not len(trace.calls.of(Role.LAUNCH))
+    shown = len(trace.calls) > 0 or _memory_of_cpu_alone(trace)
+    return (
+        bool(trace.header.devices) and shown and not len(trace.all_device_ops) and not len(trace.calls.of(Role.LAUNCH))
+    )
 
 
 def _device_only_operators(trace: Trace) -> bool:
@@ -138,10 +144,29 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
 
     With activities=[ProfilerActivity.CPU] a training on the device records only operators, as short as their calls.
     """
-    if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS:
+    if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS or _memory_of_cpu_alone(trace):
         return False
     column = trace.events.name[trace.rows(Kind.CPU_OP)]
     return not name_matches(trace.names, column, lambda name: bool(_CPU_ONLY.search(name))).any()
+
+
+def _memory_of_cpu_alone(trace: Trace) -> bool:
+    """Returns True if allocations were recorded, as profile_memory=True does for every device, and all on the CPU."""
+    memory = trace.memory
+    return len(memory) >= MIN_OPERATORS and bool((memory.device_type == _CPU_DEVICE_TYPE).all())
+
+
+def _linear_without_product(trace: Trace) -> bool:
+    """Returns True if linear layers and the operators inside of them were recorded, and none of those is a product."""
+    rows = trace.rows(Kind.CPU_OP)
+    events, column = trace.events, trace.events.name[rows]
+    is_linear = name_matches(trace.names, column, "aten::linear".__eq__)
+    if is_linear.sum() < MIN_OPERATORS or len(trace.calls):
+        return False
+    linear, others = rows[is_linear], rows[~is_linear]
+    inside = others[union(events.start[linear], events.end[linear]).contains(events.start[others])]
+    products = name_matches(trace.names, events.name[inside], lambda name: bool(_PRODUCTS.search(name)))
+    return len(inside) >= MIN_OPERATORS and not products.any()
 
 
 def _any_starts_with(trace: Trace, prefixes: tuple[str, ...]) -> bool:

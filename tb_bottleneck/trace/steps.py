@@ -163,7 +163,8 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 def _whole(trace: Trace) -> Steps | None:
     """Returns one step from the first to the last device operation, or operator if there is no device operation.
 
-    Work from before the recording is left out. The step starts earlier if the host fetched a batch before that: the fetch is part of the work on the batch.
+    Work from before the recording is left out. The step starts earlier if the host fetched a batch before that: the
+    fetch is part of the work on the batch.
     """
     ops = trace.device_ops
     if len(ops):

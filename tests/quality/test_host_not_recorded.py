@@ -49,6 +49,7 @@ def test_without_them_it_gets_no_verdict(tmp_path, without):
     assert (report.health.status, report.health.reasons[0].code) == ("incomplete", "host_not_recorded")
     assert "ProfilerActivity.CPU" in report.health.reasons[0].fix
     assert not report.HasField("verdict")
+    assert {row.regime: row.share for row in report.account}["host"] == 0, "no Python was recorded"
 
 
 def test_a_busy_device_needs_no_host_to_be_judged(tmp_path):

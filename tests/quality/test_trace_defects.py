@@ -60,6 +60,31 @@ def test_a_recording_that_cannot_be_judged_has_a_reason_code(tmp_path, events, h
     assert found is None or found.fatal
 
 
+INSIDE_OF_LINEAR = [row("cpu_op", "aten::empty", 100 * n + 10, 5) for n in range(20)]
+
+
+def test_a_linear_layer_without_a_product_ran_on_an_accelerator_of_its_own(tmp_path):
+    """Apple's MPS was judged as a CPU: its kernel for a linear layer is not recorded, and it has no operator below."""
+    mps = trace_of(tmp_path, OPERATORS + INSIDE_OF_LINEAR, deviceProperties=[])
+    assert fatal_defect(mps, find_steps(mps)).code == "unsupported_device"
+    product = [row("cpu_op", "aten::addmm", 20, 5)]
+    cpu = trace_of(tmp_path, OPERATORS + INSIDE_OF_LINEAR + product, deviceProperties=[])
+    assert fatal_defect(cpu, find_steps(cpu)) is None
+
+
+def memory(device_type, ts):
+    facts = {"Device Type": device_type, "Device Id": -1, "Addr": 4096, "Bytes": 512, "Total Allocated": 512 * (ts + 1)}
+    return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": facts}
+
+
+@pytest.mark.parametrize(("device_type", "unused"), [(0, True), (1, False)])
+def test_memory_of_the_cpu_alone_shows_that_the_gpu_was_not_used(tmp_path, device_type, unused):
+    trace = trace_of(tmp_path, OPERATORS + [memory(device_type if n == 5 else 0, n) for n in range(20)])
+    found = fatal_defect(trace, find_steps(trace))
+    assert work_ran_on_cpu(trace) == unused
+    assert (found.code if found else None) == (None if unused else "kernels_not_recorded")
+
+
 def test_a_recurrent_layer_on_the_cpu_asks_for_cudnn_and_is_judged(tmp_path):
     trace = trace_of(tmp_path, [*OPERATORS, row("cpu_op", "aten::cudnn_is_acceptable", 5)], deviceProperties=[])
     assert fatal_defect(trace, find_steps(trace)) is None

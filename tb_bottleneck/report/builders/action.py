@@ -69,7 +69,7 @@ def _of_basis(gain: pb.Speedup) -> str:
         return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
     most = f"{_times(gain.high, 1)}{_TIMES} faster"
     if _times(gain.high, 1) != _times(gain.expected, 1):
-        return f"at most {most}, {_times(gain.expected, 1)}{_TIMES} if nothing else becomes faster"
+        return f"at most {most}, {_times(gain.expected, 1)}{_TIMES} {gain.unless or 'if nothing else becomes faster'}"
     return f"up to {most}, {gain.unless}" if gain.unless else f"at most {most}"
 
 

@@ -10,6 +10,7 @@ from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.predictions import NotPredicted, simulated_speedup, why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.units import share_text
 
 # From the most severe to the least severe.
 _LEVELS = ("critical", "warning", "info")
@@ -33,7 +34,7 @@ def stated_gain(
     most = verdict.judgement.recoverable if cause.certain else 1.0
     gain = _none()
     if cause.bounded and cause.recurs:
-        gain = _bound(min(most, cause.cost_share), cause.most, on_cpu)
+        gain = _bound(min(most, cause.cost_share), cause, on_cpu)
     if not cause.bounded and cause.certain and cause.recurs:
         gain = _estimate(cause)
     if isinstance(prediction, Prediction) and prediction.check.trusted:
@@ -96,18 +97,22 @@ def _none() -> pb.Speedup:
     return pb.Speedup(expected=1, low=1, high=1, basis="none")
 
 
-def _bound(recoverable: float, most: float | None, on_cpu: bool) -> pb.Speedup:
-    """Returns an upper bound: at best the recoverable share of the time is saved, at worst nothing.
+def _bound(recoverable: float, cause: AnyCause, on_cpu: bool) -> pb.Speedup:
+    """Returns an upper bound: at best all of the cause's time is saved, at worst nothing.
 
-    On the CPU, loaders, collectives and operators share its cores: a fix that frees cores also shortens the operators.
+    Expected is the gain of the recoverable share of the time. On a device, the bound is not that share: what the
+    profiler adds to it is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix that frees cores also shortens the operators.
     Of two pairs of the demo, one gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75. The bound is `most`
     then, if it is known, and what is expected is the gain without that.
     """
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)
-    if most is not None and most < 1:
-        return pb.Speedup(expected=expected, low=1, high=1 / (1 - max(most, recoverable)), basis="bound")
+    if cause.most is not None and cause.most < 1:
+        return pb.Speedup(expected=expected, low=1, high=1 / (1 - max(cause.most, recoverable)), basis="bound")
+    if not on_cpu and recoverable < cause.cost_share < 1:
+        remains = word("part_remains").substitute(share=share_text(1 - recoverable / cause.cost_share))
+        return pb.Speedup(expected=expected, low=1, high=1 / (1 - cause.cost_share), basis="bound", unless=remains)
     unless = word("cores_become_free").substitute() if on_cpu else None
     return pb.Speedup(expected=expected, low=1, high=expected, basis="bound", unless=unless)
 

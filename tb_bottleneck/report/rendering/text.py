@@ -229,11 +229,11 @@ def gain_text(speedup: pb.Speedup) -> str:
     """Returns the gain of a fix as the end of a sentence."""
     if speedup.basis == "bound":
         most = f"{factor_text(speedup.high)} as fast"
+        if factor_text(speedup.expected) != factor_text(speedup.high):
+            alone = f"{factor_text(speedup.expected)} {speedup.unless or 'if nothing else becomes faster'}"
+            return f"; at best {most} (a bound, not simulated), {alone}"
         if speedup.unless:
             return f"; up to {most}, {speedup.unless} (not simulated)"
-        if factor_text(speedup.expected) != factor_text(speedup.high):
-            alone = f"{factor_text(speedup.expected)} if nothing else becomes faster"
-            return f"; at best {most} (a bound, not simulated), {alone}"
         return f"; at best {most} (a bound, not simulated)"
     if speedup.basis == "replay":
         return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"

@@ -163,7 +163,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
     case "bound":
       if (times(gain.high) !== times(gain.expected)) {
-        return { gain: `at most ${times(gain.high)}`, basis: `${times(gain.expected)} if nothing but this time disappeared; what remains may become faster, too` };
+        return { gain: `at most ${times(gain.high)}`, basis: `${times(gain.expected)} ${gain.unless || "if nothing but this time disappeared; what remains may become faster, too"}` };
       }
       return { gain: `up to ${times(gain.expected)}`, basis: gain.unless ? `if all of this time disappeared; ${gain.unless}` : "an upper bound, if all of this time disappeared" };
     case "estimate":
