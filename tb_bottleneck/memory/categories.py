@@ -39,6 +39,10 @@ INDEX = {category: index for index, category in enumerate(CATEGORIES)}
 # Scopes of collectives and of the wrappers that allocate their buffers (torch/csrc/distributed/c10d/Types.hpp and
 # torch/distributed/fsdp).
 _COMMUNICATES = re.compile(r"^(?:nccl|gloo|c10d|_c10d_functional|record_param_comms|FullyShardedDataParallel|FSDP)\b")
+# cuBLAS needs a workspace in each product; torch allocates it once per handle and stream, by these defaults
+# (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper).
+_MULTIPLIES = re.compile(r"^aten::(?:addmm|mm|bmm|baddbmm|addbmm|addmv|mv|_addmm_activation|_scaled_mm)(?:_|$)")
+_WORKSPACE_BYTES = (8_519_680, 33_554_432)
 # A block that a phase allocates and does not free is of this category; PREPARATION makes the batch.
 _LASTING = {
     Phase.FORWARD: Category.ACTIVATIONS,
@@ -65,13 +69,25 @@ def categories_of(trace: Trace, blocks: Blocks, phases: Phases) -> Ints:
     category = np.where(brief, INDEX[Category.TEMPORARIES], lasting)
     category[_constructed(blocks, phases, interval, category)] = INDEX[Category.PARAMETERS]
     category[communicates(trace, blocks)] = INDEX[Category.COMMUNICATION]
+    category[workspaces(trace, blocks)] = INDEX[Category.WORKSPACES]
     return _with_earlier(blocks, phases, category)
 
 
 def communicates(trace: Trace, blocks: Blocks) -> Bools:
     """Returns a mask of the blocks that a collective or its wrapper allocates."""
+    return _allocated_in(trace, blocks, _COMMUNICATES)
+
+
+def workspaces(trace: Trace, blocks: Blocks) -> Bools:
+    """Returns a mask of the blocks that are workspaces of cuBLAS: of a default size, kept by a product."""
+    sized = np.isin(blocks.size, _WORKSPACE_BYTES) & ~blocks.freed
+    return sized & _allocated_in(trace, blocks, _MULTIPLIES) if sized.any() else sized
+
+
+def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Bools:
+    """Returns a mask of the blocks that were allocated in an operator or annotation of these names."""
     rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
-    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_COMMUNICATES.search(name)))]
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
     found = np.zeros(len(blocks), np.bool_)
     own = by_thread(np.arange(len(blocks)), blocks.thread)
     for thread, scopes in by_thread(rows, trace.events.thread).items():

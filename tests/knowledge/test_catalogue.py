@@ -31,7 +31,7 @@ def test_an_example_is_recognised_by_its_own_entry(name, patterns, entry):
         ("triton_tem_fused_mm_2", "contraction"),
         ("triton_per_fused_native_layer_norm_5", "streaming"),
         ("void fbgemm_gpu::permute_2D_data_kernel<false, int, int>", "streaming"),
-        ("void cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", "streaming"),
+        ("void cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>", "contraction"),
         ("volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", "contraction"),
         ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)", "collective"),
         ("void rmsnorm_twoPassAlgo_e8<half>", "streaming"),

@@ -100,10 +100,10 @@ def _none() -> pb.Speedup:
 def _bound(recoverable: float, cause: AnyCause, on_cpu: bool) -> pb.Speedup:
     """Returns an upper bound: at best all of the cause's time is saved, at worst nothing.
 
-    Expected is the gain of the recoverable share of the time. On a device, the bound is not that share: what the
-    profiler adds to it is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix that frees cores also shortens the operators.
-    Of two pairs of the demo, one gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75. The bound is `most`
-    then, if it is known, and what is expected is the gain without that.
+    Expected is the gain of the recoverable share of the time. On a device, that share is no bound: that the profiler
+    causes the rest is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix that frees
+    cores also shortens the operators. Of two pairs of the demo, one gained 2.6 times with a bound of 2.0, the other
+    2.1 with 1.75. The bound is `most` then, if it is known, and what is expected is the gain without that.
     """
     if not 0 < recoverable < 1:
         return _none()

@@ -9,6 +9,7 @@ from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -32,9 +33,13 @@ def gain(basis, expected, low=1.0, high=None):
     return pb.Speedup(basis=basis, expected=expected, low=low, high=high or expected)
 
 
-def test_a_bound_is_what_the_rule_counts_as_recoverable_unless_that_is_not_certain():
+def test_a_bound_removes_all_of_the_time_and_what_the_rule_counts_as_recoverable_is_expected():
+    """Half of a share of 65 % is expected to be the profiler's: "at most 1.5 times" was no bound."""
     assert gain_of().high == pytest.approx(1 / 0.6)
-    assert gain_of(recoverable=0.2).high == pytest.approx(1 / 0.8)
+    half = gain_of(recoverable=0.2)
+    assert (half.expected, half.high) == (pytest.approx(1 / 0.8), pytest.approx(1 / 0.6))
+    assert half.unless == "if 50 % of this time remains"
+    assert with_gain("Compile", half).endswith(" faster, 1.2\N{MULTIPLICATION SIGN} if 50 % of this time remains")
     assert gain_of(recoverable=0.0, certain=False).high == pytest.approx(1 / 0.6)
 
 
