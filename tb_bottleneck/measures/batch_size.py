@@ -35,6 +35,9 @@ _LOSSES = (
     "aten::l1_loss",
     "aten::smooth_l1_loss",
 )
+# Where a compiled model records its inputs: parameters, buffers and the batch, in any order.
+_COMPILED = ("CompiledFunction", "Torch-Compiled Region")
+LOSS_ROWS = "the first dimension of the loss's input"
 # An input with fewer dimensions has no sample dimension besides the value dimension.
 _MIN_DIMENSIONS = 2
 _MAX_SAMPLES = 1 << 30
@@ -57,12 +60,18 @@ def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     first layer; times the losses per step, if losses were recorded, because gradients accumulate over them. Missing if
     no shapes were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear
     layer may be sequences of samples as well as samples of sequences: there the first dimension of the loss decides.
+    A compiled model has no layers: there it is the input whose samples, or samples times positions, are those of the
+    loss, otherwise the loss alone.
     """
     passes = passes_of(recording)
     logged = recording.trace.header.context.get("batch_size")
     if isinstance(logged, int) and not isinstance(logged, bool) and 0 < logged < _MAX_SAMPLES:
         return SamplesPerStep(logged * passes, _basis("the run's context", passes))
     layers = _first_layers(recording)
+    compiled = _by_loss(trace=recording.trace) if not layers else None
+    if compiled is not None:
+        samples, basis = compiled
+        return SamplesPerStep(samples * passes, _basis(basis, passes))
     if not layers:
         return Missing("the batch size is unknown: no shape of a first layer was recorded (record_shapes=True)")
     if len(set(layers)) > 1:
@@ -112,6 +121,22 @@ def _loss_samples(trace: Trace) -> int | None:
         if len(shape) and isinstance(shape[0], int):
             return shape[0]
     return None
+
+
+def _by_loss(trace: Trace) -> tuple[int, str] | None:
+    """Returns the samples of a model without recorded layers, and where they come from; None without one loss shape."""
+    loss = _loss_samples(trace)
+    if loss is None or not 0 < loss < _MAX_SAMPLES:
+        return None
+    rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_COMPILED))]
+    for row in rows[trace.events.signature[rows] > 0][:_MAX_LAYERS_TRIED].tolist():
+        operands = operands_of(trace.signatures[trace.events.signature[row]])
+        for shape in operands.dims if operands is not None else ():
+            sizes = [size for size in shape if isinstance(size, int)]
+            if len(sizes) >= _MIN_DIMENSIONS and loss in (sizes[0], sizes[0] * sizes[1]):
+                return sizes[0], "the first dimension of the compiled model's input"
+    return loss, LOSS_ROWS
 
 
 def _layers(recording: Recording) -> Rows:

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names n
 
 # Recordings that get a wrong answer today. The marks are strict: a fix fails here until its entry is removed.
 KNOWN_MISSES = {
-    "pinns_v100": "a device is described, and nothing shows that the profiler would have recorded its work",
     "neuralpde_4090": "waits for late starts on an empty queue are not recognised, so most of the time is unexplained",
-    "bossbobster_mps": "Apple MPS is not recognised without operators of its own",
 }
 
 

@@ -56,6 +56,21 @@ def test_several_losses_of_one_pass_are_no_passes(tmp_path):
     assert found == SamplesPerStep(8, "the first dimension of the first convolution's input")
 
 
+def compiled(*shapes):
+    return ("CompiledFunction", lambda step: [*shapes])
+
+
+def test_a_compiled_model_has_the_samples_of_its_loss(tmp_path):
+    """The loss has a row per token: four sequences of 256. Parameters are among the inputs, too."""
+    loss = ("aten::cross_entropy_loss", lambda step: [[1024, 8192], [1024]])
+    weights, tokens = [8192, 512], [4, 256]
+    found = batch_size_of(run(tmp_path, [compiled(weights, tokens), loss]))
+    assert found == SamplesPerStep(4, "the first dimension of the compiled model's input")
+    alone = batch_size_of(run(tmp_path, [compiled(weights), loss]))
+    assert alone == SamplesPerStep(1024, "the first dimension of the loss's input")
+    assert isinstance(batch_size_of(run(tmp_path, [compiled(weights, tokens)])), Missing)
+
+
 def test_the_run_s_own_word_comes_first(tmp_path):
     assert batch_size_of(run(tmp_path, [conv(8)], tb_bottleneck=context(batch_size=64))).samples == 64
 

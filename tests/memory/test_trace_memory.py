@@ -115,3 +115,16 @@ def test_the_accounts_of_real_recordings_sum_to_the_reserved_bytes():
         memory = trace_memory(load(str(Path(FOLDER) / f"{name}.json.gz")))
         assert (memory.in_use == memory.events.allocated).all(), name
         assert memory.account.peak == memory.account.reserved > 0, name
+
+
+@pytest.mark.parametrize(("size", "is_workspace"), [(8_519_680, True), (8_519_168, False)])
+def test_the_default_workspace_of_cublas_is_no_activation(size, is_workspace):
+    """Two linear layers of 4 kB had 17 MB of "activations and gradients", which grew with the batch."""
+    recorded = RecordedAllocator()
+    recorded.span("aten::addmm", 10, 20)
+    recorded.alloc(15, size)
+    recorded.events.append({**GPU_WORK, "args": {"device": 0, "stream": 7, "correlation": 1}})
+    memory = trace_memory(recorded.trace())
+    assert isinstance(memory, TraceMemory)
+    assert told(memory).get("workspaces", 0) == (size if is_workspace else 0)
+    assert memory.account.peak == size

@@ -90,7 +90,7 @@ class _Writer(Pieces):
 
     def _make_batch(self) -> Iterator[Instruction]:
         work = self.work
-        slow = 10 if work.slow_batches and self.rng.random() < work.slow_batches else 1
+        slow = 10 if work.slow_batches and self.batches.random() < work.slow_batches else 1
         whole = slow * int(work.load_ns * self.rng.uniform(0.9, 1.1))
         if work.reading:
             yield Open("python", "<built-in method read of _io.BufferedReader object at 0x7f2f6c0f5e90>")

@@ -1009,7 +1009,7 @@ export interface Similarity {
   readonly share: number;
   /** false if the times are not comparable */
   readonly same_work: boolean;
-  /** weights | operators */
+  /** weights | operators | products */
   readonly basis: string;
 }
 

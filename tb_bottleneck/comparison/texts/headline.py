@@ -13,7 +13,7 @@ from tb_bottleneck.comparison.texts.value_text import (
     speedup_text,
     time_text,
 )
-from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, WEIGHTS
+from tb_bottleneck.comparison.workload.similarity import WEIGHTS, Similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -73,6 +73,7 @@ def headline_of(
         sentence += _where(comparison.by_regime)
     elif beyond and not comparison.by_means:
         sentence += _where_if_real(comparison)
+    sentence += _batches(comparison)
     if comparison.significant and max(comparison.speedup, 1 / comparison.speedup) < 1 + RELEVANT_CHANGE:
         sentence += headline_text("small").safe_substitute()
     if comparison.by_means:
@@ -89,12 +90,20 @@ def _unlike(comparison: pb.Comparison) -> str:
     times = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
     return headline_text("unlike").safe_substitute(
         similarity=share_text(measured.share),
-        limit=share_text(SAME_WORK_FROM),
-        what="products with weights of the same shape" if measured.basis == WEIGHTS else "operators",
+        limit=share_text(Similarity(measured.share, measured.basis).least),
+        what="products with weights of the same shape" if measured.basis == WEIGHTS else measured.basis,
         a_time=duration_text(times.a_ns),
         b_time=duration_text(times.b_ns),
         per=comparison.per,
     )
+
+
+def _batches(comparison: pb.Comparison) -> str:
+    """States the samples of both runs where times are per sample: a step of one does more work."""
+    if comparison.per != "sample":
+        return ""
+    a, b = comparison.a_batch.samples, comparison.b_batch.samples
+    return headline_text("batches").safe_substitute(a_samples=f"{a:,.0f}", b_samples=f"{b:,.0f}", ratio=f"{b / a:.3g}")
 
 
 def may_be_same_work(comparison: pb.Comparison) -> bool:

@@ -58,6 +58,41 @@ def row(name, category, begin, length):
     return {"ph": "X", "cat": category, "name": name, "pid": 100, "tid": 100, "ts": begin, "dur": length, "args": {}}
 
 
+def test_two_networks_of_one_kind_are_not_the_same_work(tmp_path):
+    """Ten of 26 convolutions are missing. All operators together are 77 % alike, because both update as often."""
+    deep, shallow = (number * "#." + (26 - number) * ".." for number in (26, 16))
+    update = 26 * "#."
+    runs = []
+    for convolutions in (deep, shallow):
+        launch = convolutions.replace("#", "|") + update.replace("#", "|")
+        gpu = "." + launch.replace("|", "#")[:-1]
+        drawing = repeated(9, op=convolutions + update, launch=launch, gpu=gpu)
+        count = convolutions.count("#")
+        names = ["aten::convolution"] * count + ["aten::add_"] * update.count("#")
+        runs.append(named(tmp_path, drawing, *names))
+    found = similarity(*runs)
+    assert (found.basis, found.same_work) == ("products", False)
+    assert found.share == pytest.approx(16 / 26)
+
+
+def test_a_product_in_portions_is_the_same_work(tmp_path):
+    """Once 64 rows, then four times 16, with the same weights: the operations are equal."""
+
+    def multiplied(rows, *, portions):
+        drawing = repeated(9, op="#." * portions, launch="|." * portions, gpu=".#" * portions)
+        trace = drawn(drawing)
+        for event in trace["traceEvents"]:
+            if event["cat"] == "cpu_op":
+                event["name"], event["args"]["Input Dims"] = "aten::mm", [[rows, 512], [512, 4096]]
+        path = tmp_path / f"{portions}.pt.trace.json"
+        path.write_text(json.dumps(trace))
+        return judge_run("run", [str(path)]).recording
+
+    whole, parts = multiplied(64, portions=1), multiplied(16, portions=4)
+    assert similarity(whole, parts).same_work
+    assert not similarity(whole, multiplied(64, portions=3)).same_work
+
+
 def test_another_way_to_write_the_optimizer_is_no_other_work(tmp_path):
     """Two products, then the optimizer: two operators of a loop on one side, and the fused one on the other."""
     steps = [row("Optimizer.step#Adam.step", "user_annotation", step * 800 + 350, 450) for step in range(9)]
