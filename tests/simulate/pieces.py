@@ -22,8 +22,7 @@ class Pieces:
     def __init__(self, work: Workload) -> None:
         self.work = work
         self.rng = random.Random(work.seed)
-        # Which batches are slow does not depend on what else is drawn, such as names of the catalogue.
-        self.batches = random.Random(work.seed)
+        self.slow_in_ten: list[bool] = []
         self.names = {
             kind: [entry.example for entry in kernel_patterns() if entry.label == kind]
             for kind in ("contraction", "streaming", "collective")

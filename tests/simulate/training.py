@@ -88,9 +88,17 @@ class _Writer(Pieces):
         for device in range(work.devices):
             yield from self._to_device(device)
 
+    def _next_is_slow(self) -> bool:
+        """Draws the slow ones of ten batches at a time, so that few steps contain as many of them as planted."""
+        if not self.slow_in_ten:
+            slow = round(10 * self.work.slow_batches)
+            self.slow_in_ten = [True] * slow + [False] * (10 - slow)
+            self.rng.shuffle(self.slow_in_ten)
+        return self.slow_in_ten.pop()
+
     def _make_batch(self) -> Iterator[Instruction]:
         work = self.work
-        slow = 10 if work.slow_batches and self.batches.random() < work.slow_batches else 1
+        slow = 10 if self._next_is_slow() else 1
         whole = slow * int(work.load_ns * self.rng.uniform(0.9, 1.1))
         if work.reading:
             yield Open("python", "<built-in method read of _io.BufferedReader object at 0x7f2f6c0f5e90>")
