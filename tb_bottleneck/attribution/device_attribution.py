@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS, IdleGap
 from tb_bottleneck.attribution.owned_spans import Claim
 from tb_bottleneck.intervals import Spans, intersect, subtract, union
 from tb_bottleneck.regime import Regime
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Bools, Ints
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
@@ -23,18 +23,19 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
     host_until = gaps.begin + gaps.by_activity.total()  # the launching call returned; the rest is the launch itself
     launched = np.minimum(host_until + gaps.latency, gaps.end)
     late = gaps.queued == 0
-    yield Regime.UNEXPLAINED, launched[late], gaps.end[late]
     pause = ~late & (gaps.queued < LONGEST_DEVICE_PAUSE_NS)
     yield Regime.UNDERFILLED, gaps.begin[pause], gaps.end[pause]
     yield Regime.UNEXPLAINED, gaps.begin[~late & ~pause], gaps.end[~late & ~pause]
     dispatching = [(host_until[late], launched[late])]
+    stalled = launched[late], gaps.end[late]
     for activity, spans in _activity_spans(gaps, host_until, host):
         if activity is Activity.DISPATCH:
             dispatching.append((spans.starts, spans.ends))
         else:
             yield regime_of[activity], spans.starts, spans.ends
-    begins, ends = (np.concatenate(times) for times in zip(*dispatching, strict=True))
-    yield from _charge_syncs(gaps, begins, ends)
+    begins, ends = (np.concatenate(times) for times in zip(*dispatching, stalled, strict=True))
+    explained = np.arange(len(begins)) < len(begins) - len(stalled[0])
+    yield from _charge_syncs(gaps, begins, ends, explained)
 
 
 def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
@@ -48,14 +49,16 @@ def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Ite
         yield Activity.OTHER, idle
 
 
-def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints) -> Iterator[Claim]:
-    """Splits dispatching and latency: in each gap, the first `sync_bubble` ns belong to the sync that caused them."""
+def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints, explained: Bools) -> Iterator[Claim]:
+    """Splits dispatching, latency and stalls: in each gap, the first `sync_bubble` ns belong to the sync that caused
+    them. Of the rest, stalls are not explained."""
     order = np.argsort(begins, kind="stable")
-    begins, ends = begins[order], ends[order]
+    begins, ends, explained = begins[order], ends[order], explained[order]
     gap = np.searchsorted(gaps.begin, begins, side="right") - 1
     length = np.maximum(ends - begins, 0)
     before = np.concatenate(([0], np.cumsum(length)))[:-1]
     first = np.searchsorted(gap, gap, side="left")
     charged = np.clip(gaps.sync_bubble[gap] - (before - before[first]), 0, length) if len(gap) else length
     yield Regime.SYNC, begins, begins + charged
-    yield Regime.LAUNCH, begins + charged, begins + length
+    for regime, rows in ((Regime.LAUNCH, explained), (Regime.UNEXPLAINED, ~explained)):
+        yield regime, (begins + charged)[rows], (begins + length)[rows]

@@ -45,7 +45,7 @@ USUAL_CALL_NS = 4_000
 class IdleGaps:
     """The idle gaps of a window. `by_activity`, `latency`, `stalled` and `queued`, in ns, sum to end - begin.
 
-    `sync_bubble` is a part of the dispatching and the latency.
+    `sync_bubble` is a part of the dispatching, the latency and the stall.
     """
 
     begin: Ints
@@ -55,7 +55,7 @@ class IdleGaps:
     latency: Ints  # from the return of the launching call to the start of the operation, up to the time a launch takes
     stalled: Ints  # the time beyond that
     queued: Ints  # the operation was launched before the gap began, or nothing was recorded on the host
-    sync_bubble: Ints  # part of dispatching and latency that is charged to waits
+    sync_bubble: Ints  # part of dispatching, latency and stall that is charged to waits
     waits: SyncCosts
 
     def since(self, begin: int) -> "IdleGaps":
@@ -80,9 +80,7 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
     by_activity = activity_times(host, thread, idle.starts, until)
-    chargeable = ChargeableGaps(
-        idle, until, thread, by_activity.of(Activity.DISPATCH) + latency, latency, _frees(trace)
-    )
+    chargeable = ChargeableGaps(idle, until, thread, by_activity.of(Activity.DISPATCH) + late, late, _frees(trace))
     waits, sync_bubble = charge(chargeable, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return IdleGaps(
         begin=idle.starts,

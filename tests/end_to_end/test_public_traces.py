@@ -18,21 +18,7 @@ LABELS = json.loads((FOLDER / "labels.json").read_text()) if (FOLDER / "labels.j
 pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names no folder with labels.json")
 
 
-# Recordings that get a wrong answer today. The marks are strict: a fix fails here until its entry is removed.
-KNOWN_MISSES = {
-    "neuralpde_4090": "waits for late starts on an empty queue are not recognised, so most of the time is unexplained",
-}
-
-
-def labelled(label):
-    """Returns the label as a test parameter, marked as an expected failure if its answer is known to be wrong."""
-    name = label["name"]
-    known = KNOWN_MISSES.get(name)
-    marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason=known)] if known else []
-    return pytest.param(label, id=name, marks=marks)
-
-
-@pytest.mark.parametrize("label", [labelled(label) for label in LABELS])
+@pytest.mark.parametrize("label", LABELS, ids=lambda label: label["name"])
 def test_a_public_recording_is_judged_right(label):
     report = diagnose(str(FOLDER / f"{label['name']}.json.gz"))
     answer = answer_of(report)

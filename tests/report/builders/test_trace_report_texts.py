@@ -17,7 +17,7 @@ CONTEXT = Context("cuda", "NVIDIA H200", Window(6, "profiler_step", 0, 6, (1, 1,
     ("model", "optimizer", "headline"),
     [
         (0.25, 0.35, "The optimizer updates the parameters one by one in several passes, "),
-        (0.35, 0.25, "The GPU is busy: memory bandwidth limits 60 % of each step."),
+        (0.35, 0.25, "Memory bandwidth limits the GPU for 60 % of each step."),
     ],
 )
 def test_the_costliest_cause_gives_the_headline(model, optimizer, headline):
