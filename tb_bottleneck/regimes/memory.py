@@ -4,8 +4,9 @@ Signal: device time of kernels that do few operations per byte, by shapes or nam
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
 device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
 as recoverable: two consecutive ones, fused, read and write half as much. The optimizer's kernels are a separate cause.
-The work between the two products of attention counts the same way; part of it is pointwise, so both are at most the
-whole.
+Between convolutions in 32 bits, half precision moves half of the bytes; it is a cause if the products themselves are
+none (regimes/compute.py). The work between the two products of attention counts the same way; part of it is pointwise,
+so both are at most the whole.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that stream.
@@ -17,6 +18,7 @@ from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.trace.compilation import compiled_regions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
+from tb_bottleneck.measures.trace.convolutions import wide_activations
 from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
@@ -24,10 +26,16 @@ from tb_bottleneck.measures.trace.fusion import (
     pointwise_kernels,
     pointwise_share,
 )
-from tb_bottleneck.measures.trace.kernel_efficiency import memory_reached, roofs_known
+from tb_bottleneck.measures.trace.kernel_efficiency import (
+    full_precision_products,
+    memory_reached,
+    roofs_known,
+    types_multiplied,
+)
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.compute import MIN_PRODUCT_SHARE
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50
@@ -43,7 +51,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
-    causes += _attention(measures, share)
+    causes += _attention(measures, share) + _wide(measures, share)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(
         status,
@@ -76,6 +84,14 @@ def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recor
     if attention < MIN_ATTENTION_SHARE:
         return ()
     return (Cause("unfused_attention", attention, (attention_passes, unfused_attention_share), bounded=False),)
+
+
+def _wide(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the activations of a convolution network in 32 bits as a cause."""
+    wide = min(measures.value(wide_activations, otherwise=0.0), share)
+    if wide < MIN_POINTWISE_SHARE or measures.value(full_precision_products, otherwise=0.0) >= MIN_PRODUCT_SHARE:
+        return ()
+    return (Cause("fp32_activations", wide, (wide_activations, types_multiplied), bounded=False),)
 
 
 RULE = Rule(Regime.MEMORY, judge, FIRES_AT)

@@ -55,6 +55,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "pointwise_outside_graphs": fusion.SCENARIO,
     "fp32_matmul": precision.SCENARIO,
     "fp32_without_tf32": precision.SCENARIO,
+    "fp32_activations": precision.SCENARIO,
     "double_precision": double_precision.SCENARIO,
     "misaligned_shapes": alignment.SCENARIO,
     "small_batch": batch.SCENARIO,

@@ -7,8 +7,10 @@ from helpers.draw import drawn
 from helpers.drawn_graphs import columns, drawn_graph
 
 from tb_bottleneck.comparison.what_if.changes.precision import change_precision
+from tb_bottleneck.measure import Missing
+from tb_bottleneck.measures.trace.convolutions import convolution_share, wide_activations
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES
+from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES, CONVOLUTION_BYTES
 from tb_bottleneck.replay.scenarios.precision import SCENARIO
 from tb_bottleneck.trace.device_ops import Work
 
@@ -50,6 +52,21 @@ def test_what_lies_between_the_products_moves_fewer_bytes(in_fp32):
     remaining = fixed.items.length[stream].sum() / graph.items.length[stream].sum()
     assert remaining == pytest.approx(AUTOCAST_BYTES[Estimate.EXPECTED])
     assert remaining < 1
+
+
+def test_between_convolutions_half_of_the_bytes_remain(in_fp32, monkeypatch):
+    """Batch norms and activations of a convolution network stay in half precision: 1.80 times were measured for
+    ResNet-50, and 1.16 were predicted. What the optimizer launches keeps its type."""
+    monkeypatch.setitem(draw.HOST_ROWS, "op", ("cpu_op", "aten::cudnn_convolution"))
+    convolutions = MIXED + "    op      #...........#..........."
+    graph = drawn_graph(convolutions)
+    recording = graph.base.recording
+    assert convolution_share(recording) == 1
+    assert wide_activations(recording).value == pytest.approx(8 / 24)
+    fixed, stream = SCENARIO.apply(graph, Estimate.EXPECTED), graph.with_work(Work.STREAMING)
+    remaining = fixed.items.length[stream].sum() / graph.items.length[stream].sum()
+    assert remaining == pytest.approx(CONVOLUTION_BYTES[Estimate.EXPECTED])
+    assert isinstance(wide_activations(drawn_graph(MIXED).base.recording), Missing), "no convolution was recorded"
 
 
 def test_products_in_half_precision_stay(monkeypatch):
