@@ -71,10 +71,15 @@ def by_gaps(recording):
     gaps = recording.gaps
     ns = {regime: recording.busy[regime].total() if regime in recording.busy else 0 for regime in REGIMES}
     for activity in Activity:
-        ns[REGIME_OF_ACTIVITY[activity]] += int(gaps.by_activity.of(activity).sum())
+        known = activity is not Activity.OTHER or recording.host.recorded
+        regime = REGIME_OF_ACTIVITY[activity] if known else Regime.UNEXPLAINED
+        ns[regime] += int(gaps.by_activity.of(activity).sum())
+    # Waits are charged with the dispatching and the latency of a gap first, then with its stall.
     charged = int(gaps.sync_bubble.sum())
+    of_stalls = int(np.maximum(gaps.sync_bubble - gaps.by_activity.of(Activity.DISPATCH) - gaps.latency, 0).sum())
     ns[Regime.SYNC] += charged
-    ns[Regime.LAUNCH] += int(gaps.latency.sum()) - charged
+    ns[Regime.LAUNCH] += int(gaps.latency.sum()) - (charged - of_stalls)
+    ns[Regime.UNEXPLAINED] -= of_stalls
     pauses = int(gaps.queued[gaps.queued < LONGEST_DEVICE_PAUSE_NS].sum())
     ns[Regime.UNDERFILLED] += pauses
     ns[Regime.UNEXPLAINED] += int(gaps.queued.sum()) - pauses + int(gaps.stalled.sum())

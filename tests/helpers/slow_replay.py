@@ -36,7 +36,7 @@ def slow_edges(graph: Graph) -> list[int]:
         if mark >= 0:
             judged = [free[stream] for stream in graph.judged if stream in free]
             edges[mark] = host[item] if mark == 0 and graph.host_only else max([host[item], *judged])
-    if edges:
+    if len(edges) > 1:
         return list(np.maximum.accumulate([edges[mark] for mark in sorted(edges)]).tolist())
     assert first_begin is not None
-    return [first_begin, max(free[stream] for stream in graph.judged)]
+    return [edges.get(0, first_begin), max(free[stream] for stream in graph.judged)]

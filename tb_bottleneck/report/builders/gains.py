@@ -34,7 +34,9 @@ def stated_gain(
     most = verdict.judgement.recoverable if cause.certain else 1.0
     gain = _none()
     if cause.bounded and cause.recurs:
-        gain = _bound(min(most, cause.cost_share), cause, on_cpu)
+        # Telemetry and CPU runs count as recoverable what their counters and cores bound.
+        all_of_it = isinstance(prediction, Prediction) and not on_cpu
+        gain = _bound(min(most, cause.cost_share), cause, all_of_it, on_cpu)
     if not cause.bounded and cause.certain and cause.recurs:
         gain = _estimate(cause)
     if isinstance(prediction, Prediction) and prediction.check.trusted:
@@ -97,20 +99,20 @@ def _none() -> pb.Speedup:
     return pb.Speedup(expected=1, low=1, high=1, basis="none")
 
 
-def _bound(recoverable: float, cause: AnyCause, on_cpu: bool) -> pb.Speedup:
-    """Returns an upper bound: at best all of the cause's time is saved, at worst nothing.
+def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -> pb.Speedup:
+    """Returns an upper bound: at best the recoverable share of the time is saved, or `all_of_it`; at worst nothing.
 
-    Expected is the gain of the recoverable share of the time. On a device, that share is no bound: that the profiler
-    causes the rest is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix that frees
-    cores also shortens the operators. Of two pairs of the demo, one gained 2.6 times with a bound of 2.0, the other
-    2.1 with 1.75. The bound is `most` then, if it is known, and what is expected is the gain without that.
+    Expected is the gain of the recoverable share of the time. In a trace of a device, that share is no bound: that the
+    profiler causes the rest is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix
+    that frees cores also shortens the operators. Of two pairs of the demo, one gained 2.6 times with a bound of 2.0,
+    the other 2.1 with 1.75. The bound is `most` then, if it is known, and what is expected is the gain without that.
     """
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)
     if cause.most is not None and cause.most < 1:
         return pb.Speedup(expected=expected, low=1, high=1 / (1 - max(cause.most, recoverable)), basis="bound")
-    if not on_cpu and recoverable < cause.cost_share < 1:
+    if all_of_it and recoverable < cause.cost_share < 1:
         remains = word("part_remains").substitute(share=share_text(1 - recoverable / cause.cost_share))
         return pb.Speedup(expected=expected, low=1, high=1 / (1 - cause.cost_share), basis="bound", unless=remains)
     unless = word("cores_become_free").substitute() if on_cpu else None
