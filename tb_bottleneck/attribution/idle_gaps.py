@@ -33,6 +33,9 @@ USUAL_LATENCY_NS = 8_000
 # Between two queued operations the device itself needs a moment: 0.75 us (V100), 1.2 us (H100), 2 to 3 us (A100) at the
 # median of public traces. Shorter pauses belong to the device; no recorded event explains longer ones.
 LONGEST_DEVICE_PAUSE_NS = 10_000
+# Late starts after a wait are a cost of the wait, because queued work would hide them: unless the device pauses before
+# queued work, too, for longer than this share of them. A choice.
+PAUSES_IN_QUEUE = 0.1
 # Shorter synchronising calls find the work already done. In a simulated training with a read per layer,
 # waits of 15 us or more explain the idle time after them; shorter ones add nothing.
 SHORTEST_WAIT_NS = 15_000
@@ -80,7 +83,10 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
     late = np.where(queued, 0, idle.ends - until)
     latency = np.where(late > LONGEST_LATENCY_NS, USUAL_LATENCY_NS, late)
     by_activity = activity_times(host, thread, idle.starts, until)
-    chargeable = ChargeableGaps(idle, until, thread, by_activity.of(Activity.DISPATCH) + late, late, _frees(trace))
+    paused = np.where(queued & has_launch, idle.ends - idle.starts, 0)
+    in_queue = int(paused[paused >= LONGEST_DEVICE_PAUSE_NS].sum()) > PAUSES_IN_QUEUE * int((late - latency).sum())
+    start = latency if in_queue else late
+    chargeable = ChargeableGaps(idle, until, thread, by_activity.of(Activity.DISPATCH) + start, start, _frees(trace))
     waits, sync_bubble = charge(chargeable, host, *_waits(trace.all_device_ops, calls, trace.reads))
     return IdleGaps(
         begin=idle.starts,
