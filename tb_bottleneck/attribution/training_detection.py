@@ -8,6 +8,11 @@ from tb_bottleneck.trace.trace import Trace
 # torch/optim/optimizer.py).
 _BACKWARD_NAMES = re.compile(r"^autograd::engine::evaluate_function|[A-Za-z]Backward\d*$")
 _OPTIMIZER = "Optimizer."
+# Layers of torch.nn: operators that programs without a model do not call.
+_LAYER_NAMES = re.compile(
+    r"^aten::(?:linear|conv\w*|embedding\w*|layer_norm|batch_norm|group_norm|lstm|gru|rnn_\w+|relu_?|gelu|silu_?|addmm|"
+    r"max_pool\w*|scaled_dot_product_attention|multi_head_attention_forward)$|^nn\.Module: |^CompiledFunction$"
+)
 
 
 def has_training(trace: Trace) -> bool:
@@ -18,6 +23,11 @@ def has_training(trace: Trace) -> bool:
 def has_backward(trace: Trace) -> bool:
     """Returns True if a backward pass was recorded: an optimizer alone shows nothing of the model."""
     return any(_BACKWARD_NAMES.search(name) is not None for name in trace.names)
+
+
+def has_model(trace: Trace) -> bool:
+    """Returns True if layers of a model or a training were recorded: other programs than models call torch, too."""
+    return has_training(trace) or any(_LAYER_NAMES.search(name) is not None for name in trace.names)
 
 
 def is_training_name(name: str) -> bool:

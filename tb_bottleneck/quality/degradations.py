@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
@@ -33,6 +33,8 @@ LOST_LAUNCHES_SHARE = 0.10
 # In a recording without steps, a longer part before the window is reported (the share of a lone pause in warmup.py):
 # nothing shows how often it occurs.
 LATE_START_SHARE = 0.50
+# With a larger share of the device's operations launched by an optimizer, nothing else of a step was recorded.
+OPTIMIZER_ALONE = 0.95
 # Marks of two steps may touch; if they overlap by more than this, they do not show where a step ends.
 OVERLAP_NS = 100_000
 
@@ -54,6 +56,8 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     if overhead is not None:
         yield overhead
     yield from _atypical(recording)
+    if _optimizer_alone(recording):
+        yield Defect("optimizer_alone", False)
     overlapping = _overlapping_steps(recording)
     if overlapping:
         yield Defect("overlapping_steps", False, {"steps": overlapping})
@@ -72,6 +76,15 @@ def _atypical(recording: Recording) -> Iterator[Defect]:
     if logged is not None and ratio is not None:
         recorded = float(np.median(recording.steps.durations))
         yield Defect("atypical_steps", False, {"recorded": recorded, "pause": logged.median})
+
+
+def _optimizer_alone(recording: Recording) -> bool:
+    """Returns True if the window's device work is that of an optimizer step, and no backward pass was recorded."""
+    trace, ops = recording.trace, recording.trace.device_ops
+    own = ops.launched & recording.in_window(ops.start)
+    if not own.any() or has_backward(trace):
+        return False
+    return bool(recording.optimizer_steps.contains(trace.calls.start[ops.call[own]]).mean() >= OPTIMIZER_ALONE)
 
 
 def _late_start(recording: Recording) -> Iterator[Defect]:

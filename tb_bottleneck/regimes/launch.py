@@ -20,7 +20,7 @@ from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
 from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
-from tb_bottleneck.measures.trace.host_dispatch import operators, time_per_launch, values_read_singly
+from tb_bottleneck.measures.trace.host_dispatch import models, operators, time_per_launch, values_read_singly
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
 from tb_bottleneck.measures.trace.memory_headroom import fitting_batch
 from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
@@ -38,6 +38,8 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
+# With this part of the launch overhead in an optimizer that loops, small kernels are no cause of their own.
+ALL_BY_OPTIMIZER = 0.9
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
 OTHER_DEVICES_SHARE = 0.5
 
@@ -71,7 +73,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
             uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
         called = (operators, values_read_singly, profiler_overhead, on_windows)
-        return (*loop, Cause("small_operators", rest, called, bounded=False))
+        # Compiled models were measured; of other programs it is not known what compiling them brings.
+        is_model = measures.value(models, otherwise=1.0) > 0
+        return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
     evidence = (
         kernels,
         kernel_time,
@@ -94,7 +98,10 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if turns and causes[0].name != "data_parallel":
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
-    return (*causes, *_unbatched(measures), *_loop(measures))
+    loop = _loop(measures)
+    if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
+        causes = []  # nothing else launches small kernels
+    return (*causes, *_unbatched(measures), *loop)
 
 
 def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:

@@ -5,7 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
-from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.attribution.training_detection import has_model, has_training
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 
@@ -74,3 +74,14 @@ def test_a_training_is_recognised_by_its_backward_pass_or_optimizer(tmp_path, na
     row = {"ph": "X", "cat": "cpu_op", "name": name, "pid": 100, "tid": 100, "ts": 10, "dur": 5}
     path.write_text(json.dumps(whole | {"traceEvents": [*whole["traceEvents"], row]}))
     assert has_training(load(str(path))) == is_training
+
+
+@pytest.mark.parametrize(("name", "is_model"), [("aten::linear", True), ("aten::fft_ifft", False), ("aten::mm", False)])
+def test_programs_without_layers_are_no_models(tmp_path, name, is_model):
+    """A solver was promised 4.7 times by torch.compile, measured on trainings."""
+    whole = drawn("op #.#.#.#.")
+    for event in whole["traceEvents"]:
+        event["name"] = name
+    path = tmp_path / "solver.pt.trace.json"
+    path.write_text(json.dumps(whole))
+    assert has_model(load(str(path))) == is_model

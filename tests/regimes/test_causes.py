@@ -90,6 +90,7 @@ NAMED = [
     ("launch", {"idle_during_other_devices": 0.1}, ["small_kernels"]),
     ("sync", {"read_waits": 1.0, "costly_reads": 1.0, "idle_during_other_devices": 0.5}, ["devices_take_turns"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.5}, ["small_kernels", "optimizer_for_loop"]),
+    ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.95}, ["optimizer_for_loop"]),
     ("host", {}, ["host_python"]),
     ("host", {"host_operator_share": 0.55}, ["host_operators"]),
     ("host", {"host_operator_share": 0.2}, ["host_python", "host_operators"]),
@@ -199,6 +200,12 @@ def test_exposed_time_is_no_bound_where_collectives_take_cores_from_operators(on
 def test_the_share_of_first_runs_is_no_bound_on_the_cpu(on_device):
     [cause] = judged("interruption", {"first_runs": 5e6}, on_device).causes
     assert (cause.name, cause.bounded) == ("first_runs", on_device)
+
+
+@pytest.mark.parametrize("layers", [0.0, 1.0])
+def test_compiling_is_certain_to_help_only_models(layers):
+    [cause] = judged("launch", {"models": layers}, on_device=False).causes
+    assert (cause.name, cause.certain) == ("small_operators", layers > 0)
 
 
 @pytest.mark.parametrize(("work", "cost"), [(0.0, 0.24), (0.1, 0.34)])

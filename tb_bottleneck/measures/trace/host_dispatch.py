@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.training_detection import has_model
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
@@ -43,6 +44,11 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
         return Missing("no runtime calls were recorded, so waits and allocations are not visible")
     count = int(in_host_steps(recording, calls.start).sum())
     return Measure(count / len(recording.steps), "count", "step", count)
+
+
+def models(recording: Recording) -> Measure | Missing:
+    """1 if layers of a model or a training were recorded, otherwise 0."""
+    return Measure(float(has_model(recording.trace)), "count", "recording")
 
 
 def operators(recording: Recording) -> Measure | Missing:

@@ -50,7 +50,9 @@ def lead_with_action(report: pb.Report) -> None:
 def set_action(report: pb.Report) -> None:
     """Sets the action of the verdict, and the cause that it removes if that is of another regime than the headline."""
     verdict = report.verdict
+    alone = any(reason.code == "optimizer_alone" for reason in report.health.reasons)
     verdict.action = action_sentence(report)
+    verdict.action += ", of the optimizer step alone" if verdict.action and alone else ""
     first = next(iter(report.findings), None)
     verdict.ClearField("action_cause")
     if verdict.action and first is not None and plan_leads(report) and first.regime != verdict.regime:

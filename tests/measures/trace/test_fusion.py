@@ -49,10 +49,12 @@ def test_what_the_optimizer_does_is_not_fused_by_compiling_the_model(tmp_path):
     assert found["optimizer_passes"].speedup.because.startswith("Not simulated: the number of passes")
 
 
-def test_an_optimizer_that_loops_is_named_beside_the_small_kernels(tmp_path):
+def test_an_optimizer_that_launches_everything_is_the_only_finding(tmp_path):
+    """Small kernels, of which 100 % are the optimizer's, were a second finding with a gain of 1.00 times."""
     found = trained(tmp_path, RELU, kernels_per_step=200, kernel_us=6)
     assert found["optimizer_for_loop"].evidence[0].value == 200
-    assert found["optimizer_for_loop"].cost_share == pytest.approx(found["small_kernels"].cost_share, abs=0.01)
+    assert found["optimizer_for_loop"].cost_share > 0.5
+    assert "small_kernels" not in found
 
 
 @pytest.mark.parametrize(("kernel", "optimizer"), [(FOREACH, True), (RELU, False)])
