@@ -16,6 +16,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 from tb_bottleneck.units import share_text
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
+# TF32 is worth its loss of precision from this ratio of the rates on; devices have 1 or at least 2.
+FASTER = 1.1
 # Types with a smaller share of the kernels' time are left out of lists of types.
 MOSTLY = 0.5
 WORTH_LISTING = 0.01
@@ -69,10 +71,13 @@ def fp32_products(recording: Recording) -> Measure | Missing:
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
-    """1 if the device can multiply fp32 as TF32, 0 if it cannot."""
+    """1 if the device multiplies fp32 as TF32 in less time, 0 if it cannot, or is not faster, as GeForce cards."""
     if not has_matrix_units(recording.trace):
         return Missing("it is not known whether the device has faster units for matrix products")
-    return Measure(float(has_tf32(recording.trace)), "count", "device")
+    peaks = peaks_of(recording.trace)
+    in_tf32, as_fp32 = (peaks.tensor.get("tf32"), peaks.vector) if peaks is not None else (None, None)
+    faster = in_tf32 is None or as_fp32 is None or in_tf32 >= FASTER * as_fp32
+    return Measure(float(has_tf32(recording.trace) and faster), "count", "device")
 
 
 def types_multiplied(recording: Recording) -> Measure | Missing:
