@@ -168,8 +168,9 @@ def test_an_incomplete_recording_gives_no_prediction(tmp_path):
 
 
 def test_unexplained_time_is_not_expected_to_be_shared_by_more_samples(tmp_path):
-    """Each kernel begins three columns after its launch, with nothing before it, for an unknown reason."""
-    late = repeated(9, op="##" + 38 * ".", launch="|" + 39 * ".", gpu="...." + 36 * "#", sync=".." + 38 * "#")
+    """Each second kernel begins three columns after the first one has ended, for an unknown reason."""
+    gpu = ".." + 17 * "a" + "..." + 18 * "b"
+    late = repeated(9, op="##" + 38 * ".", launch="||" + 38 * ".", gpu=gpu, sync=".." + 38 * "#")
     result = asked(tmp_path, late, {"tb_bottleneck": context(batch_size=8)}, batch=10)
     unexplained = next(bar for bar in result.by_regime if bar.regime == "unexplained")
     assert unexplained.a_ns > 0.05 * result.step_ns
