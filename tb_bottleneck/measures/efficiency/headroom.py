@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.intervals import clip, union
 from tb_bottleneck.knowledge.gpus import Gpu, entries
 from tb_bottleneck.knowledge.headroom_texts import larger_device_names
 from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
@@ -106,7 +107,8 @@ def larger_device(recording: Recording) -> LargerDevice | Missing:
     """Returns the next faster device of the same vendor, and a bound of what it brings.
 
     Only kernels that fill the device are faster: those limited by arithmetic by the ratio of the dense peaks of their
-    type, the others by the ratio of the bandwidths. All other time is as it was.
+    type, the others by the ratio of the bandwidths. All other time is as it was, and no step is shorter than its
+    collectives.
     """
     known = data_sheet_of(recording.trace) if recording.on_device else None
     if known is None:
@@ -141,8 +143,16 @@ def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: P
     compute, memory = account.share(Regime.COMPUTE), account.share(Regime.MEMORY)
     unchanged = max(1.0 - compute - memory, 0.0)
     arithmetic, bandwidth = (_peak(other, precision) or peak) / peak, other.bandwidth / gpu.bandwidth
-    step = unchanged + compute / arithmetic + memory / bandwidth
+    step = max(unchanged + compute / arithmetic + memory / bandwidth, _traffic(recording))
     return LargerDevice(other.name, arithmetic, bandwidth, unchanged, 1 / step)
+
+
+def _traffic(recording: Recording) -> float:
+    """Returns the share of the window with collectives, hidden ones included: they use the network that there is."""
+    ops, steps = recording.trace.device_ops, recording.steps
+    collectives = ops.take(ops.work == Work.COLLECTIVE)
+    spans = clip(union(collectives.start, collectives.end), steps.begin, steps.end)
+    return spans.total() / recording.account.window
 
 
 def gradient_bytes(recording: Recording) -> Measure | Missing:

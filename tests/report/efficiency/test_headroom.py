@@ -114,6 +114,12 @@ def test_a_faster_device_helps_only_the_kernels_that_fill_this_one():
     assert device.speedup == pytest.approx(1 / (1 - busy + busy * 156 / 494.5))
 
 
+def test_a_faster_device_waits_for_the_same_traffic():
+    """Collectives of seven of ten columns are hidden here, and not behind products that take a third of the time."""
+    hidden = BUSY + "    nccl    .nnnnnnn...mmmmmmm...ooooooo.."
+    assert larger_device(recording_of(drawn_trace(hidden))).speedup == pytest.approx(10 / 7, rel=0.02)
+
+
 def test_an_unknown_device_has_no_faster_one():
     properties = [{"id": 0, "name": "NVIDIA X999", "numSms": 108}]
     assert isinstance(larger_device(recording_of(drawn_trace(BUSY, deviceProperties=properties))), Missing)
