@@ -770,7 +770,7 @@ export interface Speedup {
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;
-  /** of a bound: when the gain may be larger, as text; absent if never */
+  /** of a bound: when the gain is `expected`, or may be larger than `high`, as text */
   readonly unless?: string;
 }
 
