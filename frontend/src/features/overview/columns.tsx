@@ -19,7 +19,7 @@ const MAX_NAME = 48; // characters
 export type Open = (training: TrainingEntry) => void;
 
 /** A gain as text; an upper bound is marked. */
-export const gainText = (entry: RunEntry): string => (isBound(entry) ? "≤" : "") + factor(entry.gain!.expected);
+export const gainText = (entry: RunEntry): string => (isBound(entry) ? `≤${factor(entry.gain!.high)}` : factor(entry.gain!.expected));
 
 const gainOf = ({ gain }: RunEntry): number | undefined => gain?.expected;
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gainText } from "../../../src/features/overview/columns";
 import { changeOf, lastVisit, storeVisit, type Visit } from "../../../src/features/overview/last_visit";
 import { ALL, groupsOf, matching, mostToGain, mostUrgentFirst, NO_VERDICT, NOT_KNOWN, parseQuery, queryText, recoverable, severityCounts } from "../../../src/features/overview/query";
 import { samplesPerSecond, type Grouping } from "../../../src/features/overview/facts";
@@ -96,6 +97,11 @@ test("the trainings with the most to gain are the first of all in that order, an
   assert.deepEqual(mostToGain([bound, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "bound"]);
   const once = entry("once", "one", { gain: gain(5), verdict: { ...verdict("host", "warning"), confidence: "low" } });
   assert.deepEqual(mostToGain([once, ...trainings], 10).map(({ run }) => run).slice(-2), ["run5", "once"], "low confidence");
+});
+
+test("a bound is shown by what it cannot exceed, and not by what is expected", () => {
+  const half = entry("half", "one", { gain: { ...gain(1.19), high: 1.48, basis: "bound" } });
+  assert.deepEqual([gainText(half), gainText(slow)], ["≤1.48×", "2.00×"]);
 });
 
 test("the most severe come first, of those the largest gain, and a problem with the memory counts", () => {
