@@ -20,7 +20,7 @@ from tb_bottleneck.comparison.workload.memory_rows import memory_rows
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
+from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep, batch_size_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.health_notes import health_notes
@@ -117,8 +117,13 @@ def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
 
 
 def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> TimeUnit:
-    """Returns "sample" if both batch sizes are known and differ, otherwise "step"."""
+    """Returns "sample" if both batch sizes are known and differ, otherwise "step".
+
+    Rows of a loss may be tokens or pixels: they are compared only with each other.
+    """
     if isinstance(a, Missing) or isinstance(b, Missing) or a.samples == b.samples:
+        return TimeUnit("step")
+    if a.basis.startswith(LOSS_ROWS) != b.basis.startswith(LOSS_ROWS):
         return TimeUnit("step")
     return TimeUnit("sample", a.samples, b.samples)
 

@@ -146,7 +146,7 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
     """
     if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS or _memory_of_cpu_alone(trace):
         return False
-    column = trace.events.name[trace.rows(Kind.CPU_OP)]
+    column = trace.events.name[trace.rows(Kind.CPU_OP, Kind.ANNOTATION)]
     return not name_matches(trace.names, column, lambda name: bool(_CPU_ONLY.search(name))).any()
 
 

@@ -31,8 +31,8 @@ FLOAT_OPERAND = "float"
 AUTOCAST_BYTES = {Estimate.EXPECTED: 0.95, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
 # In a convolution network, autocast keeps what follows a convolution in half precision: batch norms of cuDNN,
 # activations, sums and pooling move half of the bytes. ResNet-50 at batch 128 took 0.449 s with autocast and 0.81 s
-# without, as long as with .half() (taiseitosaki/speedbook, Ampere). Low: a choice, as if two of five bytes kept their
-# type.
+# without, as long as with .half() (taiseitosaki/speedbook, Ampere). Low: a choice, as if three of five bytes kept
+# their type.
 CONVOLUTION_BYTES = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.8, Estimate.HIGH: 0.5}
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tb_bottleneck
-from tb_bottleneck.comparison.compare import compare_runs
+from tb_bottleneck.comparison.compare import compare_runs, time_unit_of
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.texts.terminal import render_comparison
+from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 STARVED = repeated(9, loader="######......", gpu="......####..")
@@ -207,3 +208,13 @@ def test_whatever_the_runs_the_parts_sum_to_the_whole(tmp_path_factory, rows, de
         missing = (result.b_ns - result.expected.b_ns) / result.b_ns
         assert sum(part.share for part in result.expected.shortfall) == pytest.approx(missing, abs=1e-9)
         assert result.expected.low <= result.expected.speedup <= result.expected.high
+
+
+def test_rows_of_a_loss_are_no_samples_of_another_run():
+    """Four sequences on one side, and 1,024 tokens on the other: a time per sample would compare both."""
+    sequences, tokens = (
+        SamplesPerStep(4, "the first dimension of the first embedding's input"),
+        SamplesPerStep(1024, LOSS_ROWS),
+    )
+    assert time_unit_of(sequences, tokens).per == "step"
+    assert time_unit_of(tokens, SamplesPerStep(8192, LOSS_ROWS)).per == "sample"

@@ -49,6 +49,7 @@ def trace_of(tmp_path, events, **header):
         ([*OPERATORS, row("cpu_op", "aten::cudnn_convolution", 5)], {"deviceProperties": []}, "kernels_not_recorded"),
         (OPERATORS, {}, "kernels_not_recorded"),
         ([*OPERATORS, row("cpu_op", "aten::mkldnn_convolution", 5)], {}, None),
+        ([*OPERATORS, row("user_annotation", "gloo:all_reduce", 5)], {}, None),
         (OPERATORS + LAUNCHES + KERNELS, {}, None),
         (OPERATORS, {"deviceProperties": []}, None),
     ],
