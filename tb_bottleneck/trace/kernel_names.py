@@ -1,16 +1,40 @@
-"""Shortens kernel names for display: no argument types, limited length."""
+"""Shortens kernel names for display: no return and argument types, limited length."""
+
+import re
 
 LONGEST = 160
+_NAMESPACE = re.compile(r"(?:\w+|\(anonymous namespace\))::(?=\w|\()")
+_INNERMOST = re.compile(r"<[^<>]*>")
+_EMPTY = "\0"  # brackets that are empty already
+_ELLIPSIS = "..."
 
 
-def short(name: str) -> str:
-    """Returns the name without the argument types that C++ appends in parentheses."""
-    return cut((name[: _opening(name)].rstrip() if name.endswith(")") else name) or name)
+def short(name: str, longest: int = LONGEST) -> str:
+    """Returns the name without the return type `void` and without the argument types that C++ appends in parentheses.
+
+    A name longer than `longest` loses its namespaces, then its innermost template arguments, then its end.
+    """
+    shown = (name[: _opening(name)].rstrip() if name.endswith(")") else name) or name
+    shown = shown.removeprefix("void ")
+    if len(shown) > longest:
+        shown = _without_arguments(_NAMESPACE.sub("", shown), longest)
+    return cut(shown, longest)
 
 
-def cut(name: str) -> str:
-    """Returns the name, limited to LONGEST characters: names in a file can have any length."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 3] + "..."
+def cut(name: str, longest: int = LONGEST) -> str:
+    """Returns the name, limited to `longest` characters: names in a file can have any length."""
+    return name if len(name) <= longest else name[: longest - len(_ELLIPSIS)] + _ELLIPSIS
+
+
+def _without_arguments(name: str, longest: int) -> str:
+    """Empties template arguments inside others, the innermost and last first, until the name is short enough."""
+    left, before = name, ""
+    while len(left) > longest and left != before:
+        before = left
+        for found in reversed([*_INNERMOST.finditer(before)]):
+            if len(left) > longest and "<" in before[: found.start()]:
+                left = f"{left[: found.start()]}{_EMPTY}{left[found.end() :]}"
+    return left.replace(_EMPTY, "<>")
 
 
 def _opening(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Short kernel names omit the argument types only."""
+"""Short kernel names omit the types of return value and arguments; longer ones lose what distinguishes least."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tb_bottleneck.trace.kernel_names import LONGEST, short
     ("name", "shown"),
     [
         ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
-        ("void f<float>(int, float const*, T::P)", "void f<float>"),
-        ("void at::(anonymous namespace)::k<4, f(int)>(int, F<(a)1>)", "void at::(anonymous namespace)::k<4, f(int)>"),
+        ("void f<float>(int, float const*, T::P)", "f<float>"),
+        ("void at::(anonymous namespace)::k<4, f(int)>(int, F<(a)1>)", "at::(anonymous namespace)::k<4, f(int)>"),
         ("(anonymous)", "(anonymous)"),
         (")", ")"),
         ("", ""),
@@ -20,3 +20,21 @@ from tb_bottleneck.trace.kernel_names import LONGEST, short
 )
 def test_short(name, shown):
     assert short(name) == shown
+
+
+MULTI = (
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::"
+    "TensorListMetadata<3>, at::native::(anonymous namespace)::TernaryOpScalarFunctor<float, 2, 1>, int>(int)"
+)
+
+
+@pytest.mark.parametrize(
+    ("longest", "shown"),
+    [
+        (100, "multi_tensor_apply_kernel<TensorListMetadata<3>, TernaryOpScalarFunctor<float, 2, 1>, int>"),
+        (80, "multi_tensor_apply_kernel<TensorListMetadata<3>, TernaryOpScalarFunctor<>, int>"),
+        (40, "multi_tensor_apply_kernel<TensorListM..."),
+    ],
+)
+def test_long_names_keep_what_distinguishes_them(longest, shown):
+    assert short(MULTI, longest) == shown

@@ -69,7 +69,7 @@ def distances(recording: Recording) -> list[Distance]:
     return [
         Distance(
             operator=trace.names[int(names[one])],
-            kernel=_cut(short(trace.names[heaviest_value(ops.name[rows[group == one]], length[group == one])])),
+            kernel=short(trace.names[heaviest_value(ops.name[rows[group == one]], length[group == one])], MAX_NAME),
             share=min(float(total[one] / window), 1.0),
             reached=float(at_roof[one] / total[one]),
             roof=Regime.COMPUTE if 2 * compute[one] >= total[one] else Regime.MEMORY,
@@ -78,10 +78,6 @@ def distances(recording: Recording) -> list[Distance]:
         for one in np.argsort(at_roof - total, kind="stable").tolist()[:MAX_OPERATORS]
         if total[one] > 0
     ]
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
 
 
 def layout_share(recording: Recording) -> Measure | Missing:

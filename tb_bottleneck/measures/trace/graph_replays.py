@@ -144,5 +144,5 @@ def _by_name(names: tuple[str, ...], ops: DeviceOps) -> tuple[OutsideKernel, ...
     spent, counts = np.bincount(group, weights=ops.end - ops.start), np.bincount(group)
     longest = np.argsort(-spent, kind="stable")[:MAX_OUTSIDE].tolist()
     return tuple(
-        OutsideKernel(short(names[distinct[row]])[:MAX_NAME], int(counts[row]), float(spent[row])) for row in longest
+        OutsideKernel(short(names[distinct[row]], MAX_NAME), int(counts[row]), float(spent[row])) for row in longest
     )

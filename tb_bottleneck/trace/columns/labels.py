@@ -13,6 +13,7 @@ import numpy as np
 from tb_bottleneck.record import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
 from tb_bottleneck.trace.columns.number_columns import narrow
+from tb_bottleneck.trace.demangle import demangled
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
 from tb_bottleneck.trace.table import Bools, Ints
 
@@ -50,7 +51,7 @@ class Labels(dict[tuple[Any, ...], int]):
     def __missing__(self, key: tuple[Any, ...]) -> int:
         category, name, process, thread = key
         label = len(self._name_of) << _KIND_BITS | kind_of_row(category or "", name)
-        self._name_of.append(self._names[clean(name)])
+        self._name_of.append(self._names[demangled(clean(name))[:MAX_NAME]])
         if name == MESSAGE_OPERATOR:
             self._messages.append(label)
         self._thread_of.append(self._threads[id_text(process), id_text(thread)])

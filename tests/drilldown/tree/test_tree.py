@@ -91,7 +91,7 @@ def test_work_whose_launch_is_not_recorded_is_unmapped(tmp_path: Path) -> None:
     recorder.lost_kernel("void lost_kernel(int)", 3700, 3800)
     inspected = recorder.inspected(tmp_path)
     tree = selected_tree(inspected, Selection("module", first_step=1, last_step=1))
-    assert value(tree, "device", "unmapped", "void lost_kernel") == 100
+    assert value(tree, "device", "unmapped", "lost_kernel") == 100
     assert_is_the_account(inspected, tree, Selection("module", first_step=1, last_step=1))
 
 
@@ -115,7 +115,7 @@ def test_a_module_that_runs_again_in_the_backward_pass_stays_where_it_is(tmp_pat
     recorder.row("python_function", "nn.Module: Linear_1", 2502, 2509, AUTOGRAD)
     recorder.kernel("void recomputed()", 2503, 2980, 2990, AUTOGRAD)
     tree = selected_tree(recorder.inspected(tmp_path), Selection("module", first_step=1, last_step=1))
-    assert value(tree, "device", "Net_0", "Linear_1", "void recomputed") == 10
+    assert value(tree, "device", "Net_0", "Linear_1", "recomputed") == 10
 
 
 def test_a_closure_is_not_part_of_the_optimizer(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_devices_are_shown_apart(tmp_path: Path) -> None:
     inspected = recorder.inspected(tmp_path)
     second = selected_tree(inspected, Selection("module", device=1))
     assert value(second, "device") == pytest.approx(300, abs=101)
-    assert "void on_the_second_device" in second.name
-    assert "void on_the_second_device" not in selected_tree(inspected, Selection("module")).name
+    assert "on_the_second_device" in second.name
+    assert "on_the_second_device" not in selected_tree(inspected, Selection("module")).name
     assert_is_the_account(inspected, second, Selection("module", device=1))
 
 
