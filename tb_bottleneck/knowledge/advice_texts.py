@@ -12,13 +12,15 @@ from tb_bottleneck.record import Record
 class EvidenceLine(Record, frozen=True):
     """A line of evidence: the measure, its label, and the reference that it is compared with.
 
-    An optional line is left out if its measure is missing.
+    An optional line is left out if its measure is missing. `compared_with_context` is the reference if the measure is a
+    fact that the training process recorded; empty if it is the same.
     """
 
     measure: str
     label: str
     compared_with: str
     optional: bool
+    compared_with_context: str = ""
 
 
 class CauseAdvice(Record, frozen=True):
@@ -43,16 +45,20 @@ class RegimeAdvice(Record, frozen=True):
 
 
 class HealthAdvice(Record, frozen=True):
-    """The texts of a defect; `detail` is a template. `fix_if` has the fixes for the kinds of the defect that differ."""
+    """The texts of a defect; `detail` is a template.
+
+    `fix_if` has the fixes for the kinds of the defect that differ. Kinds without a fix have a sentence in `none_if`.
+    """
 
     detail: Template
     fix: str
     fix_if: Mapping[str, str]
+    none_if: Mapping[str, str]
 
     @property
     def fixes(self) -> tuple[str, ...]:
         """All fixes of the defect."""
-        return (self.fix, *self.fix_if.values())
+        return (self.fix, *self.fix_if.values(), *("" for _ in self.none_if))
 
 
 @cache
@@ -72,7 +78,7 @@ def health_advice(code: str) -> HealthAdvice:
     """Returns the texts of a defect."""
     entry = load("advice/health.toml")[code]
     _refuse_unsourced("health", code, entry)
-    return HealthAdvice(Template(entry["detail"]), entry["fix"], entry.get("fix_if", {}))
+    return HealthAdvice(Template(entry["detail"]), entry["fix"], entry.get("fix_if", {}), entry.get("none_if", {}))
 
 
 def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
@@ -83,7 +89,13 @@ def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
         code=Template(raw["code"].strip()),
         confirm=raw["confirm"],
         evidence=tuple(
-            EvidenceLine(e["measure"], e["label"], e.get("compared_with", ""), e.get("optional", False))
+            EvidenceLine(
+                e["measure"],
+                e["label"],
+                e.get("compared_with", ""),
+                e.get("optional", False),
+                e.get("compared_with_context", ""),
+            )
             for e in raw.get("evidence", ())
         ),
         headline=Template(raw["headline"]) if "headline" in raw else None,

@@ -20,7 +20,7 @@ from dataclasses import replace
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.host_operators import batch_operator_share
+from tb_bottleneck.measures.trace.host_operators import batch_operator_share, created_share
 from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.measures.trace.interruptions import MIN_RECURRING_STEPS
 from tb_bottleneck.measures.trace.loader import (
@@ -64,6 +64,8 @@ WORKERS_BEHIND = 0.9
 CORES_FOR_WORKER = 2
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
+# Constant or random values need no data. With this part of the time, the rest does not matter; the share is a choice.
+CREATED = 0.8
 # What takes the time of making a batch, and how many processes would be fast enough.
 STAGES = (costliest_stage, batch_time, processes_needed)
 BUSY_STAGES = (workers_at_work, *STAGES)
@@ -87,6 +89,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     iterator = measures(loader_iterator)
     kind = iterator.text if isinstance(iterator, Measure) else ""
     made = measures.value(batch_operator_share, otherwise=0.0) >= MADE_IN_THE_LOOP
+    if made and measures.value(created_share, otherwise=0.0) >= CREATED:
+        return (Cause("created_on_host", share, (preparing_lines, created_share, loader_idle)),)
     if made:
         return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
     if _waits_for_storage(measures):

@@ -40,6 +40,13 @@ LIMITS: dict[Regime, MeasureFunction[Recording]] = {
 }
 """The share that fast steps allow to recover, for regimes that may be in some steps only."""
 
+FIXED_WITH: dict[str, frozenset[str]] = {
+    "created_on_host": frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"}),
+    "pageable_copies": frozenset({"blocking_uploads"}),
+    "exposed_copies": frozenset({"blocking_uploads"}),
+}
+"""The causes that the fix of another cause removes, too: together they are one finding."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +60,30 @@ class Conclusion(Record, frozen=True):
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
     """Returns one verdict per rule. What is in some steps only recovers at most what the fast steps allow."""
-    return tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
+    verdicts = tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
+    for wider, narrower in FIXED_WITH.items():
+        verdicts = _joined(verdicts, wider, narrower)
+    return verdicts
+
+
+def _joined(
+    verdicts: tuple[Verdict[Recording], ...], wider: str, narrower: frozenset[str]
+) -> tuple[Verdict[Recording], ...]:
+    """Adds the cost of the narrower causes to that of the wider cause, and removes them, if there is a wider cause."""
+    causes = [cause for verdict in verdicts for cause in verdict.judgement.causes]
+    if not any(cause.name == wider for cause in causes):
+        return verdicts
+    cost = sum(cause.cost_share for cause in causes if cause.name in narrower)
+
+    def joined(verdict: Verdict[Recording]) -> Verdict[Recording]:
+        kept = tuple(
+            replace(cause, cost_share=cause.cost_share + cost) if cause.name == wider else cause
+            for cause in verdict.judgement.causes
+            if cause.name not in narrower
+        )
+        return replace(verdict, judgement=replace(verdict.judgement, causes=kept))
+
+    return tuple(map(joined, verdicts)) if cost else verdicts
 
 
 def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:

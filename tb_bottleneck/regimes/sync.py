@@ -35,6 +35,8 @@ FIRES_AT = 0.05
 SEVERAL_READS = 2.0
 # Waits of kinds without their own finding matter from a quarter of all waits on, as many as a kind needs of the cost.
 MIN_MINOR_SHARE = MIN_WAIT_KIND_SHARE
+# Fewer waits per step can be removed one by one; a loop over items has more. This number is a choice.
+SEVERAL_WAITS = 5.0
 # If another device of the process works for most of this time, the host waits for that device.
 OTHER_DEVICES_SHARE = 0.5
 
@@ -61,7 +63,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
     named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
-    if causes and measures.value(minor_kind_waits, otherwise=0.0) >= MIN_MINOR_SHARE:
+    several = measures.value(costly_waits, otherwise=0.0) >= SEVERAL_WAITS
+    if causes and several and measures.value(minor_kind_waits, otherwise=0.0) >= MIN_MINOR_SHARE:
         evidence = (costly_waits, kinds_of_waits, minor_kind_waits)
         return (Cause("waits_combined", share, evidence), *causes)
     return causes or (_cause(measures, "blocking_waits", share),)

@@ -26,6 +26,7 @@ class Planted:
 
 
 DRAWN_FRAME, DRAWN_OPERATOR, DRAWN_MALLOC = "train.py(10): augment", "aten::linear", "cudaMalloc"
+DRAWN_COPY = "Memcpy HtoD (Pageable -> Device)"
 DRAWN_LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 # A Python frame of three milliseconds after the kernels, and the same while kernels still run.
@@ -86,6 +87,12 @@ CAUSES = {
     "blocking_uploads": Planted(
         WAIT_THEN_IDLE + "    h2d     b.........b.........b.........\n",
         WAIT_THEN_BUSY + "    h2d     b.........b.........b.........\n",
+        {DRAWN_OPERATOR: ("cpu_op", "aten::copy_"), DRAWN_COPY: ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)")},
+    ),
+    # Pinned memory removes the waits for the copies, too: one finding.
+    "pageable_copies": Planted(
+        WAIT_THEN_IDLE + "    h2d     b.........b.........b.........\n",
+        WAIT_THEN_BUSY + "    h2d     .b.........b.........b........\n",
         {DRAWN_OPERATOR: ("cpu_op", "aten::copy_")},
     ),
     "small_batch": Planted(FEW_BLOCKS, FEW_BLOCKS.replace("small  ", "gpu    ")),
@@ -122,3 +129,8 @@ def test_a_planted_cause_is_named(tmp_path, cause):
 def test_a_similar_run_without_cost_does_not_get_the_cause(tmp_path, cause):
     planted = CAUSES[cause]
     assert cause not in causes(tmp_path, planted.healthy, planted.named)
+
+
+def test_one_fix_for_copies_and_the_waits_for_them_is_one_finding(tmp_path):
+    planted = CAUSES["pageable_copies"]
+    assert "blocking_uploads" not in causes(tmp_path, planted.problem, planted.named)

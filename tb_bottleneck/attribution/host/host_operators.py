@@ -22,6 +22,8 @@ from tb_bottleneck.trace.trace import Trace
 # the operators above 100 us without a runtime call fill, copy or compute tensors of the host; the others are those that
 # knowledge/operators.toml lists as describing tensors.
 SHORTEST_HOST_WORK_NS = 100_000
+CREATES = "creates"
+"""What an operator does that writes constant or random values (knowledge/operators.toml)."""
 
 
 class HostOperators(Record, frozen=True, eq=False):
@@ -57,7 +59,7 @@ def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperat
 
 
 def _computes(name: str) -> bool:
-    return first_match(host_operator_patterns(), name) == "computes"
+    return first_match(host_operator_patterns(), name) in ("computes", CREATES)
 
 
 def _calls_inside(trace: Trace, rows: Rows) -> Bools:

@@ -36,6 +36,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "slow_storage": storage.SCENARIO,
     "slow_loader": pipeline.LOADER,
     "batches_in_the_loop": pipeline.LOOP,
+    "created_on_host": pipeline.ON_DEVICE,
     "scalar_reads": syncs.SCALAR_READS,
     "metric_reads": syncs.SCALAR_READS,
     "blocking_uploads": syncs.UPLOADS,

@@ -186,8 +186,11 @@ def _reason(code: str, facts: Mapping[str, float | str]) -> pb.HealthReason:
     """Fills the figures of a defect into its text."""
     advice = health_advice(code)
     values = {name: _fact_text(name, value) for name, value in facts.items()}
-    fix = advice.fix_if.get(values.get("kind", ""), advice.fix)
-    return pb.HealthReason(code=code, detail=advice.detail.safe_substitute(values), fix=fix)
+    kind = values.get("kind", "")
+    none = advice.none_if.get(kind, "")
+    detail = f"{advice.detail.safe_substitute(values)} {none}".rstrip()
+    fix = "" if none else advice.fix_if.get(kind, advice.fix)
+    return pb.HealthReason(code=code, detail=detail, fix=fix)
 
 
 def _fact_text(name: str, value: float | str) -> str:
@@ -311,7 +314,8 @@ class _DiagnosisWriter(Record, frozen=True):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):
                 label = self.context.said(Template(line.label).safe_substitute(each=self.context.each))
-                compared_with = self.context.said(line.compared_with)
+                recorded = line.compared_with_context if getattr(fact, "source", "") == "context" else ""
+                compared_with = self.context.said(recorded or line.compared_with)
                 yield _evidence_row(pb.Evidence(label=label, compared_with=compared_with), fact)
 
 

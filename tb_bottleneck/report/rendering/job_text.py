@@ -33,7 +33,8 @@ def _lines(job: pb.Job) -> Iterator[str]:
         yield f"Step: {duration_text(job.step_ns)}{_hosts(job)}"
     for reason in job.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        yield Line(f"      fix: {reason.fix}", "code")
+        if reason.fix:
+            yield Line(f"      fix: {reason.fix}", "code")
     yield from account_lines(job)
     for number, culprit in enumerate(job.culprits, 1):
         yield from ("", *_culprit(number, culprit))

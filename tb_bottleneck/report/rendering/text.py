@@ -132,8 +132,8 @@ def _health(report: pb.Report) -> Iterator[str]:
     yield heading(f"The recording is {report.health.status}")
     for reason in report.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        first, *more = reason.fix.splitlines() or [""]
-        yield from (Line(f"      fix: {first}", "code"), *(Line(f"           {line}", "code") for line in more))
+        for number, line in enumerate(reason.fix.splitlines()):
+            yield Line(f"           {line}" if number else f"      fix: {line}", "code")
 
 
 def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:

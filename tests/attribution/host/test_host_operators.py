@@ -51,10 +51,22 @@ def test_an_operator_that_launches_nothing_is_work_of_the_host(tmp_path):
 
 
 def test_one_with_a_result_that_is_uploaded_next_makes_a_batch(tmp_path):
-    judged = report(tmp_path, UPLOAD)
+    judged = report(tmp_path, UPLOAD, "aten::stack")
     assert judged.verdict.regime == "input"
     assert judged.findings[0].cause == "batches_in_the_loop"
-    assert "aten::normal_ on the CPU" in next(line.text for line in judged.findings[0].evidence)
+    assert "aten::stack on the CPU" in next(line.text for line in judged.findings[0].evidence)
+
+
+@pytest.mark.parametrize("name", ["aten::normal_", "aten::ones", "aten::fill_"])
+def test_constant_and_random_values_can_be_created_on_the_device(tmp_path, name):
+    """A step of 10 columns loses 5 for the values and 1 for the copy; the calls and kernels stay."""
+    judged = report(tmp_path, UPLOAD, name)
+    assert [finding.cause for finding in judged.findings if finding.regime in ("input", "transfer", "sync")] == [
+        "created_on_host"
+    ]
+    assert "device=device" in judged.findings[0].fix.code
+    assert judged.findings[0].cost_share > shares(judged)["input"] + 0.09, "the exposed copy is part of the cost"
+    assert judged.findings[0].speedup.expected == pytest.approx(10 / 5, abs=0.7)
 
 
 def test_what_is_computed_before_the_next_fetch_is_no_batch(tmp_path):
