@@ -46,6 +46,8 @@ _CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$|^gloo:")
 # its own for aten::linear (aten/src/ATen/native/native_functions.yaml).
 _PRODUCTS = re.compile(r"mm|matmul|dot|mkldnn|onednn|xnnpack|sparse|::mv$|_linear")
 _CPU_DEVICE_TYPE = 0
+# The process names in files of the older profiler (torch/autograd/profiler_util.py, export_chrome_trace).
+_AUTOGRAD_PROCESSES = {"CPU functions", "CUDA functions"}
 MIN_JUDGED_STEPS = 2
 PROFILER_COST_SHARE = 0.10
 
@@ -61,6 +63,9 @@ class Defect:
 
 def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     """Returns the reason why this recording cannot be judged, or None if it can."""
+    written = _other_writer(trace)
+    if written is not None:
+        return written
     foreign = int((trace.events.kind == Kind.FOREIGN_DEVICE).sum())
     ops, launches = len(trace.device_ops), len(trace.calls.of(Role.LAUNCH))
     operators = len(trace.rows(Kind.CPU_OP))
@@ -76,6 +81,18 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     if steps is None or steps.end <= steps.begin or too_few:
         return Defect("insufficient_data", True, {"device_ops": ops, "operators": operators})
     return None
+
+
+def _other_writer(trace: Trace) -> Defect | None:
+    """Returns who wrote the file, if it was not torch.profiler."""
+    if not len(trace.events) or (trace.events.kind != Kind.OTHER).any():
+        return None
+    events = {"events": len(trace.events)}
+    if _AUTOGRAD_PROCESSES & {thread.process for thread in trace.threads}:
+        return Defect("autograd_profiler", True, events)
+    header = trace.header
+    known = header.devices or header.versions or header.context or header.stacks_recorded or header.more_recorded
+    return None if known else Defect("other_program", True, events)
 
 
 def _large_kernels(trace: Trace, steps: Steps | None) -> bool:

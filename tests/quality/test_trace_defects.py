@@ -52,6 +52,9 @@ def trace_of(tmp_path, events, **header):
         ([*OPERATORS, row("user_annotation", "gloo:all_reduce", 5)], {}, None),
         (OPERATORS + LAUNCHES + KERNELS, {}, None),
         (OPERATORS, {"deviceProperties": []}, None),
+        ([row("gpu", "Frame", 0)], {"deviceProperties": []}, "other_program"),
+        ([row("gpu", "Frame", 0)], {"deviceProperties": [], "with_stack": 1}, "insufficient_data"),
+        ([row("gpu", "Frame", 0)], {}, "insufficient_data"),
     ],
 )
 def test_a_recording_that_cannot_be_judged_has_a_reason_code(tmp_path, events, header, code):
@@ -160,3 +163,19 @@ def test_few_large_kernels_get_their_verdict(tmp_path):
     path.write_text(json.dumps(drawn(FEW_LARGE, 5000)))
     report = diagnose(str(path))
     assert (report.verdict.regime, report.verdict.confidence) == ("compute", "low")
+
+
+def test_a_file_of_the_older_profiler_is_named(tmp_path):
+    """It is a list without categories, in which processes have names."""
+    operators = [
+        {"name": "aten::mm", "ph": "X", "ts": 10 * n, "dur": 8, "tid": 1, "pid": "CPU functions", "args": {}}
+        for n in range(300)
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(operators))
+    report = diagnose(str(path))
+    (reason,) = report.health.reasons
+    assert (report.health.status, reason.code) == ("incomplete", "autograd_profiler")
+    assert "torch.autograd.profiler" in reason.detail
+    assert "torch.profiler.profile" in reason.fix
+    assert report.device.kind == "", "no device is claimed"
