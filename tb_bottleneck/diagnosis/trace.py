@@ -107,10 +107,11 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
         memory=memory,
         details=details_of(recording, parts),
     )
-    fatal = host_not_recorded_defect(recording) or warmup_defect(recording)
+    unrecorded = host_not_recorded_defect(recording)
+    fatal = unrecorded if unrecorded is not None and unrecorded.fatal else warmup_defect(recording)
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
-    defects = list(degradations_of(recording))
+    defects = [*([unrecorded] if unrecorded is not None else []), *degradations_of(recording)]
     diagnosis = _judge(recording, defects)
     if work_ran_on_cpu(trace):
         origin = replace(origin, device=unused_device(trace))

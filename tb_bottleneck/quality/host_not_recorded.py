@@ -7,6 +7,9 @@ from tb_bottleneck.quality.trace_defects import Defect
 
 # From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
 UNRECORDED_IDLE_SHARE = 0.10
+# Up to here the work of the device outweighs what is not known, and the fixes of that work do not depend on it. From
+# here on the unknown time alone would be critical (regimes/judge.py).
+FATAL_IDLE_SHARE = 0.20
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
@@ -17,4 +20,6 @@ def host_not_recorded_defect(recording: Recording) -> Defect | None:
     unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
     idle = int(gaps.by_activity.of(Activity.OTHER).sum() + unexplained.sum())
     share = idle / recording.account.window
-    return Defect("host_not_recorded", True, {"share": share, "pause": idle}) if share > UNRECORDED_IDLE_SHARE else None
+    if share <= UNRECORDED_IDLE_SHARE:
+        return None
+    return Defect("host_not_recorded", share > FATAL_IDLE_SHARE, {"share": share, "pause": idle})

@@ -11,7 +11,12 @@ Source: traceml's warning level for the residual of a step, 10 % (diagnostics/st
 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.host_dispatch import idle_before_first_work, longest_host_pause, steps_between_pauses
+from tb_bottleneck.measures.trace.host_dispatch import (
+    host_rows_recorded,
+    idle_before_first_work,
+    longest_host_pause,
+    steps_between_pauses,
+)
 from tb_bottleneck.measures.trace.host_operators import host_operator_share, host_operator_time, host_operators
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
@@ -23,7 +28,8 @@ MAIN_PART = 0.5
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
-    return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes, 1 - _at_start(measures))
+    recurring = 1 - _at_start(measures)
+    return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes, recurring, seen_by=host_rows_recorded)
 
 
 def _at_start(measures: Measures[Recording]) -> float:

@@ -19,12 +19,14 @@ BUSY = """
 """
 
 
-def recorded(tmp_path, drawing, without=()):
+def recorded(tmp_path, drawing, without=(), kernel=None):
     whole = drawn(drawing, 1000)
     events = []
     for event in whole["traceEvents"]:
         if event["cat"] in without:
             continue
+        if event["cat"] == "kernel" and kernel:
+            event["name"] = kernel
         parts = 2 if event["cat"] in ("kernel", "cuda_runtime") else 1
         for n in range(parts):
             part = {**event, "dur": event["dur"] / parts, "ts": event["ts"] + n * event["dur"] / parts}
@@ -76,3 +78,16 @@ def test_without_runtime_rows_operators_replace_launches_and_waits_are_not_judge
     assert "calls_not_recorded" in [reason.code for reason in report.health.reasons]
     status = {regime.regime: regime.status for regime in report.regimes}
     assert (status["sync"], status["allocator"]) == ("abstains", "abstains")
+
+
+def test_a_little_unknown_time_withholds_no_fix_of_the_devices_work(tmp_path):
+    """The device is idle for 5 of 30 columns, and nothing shows why; the products do not depend on it."""
+    drawing = """
+        gpu     .aaaaaaaabbb....bbbbcccccddddd
+    """
+    report = recorded(tmp_path, drawing, HOST, "ampere_sgemm_128x64_tn")
+    assert report.health.status == "degraded"
+    assert report.health.reasons[0].code == "host_not_recorded"
+    assert report.verdict.regime == "compute"
+    assert "fp32_matmul" in [finding.cause for finding in report.findings]
+    assert {regime.regime: regime.status for regime in report.regimes}["host"] == "abstains"

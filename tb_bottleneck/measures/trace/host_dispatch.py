@@ -46,6 +46,13 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
     return Measure(count / len(recording.steps), "count", "step", count)
 
 
+def host_rows_recorded(recording: Recording) -> Measure | Missing:
+    """1 if operators, annotations or frames were recorded; missing otherwise."""
+    if recording.on_device and not recording.host.recorded:
+        return Missing("neither operators nor annotations were recorded; ProfilerActivity.CPU records them")
+    return Measure(1.0, "count", "recording")
+
+
 def models(recording: Recording) -> Measure | Missing:
     """1 if layers of a model or a training were recorded, otherwise 0."""
     return Measure(float(has_model(recording.trace)), "count", "recording")
