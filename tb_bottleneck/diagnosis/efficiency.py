@@ -17,11 +17,11 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
 def add_headroom(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
 ) -> None:
-    """Adds what remains to a report without a problem: of a trace's `recording`, or of a run with these `parameters`.
+    """Adds what remains beside the findings: of a trace's `recording`, or of a run with these `parameters`.
 
     The parameters are in bytes, None if they are not known.
     """
-    if report.verdict.severity != "none":
+    if report.verdict.severity != "none" and recording is None:
         return
     from tb_bottleneck.report.efficiency.headroom import headroom_of  # few reports need its imports
 

@@ -7,13 +7,14 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.attribution.unprofiled import logged_unprofiled
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.profiler_overhead import (
     atypical_ratio,
     profiler_overhead,
     unprofiled_step,
 )
+from tb_bottleneck.measures.trace.purpose import only_operator
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.regime import Regime
@@ -58,6 +59,9 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     yield from _atypical(recording)
     if _optimizer_alone(recording):
         yield Defect("optimizer_alone", False)
+    operator = only_operator(recording)
+    if isinstance(operator, Measure):
+        yield Defect("one_operator", False, {"operator": operator.text, "calls": operator.count})
     overlapping = _overlapping_steps(recording)
     if overlapping:
         yield Defect("overlapping_steps", False, {"steps": overlapping})

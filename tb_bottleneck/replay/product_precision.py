@@ -1,8 +1,8 @@
 """Predicts how long each operation takes if products run in another type on matrix units.
 
 If a product's work is known from shapes, it takes as long as the slower of its roofs: arithmetic at the new rate, and
-traffic with half of the bytes if the type is a half-precision one. Otherwise it gains the square root of the ratio of
-the rates. Half precision works as autocast does: norms, softmax and losses keep their type, other operations between
+traffic with half of the bytes if the type is a half-precision one. Otherwise it gains a power of the ratio of the
+rates. Half precision works as autocast does: norms, softmax and losses keep their type, other operations between
 products move fewer bytes, and casts need kernels of their own.
 """
 
@@ -34,6 +34,14 @@ AUTOCAST_BYTES = {Estimate.EXPECTED: 0.95, Estimate.LOW: 1.0, Estimate.HIGH: 0.5
 # without, as long as with .half() (taiseitosaki/speedbook, Ampere). Low: a choice, as if three of five bytes kept
 # their type.
 CONVOLUTION_BYTES = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.8, Estimate.HIGH: 0.5}
+# Without shapes a product gets faster by the ratio of the rates to this power: 0 if traffic limits it in both types, 1
+# if arithmetic does. Expected: the mean of two public pairs without and with autocast, whose products took 5.1 times
+# less at a ratio of 8.0 (T4, power 0.79) and 4.5 times less at 13.4 (Segment Anything 2, A100, power 0.58). Low: a
+# choice.
+GAIN_WITHOUT_SHAPES = {Estimate.EXPECTED: 0.69, Estimate.LOW: 0.25, Estimate.HIGH: 1.0}
+# A Winograd convolution of 3 x 3 does this many times fewer multiplications than the convolution that replaces it on
+# matrix units (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016: F(2x2, 3x3)).
+WINOGRAD = 2.25
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
@@ -48,7 +56,8 @@ def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[
     for name, rows in rows_by_name(ops.name):
         precision = multiplied_in(recording, name, int(rows[0]))
         if precision is not None and precision.dtype in WIDE_TYPES and precision.dtype != dtype:
-            rates[rows] = rate_of(precision) or 0.0
+            saved = WINOGRAD if "winograd" in recording.trace.names[name].lower() else 1.0
+            rates[rows] = (rate_of(precision) or 0.0) * saved
     return np.where(ops.work == Work.CONTRACTION, rates, 0.0)
 
 
@@ -84,9 +93,7 @@ def precision_factors(
     now = np.maximum(at_peak, at_bandwidth)
     then = np.maximum(at_peak / gain, at_bandwidth * (0.5 if half else 1.0))
     by_roof = then / np.where(is_known, np.maximum(now, 1e-9), 1.0)
-    by_name = {Estimate.EXPECTED: 1 / np.sqrt(gain), Estimate.LOW: 1 / np.sqrt(np.sqrt(gain)), Estimate.HIGH: 1 / gain}[
-        estimate
-    ]
+    by_name = gain ** -GAIN_WITHOUT_SHAPES[estimate]
     factors = np.where(products, np.where(is_known, by_roof, by_name) * CAST_OVERHEAD[estimate], 1.0)
     if half:
         # Operations between products that are already in half precision are in half precision too.

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
@@ -117,6 +118,34 @@ def test_a_recording_of_the_optimizer_alone_says_so(tmp_path):
     backward = row("cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, 1)
     assert "optimizer_alone" not in codes(load(written(tmp_path, [optimizer, backward])))
     assert "optimizer_alone" not in codes(load(written(tmp_path, [])))
+
+
+def with_shapes(shape, name="aten::bmm"):
+    """Returns operators that launch a kernel each; `shape` gives the inputs of the operator with this number."""
+    trace = drawn("op ##..##..##..\nlaunch |...|...|...\ngpu .aaa.bbb.ccc", 1000)
+    number = 0
+    for event in trace["traceEvents"]:
+        if event["cat"] == "cpu_op":
+            event["name"] = name
+            event["args"] = {"Input Dims": shape(number)} if shape(number) else {}
+            number += 1
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("trace", "alone"),
+    [
+        (with_shapes(lambda number: [[8, 64, 64], [8, 64, 64]]), True),
+        (with_shapes(lambda number: [[8, 64, 64 * number], [8, 64, 64]]), False),
+        (with_shapes(lambda number: []), False),
+        (with_shapes(lambda number: [[8, 64, 64]], "Torch-Compiled Region"), False),
+    ],
+    ids=["the same shapes", "layers of several sizes", "no shapes", "a compiled model"],
+)
+def test_a_recording_of_one_operator_says_so(tmp_path, trace, alone):
+    path = tmp_path / "one.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    assert ("one_operator" in codes(load(str(path)))) == alone
 
 
 def test_a_long_time_before_the_first_kernel_is_told_where_no_step_shows_it():

@@ -9,6 +9,8 @@ from tb_bottleneck.units import share_text
 
 # A wider interval has one decimal place: the second one is not known.
 WIDE = 0.15
+_PARTS = {"optimizer_alone": "the optimizer step", "one_operator": "this operator"}
+"""What a recording contains nothing beside, by the code of the health reason."""
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
@@ -50,9 +52,9 @@ def lead_with_action(report: pb.Report) -> None:
 def set_action(report: pb.Report) -> None:
     """Sets the action of the verdict, and the cause that it removes if that is of another regime than the headline."""
     verdict = report.verdict
-    alone = any(reason.code == "optimizer_alone" for reason in report.health.reasons)
+    part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
     verdict.action = action_sentence(report)
-    verdict.action += ", of the optimizer step alone" if verdict.action and alone else ""
+    verdict.action += f", of {part} alone" if verdict.action and part else ""
     first = next(iter(report.findings), None)
     verdict.ClearField("action_cause")
     if verdict.action and first is not None and plan_leads(report) and first.regime != verdict.regime:

@@ -9,7 +9,7 @@ from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
-from tb_bottleneck.measures.trace.purpose import backward_recorded, steps_found, training_recorded
+from tb_bottleneck.measures.trace.purpose import backward_recorded, only_operator, steps_found, training_recorded
 from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
@@ -20,7 +20,7 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
 
     Beside a problem, only recordings with a backward pass have one: what they would be without the avoidable time.
     """
-    if conclusion.regime == Regime.UNEXPLAINED:
+    if conclusion.regime == Regime.UNEXPLAINED or isinstance(measures(only_operator), Measure):
         return ""
     if conclusion.severity != "none":
         if isinstance(measures(backward_recorded), Missing):

@@ -1,4 +1,4 @@
-"""What a run without a problem could still gain: its situation, the next limit, other devices, distances to roofs.
+"""What a run could still gain besides its findings: its situation, the next limit, other devices, distances to roofs.
 
 Nothing here is a finding. A kind whose cause is a finding is left out, and so is what is too small to matter.
 """
@@ -18,7 +18,7 @@ from tb_bottleneck.measures.efficiency.headroom import (
     layout_share,
     recorded_parameter_bytes,
 )
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace.attention import unfused_attention_share
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
@@ -35,18 +35,28 @@ MIN_ROOFS_KNOWN = 0.5
 # Fused pointwise operators read and write half as much (regimes/memory.py).
 OF_POINTWISE = 0.5
 
+_SMALL_FIXES: dict[str, tuple[str, MeasureFunction[Recording], float]] = {
+    "attention": ("unfused_attention", unfused_attention_share, 1.0),
+    "pointwise": ("unfused_pointwise", pointwise_share, OF_POINTWISE),
+    "alignment": ("misaligned_shapes", misaligned_products, 1.0),
+    "layout": ("fp32_activations", layout_share, 1.0),
+}
+"""By kind: the cause whose finding has the same fix, the share of the time, and the part of it that a fix saves."""
+
 Fact = tuple[str, float | str, str]
 """The name of its label, value and unit."""
 
 
 def headroom_of(report: pb.Report, recording: Recording | None, parameters: float | None = None) -> list[pb.Headroom]:
-    """Returns what remains; nothing if a problem was found, or if it is not known what limits the run.
+    """Returns what remains; nothing if it is not known what limits the run.
 
-    Without the recording of a trace, this is the next limit, and more devices if the run has this many bytes of
-    `parameters`.
+    If a problem was found, this is only what the findings do not cover and does not depend on them. Without the
+    recording of a trace, this is the next limit, and more devices if the run has this many bytes of `parameters`.
     """
-    if report.verdict.severity != "none" or report.verdict.regime == Regime.UNEXPLAINED:
+    if report.verdict.regime == Regime.UNEXPLAINED:
         return []
+    if report.verdict.severity != "none":
+        return [] if recording is None else list(_small_fixes(report, Measures(recording), ("layout",)))
     found = _of_telemetry(report, parameters) if recording is None else _of_trace(report, recording)
     said = words_for(report.device.kind)
     for row in (row for each in found for row in each.evidence):
@@ -66,18 +76,18 @@ def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
     found = [_situation(measures), *_next_limit(report)]
     if recording.on_device:
         found += [*_larger_device(recording), *_more_devices_for(recording, measures), *_operators(recording, measures)]
-    shares = {
-        "attention": ("unfused_attention", unfused_attention_share, 1.0),
-        "pointwise": ("unfused_pointwise", pointwise_share, OF_POINTWISE),
-        "alignment": ("misaligned_shapes", misaligned_products, 1.0),
-        "layout": ("", layout_share, 1.0),
-    }
+    found += _small_fixes(report, measures, tuple(_SMALL_FIXES))
+    return found
+
+
+def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[str, ...]) -> Iterator[pb.Headroom]:
+    """Yields the fixes of these kinds that matter and are not part of a finding."""
     causes = {finding.cause for finding in report.findings}
-    for kind, (cause, measure, part) in shares.items():
+    for kind in kinds:
+        cause, measure, part = _SMALL_FIXES[kind]
         share = measures.value(measure, otherwise=0.0)
         if cause not in causes and part * share >= MIN_SHARE:
-            found.append(_headroom(kind, [(f"{kind}_share", share, "share")], share=part * share))
-    return found
+            yield _headroom(kind, [(f"{kind}_share", share, "share")], share=part * share)
 
 
 def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:

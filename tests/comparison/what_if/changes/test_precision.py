@@ -31,7 +31,7 @@ def test_fp32_products_gain_much_and_what_lies_between_them_a_little(tmp_path):
     recording = run(tmp_path)
     found = change_precision(recording, "bf16").factors(Estimate.EXPECTED)
     product, stream = sorted(set(np.round(found, 6)))
-    assert product == pytest.approx(1.04 / (312 * 0.87 / 19.5) ** 0.5, rel=1e-4), "no shapes: the square root"
+    assert product == pytest.approx(1.04 / (312 * 0.87 / 19.5) ** 0.69, rel=1e-4), "no shapes: as measured"
     assert stream == AUTOCAST_BYTES[Estimate.EXPECTED]
 
 
@@ -72,7 +72,7 @@ def test_where_the_name_is_silent_the_operands_tell(tmp_path, operands, gains):
             change_precision(recording, "bf16")
         return
     product = change_precision(recording, "bf16").factors(Estimate.EXPECTED).min()
-    assert product == pytest.approx(CAST_OVERHEAD[Estimate.EXPECTED] / 2**0.5, rel=1e-4), (
+    assert product == pytest.approx(CAST_OVERHEAD[Estimate.EXPECTED] / 2**0.69, rel=1e-4), (
         "as if from TF32: the least there is"
     )
 
