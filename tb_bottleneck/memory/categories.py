@@ -40,9 +40,9 @@ INDEX = {category: index for index, category in enumerate(CATEGORIES)}
 # torch/distributed/fsdp).
 _COMMUNICATES = re.compile(r"^(?:nccl|gloo|c10d|_c10d_functional|record_param_comms|FullyShardedDataParallel|FSDP)\b")
 # cuBLAS needs a workspace in each product; torch allocates it once per handle and stream, by these defaults
-# (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper).
+# (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper; 76 MiB for hipBLASLt on MI300).
 _MULTIPLIES = re.compile(r"^aten::(?:addmm|mm|bmm|baddbmm|addbmm|addmv|mv|_addmm_activation|_scaled_mm)(?:_|$)")
-_WORKSPACE_BYTES = (8_519_680, 33_554_432)
+_WORKSPACE_BYTES = (8_519_680, 33_554_432, 79_691_776)
 # A block that a phase allocates and does not free is of this category; PREPARATION makes the batch.
 _LASTING = {
     Phase.FORWARD: Category.ACTIVATIONS,

@@ -31,6 +31,9 @@ KEPT = 0.4
 recorded, and below 0.06 under no_grad, where a layer's input is freed after the layer."""
 MIN_TENSORS = 20
 """Tensors of a pass below which the share above says nothing: a pass of three layers keeps most of its tensors."""
+LITTLE = 0.25
+"""Share of the device's memory. With a smaller peak, four times the batch fits, and what takes the memory does not
+matter. A choice."""
 MIN_FLUSHES = 2
 _ZERO = re.compile(r"^aten::(?:zero_|_foreach_zero_|fill_)$")
 _PRODUCTS = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product\w*)$")
@@ -44,6 +47,9 @@ def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
     evidence = [Value("fp32_share", in_fp32, "share")] if in_fp32 is not None and in_fp32 > DOMINATES else []
     found = [near_limit(memory.account, evidence), fragmentation(memory.account), growth_finding(memory, steps)]
     found += [rule(memory, steps) for rule in RULES]
+    capacity = memory.account.capacity
+    if capacity is not None and memory.account.peak < LITTLE * capacity:
+        found = [it for it in found if it is not None and it.severity != INFO]
     return by_severity(found)
 
 
@@ -145,7 +151,8 @@ def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFindi
     alive = blocks.alive(memory.peak_row) & activations
     if not alive.any() or not len(steps):
         return None
-    of_pass = activations & (step == step[alive][0])
+    passes, counts = np.unique(step[alive], return_counts=True)  # tensors from before the window may be alive, too
+    of_pass = activations & (step == passes[counts.argmax()])
     share = np.count_nonzero(alive & of_pass) / np.count_nonzero(of_pass)
     if np.count_nonzero(of_pass) < MIN_TENSORS or share < KEPT:
         return None

@@ -19,13 +19,17 @@ from tb_bottleneck.measures.trace.double_precision import costliest_in_double, d
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
+    half_type,
     misaligned_kernel,
     misaligned_products,
     peak_source,
+    reachable_peak,
     reached_by_type,
     roofs_known,
+    shapes_recorded,
     tf32_available,
     types_multiplied,
+    without_bf16,
 )
 from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads, unused_cores
 from tb_bottleneck.measures.trace.recorded_facts import product_library
@@ -40,6 +44,9 @@ UNUSED_CORES = 0.5
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
+
+ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak)
+"""How the limits of kernels are known, and how close the kernels come to them."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -58,9 +65,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     # Work of few threads, or in float64, may be limited by memory.
     at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
-    return Judgement(
-        status, share, min(recoverable, at_stake), causes, (costliest_kernel, compute_reached, roofs_known)
-    )
+    return Judgement(status, share, min(recoverable, at_stake), causes, (costliest_kernel, *ROOFS))
 
 
 def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
@@ -84,7 +89,8 @@ def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
     if share < MIN_PRODUCT_SHARE:
         return None
     name = "fp32_matmul" if measures.value(tf32_available, otherwise=0.0) else "fp32_without_tf32"
-    return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel), bounded=False)
+    types = () if name == "fp32_matmul" else (half_type, without_bf16)
+    return Cause(name, share, (full_precision_products, types_multiplied, costliest_kernel, *types), bounded=False)
 
 
 def _misaligned(measures: Measures[Recording]) -> Cause[Recording] | None:

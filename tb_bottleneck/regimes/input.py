@@ -43,6 +43,7 @@ from tb_bottleneck.measures.trace.loader_workers import (
     cores_available,
     workers_advised,
     workers_factor,
+    workers_for_loop,
     workers_needed,
     workers_used,
 )
@@ -69,6 +70,7 @@ CREATED = 0.8
 # What takes the time of making a batch, and how many processes would be fast enough.
 STAGES = (costliest_stage, batch_time, processes_needed)
 BUSY_STAGES = (workers_at_work, *STAGES)
+LOOP = (preparing_lines, loader_idle, workers_for_loop)
 # How the workers start: recorded facts.
 STARTED = (worker_start_method, workers_persist, on_windows)
 
@@ -92,7 +94,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if made and measures.value(created_share, otherwise=0.0) >= CREATED:
         return (Cause("created_on_host", share, (preparing_lines, created_share, loader_idle)),)
     if made:
-        return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
+        return (Cause("batches_in_the_loop", share, LOOP),)
     if _waits_for_storage(measures):
         reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator, *STAGES)
         return (Cause("slow_storage", share, reading),)
@@ -107,7 +109,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if kind == WORKER_ITERATOR:
         return (_of_workers(measures, share),)
     if isinstance(measures(loader_fetch), Missing):
-        return (Cause("batches_in_the_loop", share, (preparing_lines, loader_idle)),)
+        return (Cause("batches_in_the_loop", share, LOOP),)
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
 
 

@@ -54,8 +54,8 @@ def _texts():
 
 
 ALL = list(_texts())
-FITTED = {"pinned": ", pin_memory=True"}
-"""An argument that is added to code for a run on a device."""
+FITTED = {"pinned": ", pin_memory=True", "half_type": "bfloat16"}
+"""What is no number: an argument that is added to code for a run on a device, and the name of a type."""
 
 
 def _tree(code: str) -> ast.Module:
@@ -131,7 +131,9 @@ def test_calls_have_the_arguments_that_they_are_given(where, code):
 def test_a_dataset_that_is_advised_can_be_loaded_from():
     """Returns the class of the advice, with the work of the loop as `prepare`."""
     code = regime_advice("input").causes["batches_in_the_loop"].code.template
-    lines = code.replace("batch_size=...", "batch_size=2").replace(", num_workers=..., persistent_workers=True", "")
+    lines = code.replace("batch_size=...", "batch_size=2").replace(
+        ", num_workers=$workers_for_loop, persistent_workers=True", ""
+    )
     lines = lines.replace("$pinned", "")
     names = {"torch": torch, "DataLoader": torch.utils.data.DataLoader, "files": [1, 2, 3, 4], "prepare": lambda n: n}
     exec(lines, names)

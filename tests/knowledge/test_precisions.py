@@ -57,7 +57,7 @@ def test_an_example_is_recognised_by_its_own_entry(entry):
         ("nvjet_hsh_256x128_64x4_2x1_v_bz_TNN", "tensor", "fp16"),
         ("nvjet_qqtst_112x128_128x7_2x1_v_bz_coopA_algo2_TNN", "tensor", "fp8"),
         ("bmm_E4m3_E4m3E4m3_Fp32_t128x8x128_s6", "tensor", "fp8"),
-        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", "tensor", "bf16"),
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x256x1", "tensor", "bf16"),
         ("void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<cutlass::half_t>", "tensor", "fp16"),
         ("fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "tensor", "bf16"),
         ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128", "tensor", "fp16"),

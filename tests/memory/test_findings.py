@@ -28,6 +28,8 @@ def found_in(trace: Trace) -> dict[str, MemoryFinding]:
 def found(allocator: RecordedAllocator, *, device: bool = False, **header) -> dict[str, MemoryFinding]:
     if device:
         allocator.events.append(GPU_WORK)
+        # A device of unknown size: on one of 80 GB, the tensors of these trainings would be too small to matter.
+        header.setdefault("deviceProperties", [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}])
     return found_in(allocator.trace(**header))
 
 
@@ -48,7 +50,9 @@ def test_memory_that_each_step_leaves_is_found():
 
 @pytest.mark.parametrize(("leak", "severity"), [(40 << 20, "critical"), (2048, "warning")])
 def test_growth_that_fills_the_device_within_an_epoch_is_critical(leak, severity):
-    causes = found(SimulatedTraining(steps=7, leak=leak, layers=2).allocator, device=True)
+    properties = [{"id": 0, "name": "A100", "totalGlobalMem": 85899345920}]
+    simulated = SimulatedTraining(steps=7, leak=leak, layers=2)
+    causes = found(simulated.allocator, device=True, deviceProperties=properties)
     (finding,) = (causes[name] for name in ("growing_memory", "retained_graph") if name in causes)
     values = {value.name: value.value for value in finding.evidence}
     assert (values["steps_left"] < 10_000) == (severity == "critical")
@@ -174,3 +178,11 @@ def _renumber(allocator: RecordedAllocator) -> None:
         if event["name"] == "[memory]":
             total += event["args"]["Bytes"]
             event["args"]["Total Allocated"] = total
+
+
+@pytest.mark.parametrize(("capacity", "named"), [(1 << 30, False), (20 << 20, True)])
+def test_what_takes_a_small_part_of_the_memory_does_not_matter(capacity, named, monkeypatch):
+    monkeypatch.setattr("helpers.simulated_training_memory.GRADIENT_SIZES", (4 << 20, 4 << 20, 4 << 20))
+    simulated = SimulatedTraining(state=4, built=True, layers=2)
+    properties = [{"id": 0, "name": "A100", "totalGlobalMem": capacity * 8}]
+    assert ("optimizer_dominates" in found(simulated.allocator, device=True, deviceProperties=properties)) == named

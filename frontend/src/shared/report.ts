@@ -421,7 +421,7 @@ export interface EfficiencyNote {
 
 /** Something that a run without a problem could still gain, or what limits it next. No fix is known to be worth a tenth of the time, so these are distances to a limit and no promises. */
 export interface Headroom {
-  /** situation | next_limit | larger_device | more_devices | operator | attention | pointwise | alignment | layout */
+  /** situation | next_limit | traffic | larger_device | more_devices | operator | attention | pointwise | alignment | layout */
   readonly kind: string;
   readonly title: string;
   /** what it means and how to find out more, as text */

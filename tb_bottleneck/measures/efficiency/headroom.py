@@ -139,11 +139,11 @@ def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: P
     compute, memory = account.share(Regime.COMPUTE), account.share(Regime.MEMORY)
     unchanged = max(1.0 - compute - memory, 0.0)
     arithmetic, bandwidth = (_peak(other, precision) or peak) / peak, other.bandwidth / gpu.bandwidth
-    step = max(unchanged + compute / arithmetic + memory / bandwidth, _traffic(recording))
+    step = max(unchanged + compute / arithmetic + memory / bandwidth, traffic_share(recording))
     return LargerDevice(other.name, arithmetic, bandwidth, unchanged, 1 / step)
 
 
-def _traffic(recording: Recording) -> float:
+def traffic_share(recording: Recording) -> float:
     """Returns the share of the window with collectives, hidden ones included: they use the network that there is."""
     ops, steps = recording.trace.device_ops, recording.steps
     collectives = ops.take(ops.work == Work.COLLECTIVE)

@@ -9,7 +9,7 @@ from tb_bottleneck.measures.trace.kernels import longest_call_of
 from tb_bottleneck.measures.trace.window import device_work, window_share
 from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
-from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.roofline.kernel_bounds import MIN_SIGNATURES, BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -22,6 +22,9 @@ FASTER = 1.1
 MOSTLY = 0.5
 WORTH_LISTING = 0.01
 
+MOST = 0.5
+"""Share of the time of the products."""
+
 
 def roofs_known(recording: Recording) -> Measure | Missing:
     """Share of the kernels' time with a limit known from shapes; for the rest it is inferred from kernel names."""
@@ -30,6 +33,28 @@ def roofs_known(recording: Recording) -> Measure | Missing:
         return _NO_DEVICE
     known = recording.kernel_bounds.bound_by[inside] != BoundBy.UNKNOWN
     return Measure(float(length[known].sum() / length.sum()), "share", "kernel time", len(length))
+
+
+def shapes_recorded(recording: Recording) -> Measure | Missing:
+    """1 if shapes of inputs were recorded."""
+    if len(recording.trace.signatures) < MIN_SIGNATURES:
+        return Missing("no shapes were recorded")
+    return Measure(1.0, "count", "recording")
+
+
+def reachable_peak(recording: Recording) -> Measure | Missing:
+    """Share of the data sheet's peak that matrix units reach at most; missing if most products run elsewhere."""
+    peaks, ops = peaks_of(recording.trace), _products(recording)
+    length = (ops.end - ops.start).astype(np.float64)
+    names, spent = _sum_by_name(ops.name, length)
+    on_units = sum(
+        time
+        for name, time in zip(names, spent, strict=True)
+        if _on_matrix_units(precision_of(recording.trace.names[name]))
+    )
+    if peaks is None or peaks.achievable == 1.0 or on_units <= MOST * length.sum():
+        return Missing("the data sheet's peak is the limit")
+    return Measure(peaks.achievable, "share", "device", len(ops))
 
 
 def compute_reached(recording: Recording) -> Measure | Missing:
@@ -78,6 +103,19 @@ def tf32_available(recording: Recording) -> Measure | Missing:
     in_tf32, as_fp32 = (peaks.tensor.get("tf32"), peaks.vector) if peaks is not None else (None, None)
     faster = in_tf32 is None or as_fp32 is None or in_tf32 >= FASTER * as_fp32
     return Measure(float(has_tf32(recording.trace) and faster), "count", "device")
+
+
+def half_type(recording: Recording) -> Measure | Missing:
+    """The half-precision type to use on this device (text): bfloat16 needs no gradient scaler."""
+    peaks = peaks_of(recording.trace)
+    return text_measure("bfloat16" if peaks is not None and peaks.tensor.get("bf16") else "float16")
+
+
+def without_bf16(recording: Recording) -> Measure | Missing:
+    """The half-precision type (text), if it is not bfloat16."""
+    half = half_type(recording)
+    is_narrow = isinstance(half, Measure) and half.text != "bfloat16"
+    return half if is_narrow else Missing("bfloat16 needs no gradient scaler")
 
 
 def types_multiplied(recording: Recording) -> Measure | Missing:

@@ -29,6 +29,18 @@ def workers_needed(recording: Recording) -> Measure | Missing:
     return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", fetch.count)
 
 
+def workers_for_loop(recording: Recording) -> Measure | Missing:
+    """Workers needed for batches that the loop creates itself.
+
+    Time for which the device waits / time of the step without this wait, rounded up; at most the cores of the job.
+    """
+    idle = loader_idle(recording)
+    if isinstance(idle, Missing):
+        return NO_LOADER
+    needed = math.ceil(idle.value / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", idle.count)
+
+
 def workers_factor(recording: Recording) -> Measure | Missing:
     """The factor by which the workers must grow to keep up.
 

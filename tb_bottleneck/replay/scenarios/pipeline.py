@@ -4,8 +4,8 @@ recorded. Or creates them on the device, if they are constant or random values.
 Changes: making batches on the training thread takes as long as taking a batch from a queue. Created on the device: the
 part of this time that creates values is gone, and so are the copies to the device; low: the copies stay. High: all of
 the time is gone.
-Assumes: batches are made as fast as now, one after the other.
-Bounds: never faster than one worker delivers; high: no fetch waits. Low, for a loop: the worker takes SLOWER_WORKERS
+Assumes: batches are made as fast as now; those of a loop by as many workers as keep up, at most the job's cores.
+Bounds: never faster than these workers deliver; high: no fetch waits. Low, for a loop: the worker takes SLOWER_WORKERS
 times as long. Low, for a loader of unknown kind: only unusually long fetches get shorter, to the median, because the
 batches may already be made in parallel with the training.
 """
@@ -16,6 +16,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.host_operators import batch_operator_share, created_share
+from tb_bottleneck.measures.trace.loader_workers import workers_for_loop
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import copies, loader, storage
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -26,12 +27,17 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     ready = loader.without_waiting(graph, estimate)
     if estimate is Estimate.HIGH:
         return ready
-    return ready.with_floor(_loading_ns(graph) * (loader.SLOWER_WORKERS[estimate] if estimate is Estimate.LOW else 1.0))
+    workers = workers_for_loop(graph.base.recording)
+    each = _loading_ns(graph) / (workers.value if isinstance(workers, Measure) else 1.0)
+    return ready.with_floor(each * (loader.SLOWER_WORKERS[estimate] if estimate is Estimate.LOW else 1.0))
 
 
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Does the same for a loader with fetches that may already wait for workers."""
-    return storage.evened(graph, staying=0.0) if estimate is Estimate.LOW else apply_loop(graph, estimate)
+    if estimate is Estimate.LOW:
+        return storage.evened(graph, staying=0.0)
+    ready = loader.without_waiting(graph, estimate)
+    return ready if estimate is Estimate.HIGH else ready.with_floor(_loading_ns(graph))
 
 
 def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:

@@ -5,7 +5,13 @@ from string import Template
 
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.kernel_efficiency import compute_reached, memory_reached, roofs_known
+from tb_bottleneck.measures.trace.kernel_efficiency import (
+    compute_reached,
+    memory_reached,
+    reachable_peak,
+    roofs_known,
+    shapes_recorded,
+)
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import RULES, Conclusion
 from tb_bottleneck.regimes.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
@@ -83,7 +89,15 @@ def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
     if not isinstance(known, Measure):
         return ""
     if known.value < KNOWN_FROM_SHAPES:
+        if isinstance(facts.get(shapes_recorded.__name__), Measure):
+            return (
+                "The limit is known from kernel names only: the recorded shapes do not give the work of these kernels."
+            )
         return "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work."
     reached = facts.get(compute_reached.__name__) or facts.get(memory_reached.__name__)
-    near = f" The kernels reach {share_text(reached.value)} of it." if isinstance(reached, Measure) else ""
+    near = f" The kernels reach {share_text(reached.value)} of it" if isinstance(reached, Measure) else ""
+    reachable = facts.get(reachable_peak.__name__)
+    if near and isinstance(reachable, Measure) and facts.get(compute_reached.__name__) is reached:
+        near += f"; matrix units of this device reach {share_text(reachable.value)} of the data sheet at most"
+    near += "." if near else ""
     return f"The limit is known from shapes for {share_text(known.value)} of the kernel time.{near}"

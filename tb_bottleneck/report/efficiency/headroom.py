@@ -17,6 +17,7 @@ from tb_bottleneck.measures.efficiency.headroom import (
     larger_device,
     layout_share,
     recorded_parameter_bytes,
+    traffic_share,
 )
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace.attention import unfused_attention_share
@@ -30,6 +31,8 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Less of the time is less than steps differ.
 MIN_SHARE = 0.02
+# Collectives that take this share of the time are the next limit, even if kernels run in parallel. A choice.
+MIN_TRAFFIC = 0.5
 # With less of the kernels' time in known roofs, the distances say little about the run.
 MIN_ROOFS_KNOWN = 0.5
 # Fused pointwise operators read and write half as much (regimes/memory.py).
@@ -75,7 +78,12 @@ def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
     measures = Measures(recording)
     found = [_situation(measures), *_next_limit(report)]
     if recording.on_device:
-        found += [*_larger_device(recording), *_more_devices_for(recording, measures), *_operators(recording, measures)]
+        found += [
+            *_hidden_traffic(recording),
+            *_larger_device(recording),
+            *_more_devices_for(recording, measures),
+            *_operators(recording, measures),
+        ]
     found += _small_fixes(report, measures, tuple(_SMALL_FIXES))
     return found
 
@@ -98,6 +106,13 @@ def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
     if following is not None and following.share >= MIN_SHARE:
         values = {"next": following.title.lower(), "now": report.verdict.title.lower()}
         yield _headroom("next_limit", [("next_share", following.share, "share")], values=values)
+
+
+def _hidden_traffic(recording: Recording) -> Iterator[pb.Headroom]:
+    """Yields the collectives that run in parallel with the kernels: no faster device shortens them."""
+    hidden = traffic_share(recording)
+    if hidden >= MIN_TRAFFIC:
+        yield _headroom("traffic", [("traffic_share", hidden, "share")])
 
 
 def _situation(measures: Measures[Recording]) -> pb.Headroom:

@@ -10,10 +10,13 @@ from tb_bottleneck.trace.steps import find_steps
 GPU_WORK = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 5, "args": {"device": 0}}
 
 
+MEMORY = 40 << 20  # bytes: small, so that the tensors of these trainings matter
+
+
 def memory_of(simulated: SimulatedTraining, *, device: bool = True):
     if device:
         simulated.allocator.events.append(GPU_WORK)
-    trace = simulated.allocator.trace()
+    trace = simulated.allocator.trace(deviceProperties=[{"id": 0, "name": "A100", "totalGlobalMem": MEMORY}])
     return recorded_memory(trace, find_steps(trace))
 
 
