@@ -37,6 +37,8 @@ SEVERAL_READS = 2.0
 MIN_MINOR_SHARE = MIN_WAIT_KIND_SHARE
 # Fewer waits per step can be removed one by one; a loop over items has more. This number is a choice.
 SEVERAL_WAITS = 5.0
+# One kind with this share of the cost is the cause: its fix comes first. This share is a choice.
+ALONE = 0.85
 # If another device of the process works for most of this time, the host waits for that device.
 OTHER_DEVICES_SHARE = 0.5
 
@@ -63,7 +65,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     parts = {name: measures.value(measure, otherwise=0.0) for name, measure in KINDS.items()}
     named = sorted((name for name, part in parts.items() if part >= MIN_WAIT_KIND_SHARE), key=lambda name: -parts[name])
     causes = tuple(_cause(measures, name, share * parts[name]) for name in named)
-    several = measures.value(costly_waits, otherwise=0.0) >= SEVERAL_WAITS
+    several = measures.value(costly_waits, otherwise=0.0) >= SEVERAL_WAITS and max(parts.values()) < ALONE
     if causes and several and measures.value(minor_kind_waits, otherwise=0.0) >= MIN_MINOR_SHARE:
         evidence = (costly_waits, kinds_of_waits, minor_kind_waits)
         return (Cause("waits_combined", share, evidence), *causes)

@@ -84,6 +84,7 @@ NAMED = [
         {"shape_waits": 0.8, "minor_kind_waits": 0.7, "costly_waits": 9},
         ["waits_combined", "data_dependent_shapes"],
     ),
+    ("sync", {"shape_waits": 0.9, "minor_kind_waits": 0.7, "costly_waits": 9}, ["data_dependent_shapes"]),
     ("sync", {"shape_waits": 0.8, "minor_kind_waits": 0.7, "costly_waits": 2}, ["data_dependent_shapes"]),
     ("sync", {"shape_waits": 0.8, "minor_kind_waits": 0.1, "costly_waits": 9}, ["data_dependent_shapes"]),
     ("sync", {"minor_kind_waits": 1.0}, ["blocking_waits"]),

@@ -21,7 +21,8 @@ READ, UPLOAD, SHAPE, EXPLICIT, OTHER = "read", "upload", "shape", "explicit", "o
 
 # Operators that read one value from the device.
 READS_SCALAR = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal")
-# Operators that read sizes from the device (pytorch aten/src/ATen/native/cuda: Nonzero.cu, Unique.cu, Indexing.cu).
+# Operators that read sizes from the device (pytorch aten/src/ATen/native/cuda: Nonzero.cu, Unique.cu, Indexing.cu;
+# sparse/cuda/SparseCUDATensor.cu).
 READS_SHAPE = (
     "aten::nonzero",
     "aten::masked_select",
@@ -33,6 +34,7 @@ READS_SHAPE = (
     "aten::index_put_",
     "aten::_index_put_impl_",
     "aten::bincount",
+    "aten::_coalesce",
     "torchvision::nms",
 )
 # A wait costs time from here on: a call that does not wait takes this long, even if the device is idle.
