@@ -5,6 +5,7 @@ from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Measure
 from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
 from tb_bottleneck.measures.trace.graph_replays import graph_replays
+from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
@@ -24,6 +25,7 @@ def details_of(recording: Recording, parts: Parts) -> Details:
         compilation=parts.build("compilation", lambda: _compilation_of(recording)),
         graphs=parts.build("graphs", lambda: _graphs_of(recording)),
         serving=parts.build("serving", lambda: _serving_of(recording)),
+        operators=parts.build("operators", lambda: _operators_of(recording)),
     )
 
 
@@ -44,3 +46,8 @@ def _graphs_of(recording: Recording) -> pb.GraphReplays | None:
 
 def _serving_of(recording: Recording) -> pb.Serving | None:
     return serving(serving_steps(recording))
+
+
+def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
+    steps = len(recording.steps)
+    return [pb.OperatorCount(name=name, per_step=calls / steps) for name, calls in frequent_operators(recording)]

@@ -20,6 +20,7 @@ from tb_bottleneck.measures.telemetry.compilations import recompiled_places
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
+from tb_bottleneck.measures.telemetry.run_time import run_time
 from tb_bottleneck.measures.user_code.worker_places import CAUSES, worker_places
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
@@ -29,6 +30,7 @@ from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.details.compilation import logged_compilation
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.details.run_time import run_time_of
 from tb_bottleneck.report.builders.program_places import Places
 from tb_bottleneck.report.builders.report_builder import (
     Details,
@@ -152,7 +154,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
     defects = list(telemetry_defects(recording, reader.dropped))
     if any(defect.fatal for defect in defects):
         return build_report(identity, TelemetryTexts(), origin, defects)
-    phases = phases_of(recording)
+    whole, phases = recording, phases_of(recording)
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
@@ -171,6 +173,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         details=Details(
             input=parts.build("input", lambda: _input_of(recording)),
             compilation=parts.build("compilation", lambda: logged_compilation(compile_log(recording.facts))),
+            run_time=parts.build("run_time", lambda: run_time_of(run_time(whole))),
         ),
         efficiency=parts.build("efficiency", lambda: EfficiencyInputs(telemetry_figures(recording))),
     )

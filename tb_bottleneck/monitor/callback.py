@@ -11,7 +11,7 @@ class TrainerMonitor:
 
     _active: ClassVar["TrainerMonitor | None"] = None
 
-    def __init__(self, captures: int = 3) -> None:
+    def __init__(self, captures: int = 5) -> None:
         self._captures = captures
         self._monitor: Monitor | None = None
 

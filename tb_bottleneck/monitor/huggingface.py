@@ -14,7 +14,7 @@ class MonitorCallback(TrainerCallback):
     """Monitors `train`, by default in the Trainer's log directory. Steps, waits and evaluation are detected as in any
     other loop."""
 
-    def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
+    def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         self._logdir = logdir
         self._monitor = TrainerMonitor(captures)
 

@@ -18,7 +18,7 @@ class MonitorCallback(Callback):
     """Monitors `fit`, by default in the logger's directory. Steps, waits and evaluation are detected as in any other
     loop."""
 
-    def __init__(self, logdir: str | None = None, *, captures: int = 3) -> None:
+    def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         super().__init__()
         self._logdir = logdir
         self._monitor = TrainerMonitor(captures)

@@ -58,7 +58,7 @@ class Monitor:
         logdir: "str | os.PathLike[str]",
         *,
         model: Any = None,
-        captures: int = 3,
+        captures: int = 5,
         every_s: float = PACKET_S,
         memory_snapshots: int = 0,
         revision: str | None = None,

@@ -39,6 +39,8 @@ class Cause(Generic[Source]):
     certain: bool = True
     recurs: bool = True
     most: float | None = None
+    factor: float | None = None
+    """How many times as fast the advised change makes the step at most, if that is less than the cost allows."""
 
     def __post_init__(self) -> None:
         """Limits the cost to a share of the window."""

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.report.builders.program_places import sentence_about
 from tb_bottleneck.report.efficiency.figures import set_rates
 from tb_bottleneck.report.efficiency.joined import join_efficiency
+from tb_bottleneck.report.growth import add_growth
 from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
@@ -20,6 +22,9 @@ from tb_bottleneck.units import share_text
 # Shares that differ by less count as equal: steps differ by as much from one to the next.
 MIN_DIFFERENCE = 0.05
 MIN_UNPROFILED_STEPS = 20
+
+ABOUT_THE_RUN = frozenset({"growing_steps", "growing_within_epochs"})
+"""Causes that only the telemetry sees, and that change what a trace means: its steps are not like the others."""
 
 _JUDGED = ("fires", "clear")
 
@@ -34,7 +39,15 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
     located = [(directory, _copy(report)) for directory, report in reports]
     judged = [(directory, report) for directory, report in located if report.HasField("verdict")]
     alone = {at: _copy(report) for at, (_, report) in enumerate(judged) if report.evidence_source == "telemetry"}
-    for trace, telemetry in pairs_of(judged):
+    pairs = list(pairs_of(judged))
+    for at, report in alone.items():
+        traces = sorted((judged[trace][1] for trace, of in pairs if of == at), key=lambda trace: trace.source)
+        add_growth(report, traces)
+        for trace_report in reversed(traces):  # the latest one is most like the state of the run
+            if trust_of(trace_report, report).source == "telemetry":
+                _add_places(report, trace_report)
+        judged[at][1].CopyFrom(report)
+    for trace, telemetry in pairs:
         _join(judged[trace][1], judged[telemetry][1], alone[telemetry])
     return [report for _, report in located]
 
@@ -57,7 +70,20 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
             del report.headroom[:]
     trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
     _lead_with(trusted, other)
+    named = {finding.cause for finding in trace.findings}
+    trace.findings.extend(f for f in alone.findings if f.cause in ABOUT_THE_RUN and f.cause not in named)
     join_memory((trace, telemetry))
+
+
+def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
+    """Adds the lines that the trace names for the same regimes to the findings and to the headline of the telemetry."""
+    for finding in telemetry.findings:
+        of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
+        if finding.where or not of_regime:
+            continue
+        finding.where.extend(max(of_regime, key=lambda other: other.cost_share).where)
+        if finding.regime == telemetry.verdict.regime and finding is telemetry.findings[0]:
+            telemetry.verdict.headline += sentence_about(finding.where)
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
@@ -126,6 +152,8 @@ def _copy(report: pb.Report) -> pb.Report:
 
 def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     trace.witness = trace.evidence_source = "both"
+    if telemetry.HasField("run_time"):
+        trace.run_time.CopyFrom(telemetry.run_time)
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
 from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.rule import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
+from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.units import share_text
 
@@ -17,6 +18,7 @@ OUTSIDE_A_TRACE = frozenset(
         "contended_cores",
         "cpu_quota",
         "degraded_link",
+        "growing_steps",
         "other_tenant",
         "power_brake",
         "power_cap",
@@ -27,7 +29,13 @@ OUTSIDE_A_TRACE = frozenset(
         "too_few_cores",
     }
 )
-"""Causes that lie in the machine or in worker processes: the monitor samples them, and torch.profiler does not."""
+"""Causes that lie in the machine, in worker processes or in the run as a whole: the monitor sees them, and a trace of a
+few steps does not."""
+
+MIN_STEPS_OF_RUN = 20
+REPRESENTS = 0.5
+"""With steps of less than this part of the mean step of the run, a trace shows less than half of the run's time: the
+rest is in steps that it does not contain. A choice."""
 
 _SEVERITIES = ("critical", "warning", "info", "none")
 
@@ -50,6 +58,7 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
             regime=trace.verdict.title or trace.verdict.regime,
             other=telemetry.verdict.title or telemetry.verdict.regime,
             share=share_text(_share(telemetry, trace.verdict.regime)),
+            represented=share_text(represented_share(trace, telemetry)),
             recorded=f"{trace.window.steps:,}",
             steps=f"{telemetry.window.steps:,}",
         )
@@ -57,10 +66,23 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
     return Trust(source, sentence)
 
 
+def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
+    """Returns the step time of the trace / the mean step time of the run, at most 1; 1 if one of them is not known.
+
+    This is the share of the run's time that the steps would take if all were like those of the trace.
+    """
+    step, run = step_ns_of(trace), telemetry.window.step_ns.mean
+    if trace.window.basis == "whole" or not step or run <= 0 or telemetry.window.steps < MIN_STEPS_OF_RUN:
+        return 1.0
+    return min(step / run, 1.0)
+
+
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     """Returns the evidence source, and the key of the reason."""
     seen, said = trace.verdict, telemetry.verdict
     names_problem = said.severity != "none"
+    if represented_share(trace, telemetry) < REPRESENTS:
+        return "telemetry", "not_representative"
     cause = telemetry.findings[0].cause if telemetry.findings else ""
     if names_problem and cause in MACHINE_CAUSES and _program_leads(trace, telemetry):
         return "trace", "program_first"

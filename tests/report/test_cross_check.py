@@ -182,3 +182,68 @@ def test_a_plan_without_the_cause_of_its_first_fix_is_not_shown():
     trace, telemetry = join([("a", trace), ("a", telemetry)])
     assert [finding.cause for finding in trace.findings] == ["slow_storage", "host_python"]
     assert [step.speedup_total for step in trace.plan] == [1.1]
+
+
+def trained(step_ms: float, *operators: tuple[str, float], place: str = "", name: str = "a") -> pb.Report:
+    """Returns the report of a trace with steps of this length, its operators per step, and the line of its finding."""
+    trace = report_of("trace", step_ms, host=0.5)
+    trace.source = name
+    trace.window.step_ns.mean = step_ms * 1e6
+    trace.verdict.regime, trace.verdict.severity, trace.verdict.confidence = "host", "critical", "high"
+    for operator, count in operators:
+        trace.operators.add(name=operator, per_step=count)
+    finding = trace.findings.add(cause="host_python", regime="host", cost_share=0.5)
+    if place:
+        finding.where.add(file="train.py", line=7, function=place, share=0.9)
+    return trace
+
+
+def monitored(step_ms: float, cause: str = "host_python") -> pb.Report:
+    telemetry = report_of("telemetry", step_ms, host=0.6)
+    telemetry.window.step_ns.mean = step_ms * 1e6
+    telemetry.verdict.regime, telemetry.verdict.severity, telemetry.verdict.headline = "input", "critical", "Waits."
+    telemetry.findings.add(cause=cause, regime="host", cost_share=0.6)
+    return telemetry
+
+
+@pytest.mark.parametrize(("step_ms", "source"), [(100, "trace"), (60, "trace"), (40, "telemetry"), (300, "trace")])
+def test_a_trace_of_short_steps_does_not_speak_for_a_run_of_long_ones(step_ms, source):
+    """Steps of 40 ms in a run of 100 ms per step: what takes the other 60 ms is not in the trace."""
+    trace, telemetry = trained(step_ms), monitored(100)
+    telemetry.verdict.regime = "host"
+    trace, telemetry = join([("a", trace), ("a", telemetry)])
+    (trusted,) = (other for other in trace.others if other.trusted)
+    assert trusted.witness == source
+    assert ("40 % of the run's time" in trusted.because) == (source == "telemetry")
+
+
+def test_a_verdict_of_the_telemetry_has_the_line_of_the_trace():
+    telemetry = monitored(100)
+    telemetry.verdict.regime = "host"
+    trace, telemetry = join([("a", trained(40, place="search")), ("a", telemetry)])
+    assert telemetry.findings[0].where[0].function == "search"
+    assert telemetry.verdict.headline == "Waits. Most of it is in search (train.py:7)."
+    assert trace.verdict.headline == telemetry.verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("later", "says"),
+    [
+        ((("aten::mean", 400.0), ("aten::mm", 4.0)), "10 to 404; aten::mean 6 to 400"),
+        ((("aten::mean", 6.0), ("aten::mm", 4.0)), "10 and 10: their number does not grow"),
+    ],
+)
+def test_two_traces_name_the_operators_that_grow(later, says):
+    first = trained(20, ("aten::mean", 6.0), ("aten::mm", 4.0), name="1")
+    last = trained(200, *later, name="2", place="kept")
+    *_, telemetry = join([("a", first), ("a", last), ("a", monitored(100, "growing_steps"))])
+    assert says in telemetry.findings[0].evidence[-1].text
+    assert telemetry.findings[0].where[0].function == "kept", "of the latest trace"
+
+
+def test_a_trace_that_leads_says_that_its_steps_are_not_like_the_others():
+    trace, telemetry = trained(100), monitored(100)
+    telemetry.verdict.severity = "none"
+    telemetry.findings[0].cause = "growing_within_epochs"
+    trace, _ = join([("a", trace), ("a", telemetry)])
+    assert [finding.cause for finding in trace.findings] == ["host_python", "growing_within_epochs"]

@@ -2,10 +2,8 @@
 
 import pytest
 
-from tb_bottleneck.replay.plan import WORTH_DOING
 from tb_bottleneck.report.builders.action import action_sentence
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.leading_finding import WORTH_STATING
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -58,10 +56,6 @@ def test_the_gain_of_several_fixes_is_not_named_as_that_of_the_first():
     two = Digest.of(planned(("Log less often", 1.4), ("Add workers", 1.9)))
     assert (two.action, two.gain.expected) == ("Log less often, and 1 more fix", 1.9)
     assert Digest.of(planned(("Log less often", 1.4))).action == "Log less often"
-
-
-def test_a_gain_is_stated_from_the_same_size_on_as_a_fix_is_planned():
-    assert WORTH_STATING == WORTH_DOING
 
 
 def test_lists_name_the_fix_of_the_headline():

@@ -32,3 +32,12 @@ def test_a_cause_that_is_not_simulated_leads_if_it_is_as_large(basis, gain, by_p
     assert digest.action == action
     assert digest.gain is not None
     assert digest.gain.expected == (1.3 if by_plan else gain)
+
+
+@pytest.mark.parametrize(("gain", "leads"), [(1.04, False), (1.06, True)])
+def test_a_fix_that_gains_next_to_nothing_leads_nowhere(gain, leads):
+    """ "Write checkpoints less often: about 1.00 times faster" was the headline of a training."""
+    found = report("replay", gain)
+    found.plan[0].speedup_total = gain
+    lead_with_action(found)
+    assert bool(found.verdict.action) == leads

@@ -12,7 +12,7 @@ import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
-import { Phases, ViewPanel, type Shown } from "./view_registry";
+import { Phases, RunTime, ViewPanel, type Shown } from "./view_registry";
 
 interface Props {
   readonly report: Report;
@@ -56,7 +56,7 @@ function Content({ report, analysis, shown }: Props) {
           <ViewPanel view={view} report={report} {...shown} />
         ) : (
           <div class="panel diagnosis" id="panel" role="tabpanel" aria-label={titleOf("diagnosis")} tabIndex={-1}>
-            <Diagnosis report={report} phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={undefined} />} showFocus={undefined} predict={undefined} reviewed={undefined} />
+            <Diagnosis report={report} phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={undefined} />} run={report.run_time && <RunTime run_time={report.run_time} />} showFocus={undefined} predict={undefined} reviewed={undefined} />
           </div>
         )}
       </ErrorBoundary>

@@ -12,6 +12,7 @@ import { lazyView } from "../shared/widgets/lazy_view";
 import type { State } from "./state";
 
 const Details = lazyView(async () => (await import("../features/diagnosis/details")).Details);
+export const RunTime = lazyView(async () => (await import("../features/diagnosis/run_time")).RunTime);
 export const Phases = lazyView(async () => (await import("../features/diagnosis/phases")).Phases);
 const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
@@ -38,6 +39,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
       report={report}
       details={(report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
       phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={session.showFocus} />}
+      run={report.run_time && <RunTime run_time={report.run_time} />}
       showFocus={session.showFocus}
       predict={() => session.open("whatif")}
       showMemory={() => session.open("memory")}

@@ -63,4 +63,22 @@ const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
 
 export const memoryColourOf = (kind: string): string => MEMORY_COLOURS.get(kind) ?? OTHER;
 
+/** Colours of the parts of a whole run: training is a working device, the rest is time that it does not train. */
+const RUN_COLOURS: ReadonlyMap<string, string> = new Map([
+  ["training", COLOURS.green],
+  ["start", COLOURS.grey],
+  ["compilation", COLOURS.violet],
+  ["warm_up", COLOURS.amber],
+  ["epoch_start", COLOURS.orange],
+  ["evaluation", COLOURS.teal],
+  ["checkpoint", COLOURS.gold],
+  ["logging", COLOURS.brown],
+  ["garbage_collection", COLOURS.pink],
+  ["pause", COLOURS.magenta],
+  ["recording", COLOURS.blue],
+  ["end", COLOURS.red],
+]);
+
+export const runColourOf = (kind: string): string => RUN_COLOURS.get(kind) ?? OTHER;
+
 export const allColours: readonly string[] = [...Object.values(COLOURS), OTHER];

@@ -183,6 +183,10 @@ export interface Report {
   readonly headroom: readonly Headroom[];
   /** absent if no captured graph was launched */
   readonly graphs?: GraphReplays;
+  /** of a trace: the most frequent ones, to compare with a later trace of the run */
+  readonly operators: readonly OperatorCount[];
+  /** of telemetry with steps; also in the report of a trace beside it */
+  readonly run_time?: RunTime;
   /** parts that are absent because of an error in tb_bottleneck */
   readonly broken_parts: readonly BrokenPart[];
 }
@@ -571,6 +575,32 @@ export interface MemoryForecast {
   readonly fits?: boolean;
   /** the assumptions, as text */
   readonly assumes: string;
+}
+
+/** Where the wall time of a whole run went, from the first reading of the monitor to the last. The parts sum to one. */
+export interface RunTime {
+  /** ns since 1970 */
+  readonly begin_ns: number;
+  readonly elapsed_ns: number;
+  /** those with any time, in the order of the account */
+  readonly parts: readonly RunPart[];
+}
+
+/** How often an operator is called. */
+export interface OperatorCount {
+  readonly name: string;
+  readonly per_step: number;
+}
+
+export interface RunPart {
+  /** start | compilation | warm_up | epoch_start | evaluation | checkpoint | logging | garbage_collection | pause | recording | end | unrecorded | training */
+  readonly kind: string;
+  readonly title: string;
+  readonly meaning: string;
+  readonly ns: number;
+  readonly share: number;
+  /** the share of each of equally long bins of the run */
+  readonly bins: readonly number[];
 }
 
 /** A part of a run in which one regime owned most of the recoverable time, or the device worked without disturbance. */

@@ -6,7 +6,7 @@ phase of a long run.
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
+from tb_bottleneck.measures.telemetry.input_stages import processes_that_keep_up
 from tb_bottleneck.regime import Regime
 
 DEFAULT_WORKERS = 4
@@ -116,13 +116,15 @@ def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:
     return _workers_to_try(recording, WAITING_WORKERS_PER_CORE)
 
 
-def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure:
+def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | Missing:
     workers, cores = configured_workers(recording), cores_usable(recording)
-    needed = worker_processes_needed(recording)
+    needed = processes_that_keep_up(recording)
     wanted = MORE_WORKERS * workers if workers else DEFAULT_WORKERS
-    if isinstance(needed, Measure):
+    if isinstance(needed, Measure) and needed.value > workers:  # fewer than now: they wait for something else
         wanted = int(needed.value)
     most = wanted if isinstance(cores, Missing) else max(int(round(cores.value, 2)), 1) * per_core
+    if min(wanted, most) <= workers:
+        return Missing("the loader has as many workers as this machine can run")
     return Measure(float(min(wanted, most)), "count", source=EVIDENCE_SOURCE)
 
 

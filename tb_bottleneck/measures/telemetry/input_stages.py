@@ -7,6 +7,9 @@ from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.input_stages import sampled_work, stage_text
 from tb_bottleneck.units import share_text
 
+MOST_PER_CORE = 8
+"""Workers per core up to which a number of them is worth telling: workers that wait can share a core. A choice."""
+
 
 def slowest_stage(recording: TelemetryRecording) -> Measure | Missing:
     """The stage with the most time of making a batch, and its share (text)."""
@@ -33,7 +36,15 @@ def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
+    """Workers that would make batches as fast as the rest of the step needs them (count), if cores can run so many."""
+    needed, cores = processes_that_keep_up(recording), recording.fact("cores")
+    if isinstance(needed, Measure) and cores and needed.value > MOST_PER_CORE * cores:
+        return Missing("more workers than this machine can run")
+    return needed
+
+
+def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
+    """The same with any number of cores (count).
 
     Time in which one worker makes a batch / time of the step without waiting for it, rounded up.
     """

@@ -11,6 +11,7 @@ from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
 from tb_bottleneck.regime import Regime
+from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
@@ -20,6 +21,16 @@ MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
 # As many as items of a small batch, rather than the metrics of a step. Our own limit.
 MIN_VALUES_READ = 10
+MAX_OPERATORS_LISTED = 30
+
+
+def frequent_operators(recording: Recording) -> list[tuple[str, int]]:
+    """Returns the names of the operators of the window with their number, the most frequent first."""
+    events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    names, counts = np.unique(events.name[rows], return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:MAX_OPERATORS_LISTED].tolist()
+    return [(cut(recording.trace.names[names[at]]), int(counts[at])) for at in most]
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:

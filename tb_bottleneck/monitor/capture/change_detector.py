@@ -6,7 +6,7 @@ from statistics import median
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 WINDOW_STEPS = 30
-WINDOW_NS = 10_000_000_000
+WINDOW_NS = 3_000_000_000
 MAX_TIMES = 512
 """Step times kept per window, evenly spread over it, for their median."""
 LOADER_SHARE_CHANGE = 0.15
@@ -66,7 +66,7 @@ class _Window:
 
 
 class ChangeDetector:
-    """Compares windows of at least 30 steps and 10 s with the first one after the last trace.
+    """Compares windows of at least 30 steps and 3 s with the first one after the last trace.
 
     A change counts if two successive windows differ in the same way.
     """

@@ -31,15 +31,17 @@ MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
 """A window has six steps, or fewer if six would take longer than three seconds."""
 STEP_TOO_LONG_NS = 30_000_000_000
 """Longer steps are recorded on request only: their traces become too large to read."""
-COOL_DOWN_NS = 60_000_000_000
+COOL_DOWN_NS, COOL_DOWN_GROWS = 10_000_000_000, 6
+"""After a trace, the next one of a changed run waits this long, and each time so many times as long: a run that becomes
+slower and slower gets traces after about 10 s, a minute, six minutes and half an hour."""
+COOL_DOWN_OF_COST = 20
+"""At least so many times as long as the last recording delayed the training: recordings cost a twentieth at most."""
 SLOWED, SLOWED_NS = 1.5, 100_000_000
 """A window is cut to MIN_STEPS if its steps take so many times as long, and so much longer, as without the profiler.
 
 Measured with 320,000 calls of Python functions per step: steps of 120 ms took 306 ms. The end of six recorded
 steps stopped the training for 16 s and took 2.9 GB of memory, that of two steps 4.7 s and 1.0 GB.
 """
-
-
 LATE_METADATA_KEY = "tb_bottleneck_late"
 """The key of the facts that changed during a recording."""
 
@@ -66,7 +68,7 @@ class FinishedRecording:
 class CaptureLimits:
     """The maximum number of automatic traces, and of requested ones in addition."""
 
-    automatic: int = 3
+    automatic: int = 5
     requested: int = 20
     together: bool = False
     """True with several ranks: all must choose the same steps, so that none is slowed while the others are not."""
@@ -106,7 +108,10 @@ class TraceCapture:
         self._reason = self._metadata = ""
         self._window_steps = self._steps_left = 0
         self._recording_since = 0
+        self._started_at = 0
         self._ended_at: int | None = None
+        self._next_cool_down_ns = COOL_DOWN_NS
+        self._cool_down_ns = float(COOL_DOWN_NS)
         self._own_call_on: int | None = None
         self._cancelled = False
 
@@ -210,7 +215,7 @@ class TraceCapture:
         if self._ended_at is None:
             reason = "first" if self._warmed_up() else None
         else:
-            due = self._change is not None and self._now() - self._ended_at > COOL_DOWN_NS
+            due = self._change is not None and self._now() - self._ended_at > self._cool_down_ns
             reason = "changed" if due else None
         return reason if reason is not None and self._step_ns() <= STEP_TOO_LONG_NS else None
 
@@ -236,6 +241,7 @@ class TraceCapture:
         self._window_steps = self._steps_left = self._steps() + 1  # and one warm-up step of the profiler
         # Collected now: in a recorded step it would look like the training's own Python code.
         self._metadata = self._make_metadata(self._capture_facts())
+        self._started_at = self._now()
         profiler = self._new(self._steps())
         self._guard.note("capture_started", self._reason)
         self._profiler = profiler
@@ -259,6 +265,9 @@ class TraceCapture:
             self._call_own(profiler.step)
         self._call_own(profiler.stop)
         self._ended_at = self._now()
+        cost = self._ended_at - self._started_at - (recorded + 1) * self._step_ns()
+        self._cool_down_ns = max(self._next_cool_down_ns, COOL_DOWN_OF_COST * cost)
+        self._next_cool_down_ns *= COOL_DOWN_GROWS
         self._done(FinishedRecording(profiler, self._reason))
 
     def _is_slowed(self, recorded: int) -> bool:

@@ -15,7 +15,7 @@ the core time that it allows: traceml's warning level for an overhead.
 import math
 from dataclasses import replace
 
-from tb_bottleneck.measure import Missing, known_value
+from tb_bottleneck.measure import Measure, Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.builds import numpy_blas
@@ -88,7 +88,18 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         return Judgement(FIRES, share, main_waits.cost_share, (main_waits,))
     contended = _contended(measures, share)
     cause = replace(_cause(measures, share), most=known_value(measures(most_without_loader)))
+    cause = replace(cause, factor=_factor(measures, cause))
     return Judgement(FIRES, share, share, (cause,) if contended is None else (cause, contended))
+
+
+def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecording]) -> float | None:
+    """Returns how many times as many batches the advised number of workers makes, if workers are the advice."""
+    now = measures.value(workers_now, 0.0)
+    advised = next(
+        (measure for measure in cause.evidence if measure in (worker_count_to_try, waiting_workers_to_try)), None
+    )
+    to_try = measures(advised) if advised is not None and now >= 1 else None
+    return to_try.value / now if isinstance(to_try, Measure) else None
 
 
 def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:

@@ -19,6 +19,7 @@ from tb_bottleneck.regimes.telemetry import (
     transfer,
     unexplained,
 )
+from tb_bottleneck.regimes.telemetry.drift import with_drift
 
 _MODULES = (allocator, communication, compute, host, input, interruption, launch, sync, transfer, unexplained)
 _OWN_RULES: tuple[Rule[TelemetryRecording], ...] = (
@@ -46,7 +47,7 @@ RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
 
 def judge_all(measures: Measures[TelemetryRecording]) -> tuple[Verdict[TelemetryRecording], ...]:
     """Returns one verdict per rule."""
-    return tuple(judge.apply_rule(rule, measures) for rule in RULES)
+    return with_drift(tuple(judge.apply_rule(rule, measures) for rule in RULES), measures)
 
 
 def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusion:

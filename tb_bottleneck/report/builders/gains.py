@@ -110,6 +110,10 @@ def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)
+    if cause.factor is not None and cause.factor < expected:
+        return pb.Speedup(
+            expected=cause.factor, low=1, high=cause.factor, basis="bound", unless=word("advice_reaches").substitute()
+        )
     if cause.most is not None and cause.most < 1:
         return pb.Speedup(expected=expected, low=1, high=1 / (1 - max(cause.most, recoverable)), basis="bound")
     if all_of_it and recoverable < cause.cost_share < 1:

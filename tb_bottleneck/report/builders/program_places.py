@@ -1,6 +1,6 @@
 """The places in the user's program that a report names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from tb_bottleneck.measures.user_code.places import Place
@@ -21,7 +21,12 @@ def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
 
 def most_of_it(places: Places, regime: Regime, cause: str) -> str:
     """Returns a sentence about the line with most of the cost of a cause; empty if there is no such line."""
-    costliest = next(iter(places.get((regime, cause), ())), None)
+    return sentence_about(places.get((regime, cause), ()))
+
+
+def sentence_about(places: Iterable[Place | pb.Place]) -> str:
+    """Returns a sentence about the costliest of these places; empty if it has less than half of the cost."""
+    costliest = next(iter(places), None)
     if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
         return ""
     line = f"{costliest.file}:{costliest.line}" if costliest.line else costliest.file

@@ -55,6 +55,8 @@ class Details(Record, frozen=True):
     compilation: pb.Compilation | None = None
     graphs: pb.GraphReplays | None = None
     serving: pb.Serving | None = None
+    run_time: pb.RunTime | None = None
+    operators: Sequence[pb.OperatorCount] | None = None
 
 
 class Phase(Record, frozen=True):

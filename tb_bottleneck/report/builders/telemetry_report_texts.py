@@ -64,7 +64,7 @@ class TelemetryTexts:
         if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
             return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
-        by_cost = sorted(verdict.judgement.causes, key=lambda cause: -cause.cost_share)
+        by_cost = sorted(verdict.judgement.causes, key=lambda cause: (not cause.certain, -cause.cost_share))
         causes = by_cost if conclusion.severity != "none" else []
         own = advice.causes[causes[0].name].headline if causes else None
         template = own or advice.headline.get(regime) or regime_advice(regime).headline

@@ -57,6 +57,8 @@ _MORE = (
     "This rule failed. This is an error in tb_bottleneck; the other rules are not affected.",
     "The limit is known from shapes for $share of the kernel time.",
     "The kernels reach $share of it.",
+    "The kernels reach $share of it; matrix units of this device reach $share of the data sheet at most.",
+    "The limit is known from kernel names only: the recorded shapes do not give the work of these kernels.",
     "The limit is known from kernel names only; with record_shapes=True it follows from the kernels' work.",
     REASONS_MISSING,
     *(regime.label for regime in Regime),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.rendering import checks, memory, phases
+from tb_bottleneck.report.rendering import checks, memory, phases, run_time
 from tb_bottleneck.report.rendering.details import (
     compilation,
     efficiency,
@@ -68,6 +68,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
     for sentence in sentences_of(report):
         yield from wrapped(sentence)
     yield from account_lines(report)
+    if report.HasField("run_time"):
+        yield from ("", *run_time.lines_of(report.run_time))
     if len(report.phases) > 1:
         yield from ("", heading("Phases, from the first analysed step on"), *phases.lines_of(report))
     yield from _health(report)

@@ -74,7 +74,6 @@ def test_workers_and_storage_are_measured_while_the_device_waits_for_data():
 @pytest.mark.parametrize(
     ("facts", "cores", "advised"),
     [
-        ({"workers": 2}, 2.0, 2),
         ({"workers": 2}, 3.0, 3),
         ({"workers": 2}, 16.0, 4),
         ({"workers": 0}, 2.0, 2),
@@ -86,6 +85,13 @@ def test_no_more_workers_are_advised_than_there_are_cores(facts, cores, advised)
     few_workers = simulated_phase("few_workers")
     phase = replace(few_workers, readings={**few_workers.readings, "cpu_usable_cores": cores})
     assert value(input_pipeline.worker_count_to_try, phase, facts=FACTS | facts) == advised
+
+
+def test_no_number_is_advised_that_the_loader_has_already():
+    few_workers = simulated_phase("few_workers")
+    phase = replace(few_workers, readings={**few_workers.readings, "cpu_usable_cores": 2.0})
+    advised = input_pipeline.worker_count_to_try(recording_of(phase, facts=FACTS | {"workers": 2}))
+    assert isinstance(advised, Missing)
 
 
 def test_workers_that_wait_may_be_more_than_the_cores():

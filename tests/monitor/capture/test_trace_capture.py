@@ -1,10 +1,17 @@
 """Traces are recorded at the right steps and never disturb the training. Times are in milliseconds here."""
 
+import itertools
 import json
 
 import pytest
 
-from tb_bottleneck.monitor.capture.trace_capture import COOL_DOWN_NS, CaptureLimits, FinishedRecording, TraceCapture
+from tb_bottleneck.monitor.capture.trace_capture import (
+    COOL_DOWN_GROWS,
+    COOL_DOWN_NS,
+    CaptureLimits,
+    FinishedRecording,
+    TraceCapture,
+)
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 
@@ -113,7 +120,7 @@ def test_a_trace_is_short_if_the_profiler_slows_the_steps_a_lot(step_ms: float, 
     (profiler,) = training.profilers
     assert profiler.done == ["start", *["step"] * (steps + (steps == 6)), "stop"]
     assert len(training.recorded) == 1
-    training.now += COOL_DOWN_NS
+    training.now += 2 * COOL_DOWN_NS
     training.captures.run_changed("the step time doubled")
     training.run(30)
     assert len(training.profilers) == (1 if steps == 2 else 2)
@@ -171,14 +178,29 @@ def test_steps_of_minutes_are_recorded_on_request_only() -> None:
     assert len(training.recorded) == 1
 
 
-def test_a_change_is_recorded_but_not_within_a_minute_of_the_last_trace() -> None:
+def test_a_changed_run_is_recorded_after_ten_seconds_then_after_a_minute() -> None:
+    """A run whose steps become longer and longer gets traces of its start and of later steps, and not all at once."""
     training = Training()
-    training.run(40)
-    training.captures.run_changed("steps became longer")
-    training.run(550)
+    ends = []
+    for _ in range(5000):
+        training.captures.run_changed("steps became longer")
+        training.run(1)
+        if len(training.recorded) > len(ends):
+            ends.append(training.now)
+    assert [one.reason for one in training.recorded] == ["the first after warm-up", *["steps became longer"] * 3]
+    apart = [(later - earlier) / 1e9 for earlier, later in itertools.pairwise(ends)]
+    assert apart == pytest.approx([COOL_DOWN_GROWS**n * COOL_DOWN_NS / 1e9 for n in range(3)], rel=0.5)
+
+
+def test_traces_that_take_long_are_rare() -> None:
+    training = Training(step_ms=2500)  # two steps of a trace take 5 s
+    training.run(30)
     assert len(training.recorded) == 1
-    training.run(100)
-    assert [one.reason for one in training.recorded] == ["the first after warm-up", "steps became longer"]
+    training.captures.run_changed("steps became longer")
+    training.run(30)
+    assert len(training.recorded) == 1, "75 s later"
+    training.run(40)
+    assert len(training.recorded) == 2
 
 
 def test_traces_are_bounded_in_number() -> None:

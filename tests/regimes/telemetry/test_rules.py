@@ -16,7 +16,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Rule
 from tb_bottleneck.regimes.telemetry import judge
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("judge", "phases")]
+MODULES = [name for _, name, _ in pkgutil.iter_modules(telemetry.__path__) if name not in ("judge", "phases", "drift")]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -51,6 +51,14 @@ def test_the_bound_is_higher_if_the_rest_of_a_step_becomes_faster_too():
     assert gain_of(most=0.1).high == pytest.approx(1 / 0.6), "never below its own cost"
 
 
+def test_the_bound_ends_where_the_advice_ends():
+    """Two workers that wait for storage nearly all of the time: eight of them make four times as many batches."""
+    stated = gain_of(share=0.99, recoverable=0.99, cost_share=0.99, factor=4.0)
+    assert (stated.expected, stated.high, stated.basis) == (4.0, 4.0, "bound")
+    assert "advised number of workers" in stated.unless
+    assert gain_of(share=0.5, recoverable=0.5, cost_share=0.5, factor=4.0).high == 2.0
+
+
 @pytest.mark.parametrize("cause", [{"bounded": False}, {"recurs": False}, {"recurs": False, "bounded": False}])
 def test_what_is_not_bounded_or_does_not_recur_has_no_gain(cause):
     assert gain_of(**cause).basis == "none"

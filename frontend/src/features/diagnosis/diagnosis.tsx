@@ -32,13 +32,15 @@ interface Props {
   readonly reviewed: Reviewed | undefined;
   /** The run over time. */
   readonly phases?: ComponentChildren;
+  /** The account of the whole run. */
+  readonly run?: ComponentChildren;
   /** The efficiency, and what remains to gain. */
   readonly efficiency?: ComponentChildren;
   /** Shows a place of the program in the breakdown. */
   readonly showPlace?: ShowPlace;
 }
 
-export function Diagnosis({ report, details, phases, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
+export function Diagnosis({ report, details, phases, run, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
   const { account, broken_parts: broken, findings, memory, plan, window, verdict } = report;
   const aboutMemory = memoryFindings(report);
   const facts = window && <Facts report={report} />;
@@ -55,6 +57,7 @@ export function Diagnosis({ report, details, phases, showFocus, predict, showMem
         <div class="half">
           {phases}
           {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
+          {run}
         </div>
         <div class="half">
           <Findings

@@ -12,10 +12,11 @@ import { checkedRegimes } from "./checked";
 import { detailsMarkdown } from "./details_markdown";
 import { memoryFindings } from "./memory_findings";
 import { costliest } from "./phase_band";
+import { largestFirst } from "./run_parts";
 
 /** `beside` are further parts, before what was not judged. */
 export function reportMarkdown(report: Report, beside: readonly string[] = []): string {
-  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.window?.correction ?? ""), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), ...findingSections(report), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
+  const parts = [heading(report), about(report), escaped(report.verdict?.situation ?? ""), ...reasons(report), escaped(report.window?.correction ?? ""), escaped(report.unprofiled?.sentence ?? ""), overTime(report), account(report), wholeRun(report), ...findingSections(report), plan(report), ...detailsMarkdown(report), ...beside, openQuestions(report)];
   return joinParts(parts);
 }
 
@@ -50,6 +51,13 @@ function account({ account: rows, window }: Report): string {
   if (rows.length === 0) return "";
   const head = [tableRow("Regime", "Share", window?.basis === "whole" ? "Time" : "Per step"), tableRow("---", "---:", "---:")];
   return [...head, ...accountRows(rows).timed.map(({ title: name, share: part, ns_per_step }) => tableRow(escaped(name), share(part), duration(ns_per_step)))].join("\n");
+}
+
+function wholeRun({ run_time: run }: Report): string {
+  const parts = largestFirst(run?.parts ?? []);
+  if (!run || parts.length === 0) return "";
+  const head = [tableRow(`The whole run, ${duration(run.elapsed_ns)}`, "Share", "Time"), tableRow("---", "---:", "---:")];
+  return [...head, ...parts.map(({ title: name, share: part, ns }) => tableRow(escaped(name), share(part), duration(ns)))].join("\n");
 }
 
 const MAX_LISTED = 8;

@@ -1,0 +1,225 @@
+"""Measures of steps that become longer over the run, or within each epoch, and of what grows with them.
+
+The time of a step is taken without interruptions, the starts of epochs, and the time in which the main thread waited
+for a core that another program had: these have causes of their own, and do not repeat evenly.
+
+    thirds of the run, by steps    first         second         last
+    medians of twelve parts        . . . .       . . . .       . . . .
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS, PHASES
+from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.measures.telemetry.core_contention import core_wait_by_window
+from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.record import Record
+from tb_bottleneck.telemetry.bounded_columns import Floats, Times
+from tb_bottleneck.units import bytes_text, duration_text
+
+GROWS = 1.3
+"""Last third / first third of the run from which on a growth is named, and from which on the monitor records again."""
+PARTS = 12
+MIN_STEPS_PER_PART = 5
+RISING = 0.6
+"""Kendall's rank correlation of time and part. Twelve parts without a trend reach it in one of 200 runs (tau = 0.6,
+n = 12: p = 0.006, Kendall 1938)."""
+MIN_SIDE = 2
+"""Parts on each side of a jump: one part alone may be slow by chance."""
+AT_ONCE = 0.6
+"""With this part of the growth between two neighbouring parts, it is a jump."""
+SAME_GROWTH = 1.15
+"""What grows by less than this is not said to grow."""
+OF_GROWTH = 0.1
+MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
+_TIMES = {
+    "loader_wait": "wait for a batch",
+    "transfer": "copies",
+    "forward": "forward",
+    "backward": "backward",
+    "optimizer": "optimizer",
+    "outside": "time outside of these",
+}
+_STEADY = Missing("steps do not become longer over the run")
+_SERIES = {"process_memory": "memory of the process", "memory_used": "device memory"}
+
+
+class Drift(Record, frozen=True, eq=False):
+    """A growth of the step time: medians of the first and the last third in ns, and where it jumps (step, or None)."""
+
+    first: float
+    last: float
+    jump: int | None
+    beyond: float
+    """Share of the judged time beyond steps as long as in the first third."""
+
+    @property
+    def factor(self) -> float:
+        """Last third / first third."""
+        return self.last / self.first
+
+
+def drift_of(recording: TelemetryRecording) -> Drift | None:
+    """Returns the growth over the run; None if steps do not become longer, or only because their batches grow."""
+    times, count, number, wall = _steps(recording)
+    if count.sum() < PARTS * MIN_STEPS_PER_PART or len(times) < PARTS:
+        return None
+    part = _parts(count, PARTS)
+    medians = np.array([percentile(times[part == at], 50, count[part == at]) for at in range(PARTS)])
+    third = _parts(count, 3)
+    first, last = (percentile(times[third == at], 50, count[third == at]) for at in (0, 2))
+    if first <= 0 or last < GROWS * first or not _rises(medians):
+        return None
+    samples = _thirds(recording, "samples")
+    if samples is not None and last * samples[0] < GROWS * first * samples[1]:
+        return None
+    rise = np.diff(medians)
+    at = int(rise.argmax())
+    jump = int(number[part == at + 1][0]) if rise[at] >= AT_ONCE * (medians[-1] - medians[0]) else None
+    beyond = float((np.maximum(times - first, 0.0) * count).sum() / max((wall * count).sum(), 1.0))
+    return Drift(first=first, last=last, jump=jump, beyond=min(beyond, 1.0))
+
+
+def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
+    """Time beyond steps as long as in the first third of the run (share of the judged time)."""
+    drift = drift_of(recording)
+    if drift is None:
+        return _STEADY
+    return Measure(drift.beyond, "share", "", len(recording.steps), EVIDENCE_SOURCE)
+
+
+def step_time_over_run(recording: TelemetryRecording) -> Measure | Missing:
+    """Median step time in the first and the last third of the run (text)."""
+    drift = drift_of(recording)
+    if drift is None:
+        return _STEADY
+    text = f"{duration_text(drift.first)} to {duration_text(drift.last)}, {drift.factor:.1f} times as long"
+    return text_measure(text, len(recording.steps))
+
+
+def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
+    """How the step time grows: gradually, or at which step (text)."""
+    drift = drift_of(recording)
+    if drift is None:
+        return _STEADY
+    return text_measure("gradually" if drift.jump is None else f"at once, at about step {drift.jump:,}")
+
+
+def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
+    """What grows with the step time: parts of the step and memory, with their values in both thirds (text)."""
+    drift = drift_of(recording)
+    if drift is None:
+        return _STEADY
+    found = [*_growing_times(recording, drift), *_growing_series(recording)]
+    return text_measure(", ".join(found), len(found)) if found else Missing("nothing recorded grows with the step time")
+
+
+def samples_over_run(recording: TelemetryRecording) -> Measure | Missing:
+    """Samples per step in the first and the last third of the run (text)."""
+    samples = _thirds(recording, "samples")
+    if samples is None:
+        return Missing(recording.why_missing("samples"))
+    return text_measure(f"{samples[0]:,.0f} to {samples[1]:,.0f}")
+
+
+def largest_growth(recording: TelemetryRecording) -> Measure | Missing:
+    """The part of the step that grows most (text): a step column, or "outside"."""
+    changes = {name: after - before for name, (before, after) in _part_times(recording).items()}
+    largest = max(changes, key=lambda name: changes[name], default="")
+    return text_measure(largest) if largest else Missing("the parts of the step were not recorded")
+
+
+def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
+    """Last third / first third of each epoch: the median over the epochs (count)."""
+    begun, rows, _ = recording.windows.highest("epoch_start")
+    times, count, number, _ = _steps(recording)
+    starts = begun[np.nan_to_num(rows) > 0]
+    if len(starts) < MIN_EPOCHS:
+        return Missing("too few epochs were recorded")
+    epoch = np.searchsorted(starts, number, side="right")
+    ratios = []
+    for at in range(1, len(starts)):  # the last one may not be complete
+        own = epoch == at
+        if own.sum() < MIN_EPOCH_ROWS:
+            continue
+        third = _parts(count[own], 3)
+        first, last = (percentile(times[own][third == part], 50, count[own][third == part]) for part in (0, 2))
+        ratios.append(last / first if first > 0 else 1.0)
+    if len(ratios) < MIN_EPOCHS - 1 or np.mean(np.array(ratios) >= SAME_GROWTH) < MOST_EPOCHS:
+        return Missing("steps do not become longer within the epochs")
+    return Measure(float(np.median(ratios)), "count", "epoch", len(ratios), EVIDENCE_SOURCE)
+
+
+def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]:
+    """Returns per row of judged steps: the time of a step that repeats, number of steps, step number, wall time."""
+    windows = recording.windows
+    number, _, wall = windows.highest("wall")
+    apart = [windows.highest(name)[2] for name in (*INTERRUPTIONS, "epoch_start")]
+    times = np.maximum(wall - sum((np.nan_to_num(each) for each in apart), np.zeros(len(wall))), 0.0)
+    waited = np.nan_to_num(core_wait_by_window(recording))[windows.window_of_steps]
+    return times * (1.0 - np.clip(waited, 0.0, 1.0)), windows.counts_of_steps, number, wall
+
+
+def _parts(count: Times, parts: int) -> Times:
+    """Returns for each row the part, 0 to `parts` - 1, with equal numbers of steps."""
+    middle = np.cumsum(count) - count / 2
+    return np.asarray(np.minimum(middle * parts / max(count.sum(), 1), parts - 1), np.int64)
+
+
+def _rises(values: Floats) -> bool:
+    """Returns True if the values rise with their order, or if all later values exceed all earlier ones."""
+    later, earlier = np.triu_indices(len(values), 1)[::-1]
+    if np.sign(values[later] - values[earlier]).mean() >= RISING:  # Kendall's tau
+        return True
+    most_before, least_after = np.maximum.accumulate(values)[:-1], np.minimum.accumulate(values[::-1])[::-1][1:]
+    return bool((most_before < least_after)[MIN_SIDE - 1 : 1 - MIN_SIDE].any())
+
+
+def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] | None:
+    """Returns the means of a step column over the first and the last third of the steps, or None."""
+    _, _, mean = recording.windows.highest(column)
+    count = recording.windows.counts_of_steps
+    if not len(count):
+        return None
+    third = _parts(count, 3)
+    known = ~np.isnan(mean)
+    sides = [known & (third == at) for at in (0, 2)]
+    if not all(side.any() for side in sides):
+        return None
+    first, last = (float(np.average(mean[side], weights=count[side])) for side in sides)
+    return first, last
+
+
+def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]:
+    """Returns the parts of the step that were timed, and the rest if all phases were, in both thirds (ns)."""
+    known = {name: _thirds(recording, name) for name in ("loader_wait", "transfer", *PHASES)}
+    found = {name: both for name, both in known.items() if both is not None}
+    wall = _thirds(recording, "wall")
+    if wall is not None and all(name in found for name in PHASES):
+        inside = [sum(both[at] for both in found.values()) for at in (0, 1)]
+        apart = [both for name in INTERRUPTIONS if (both := _thirds(recording, name)) is not None]
+        rest = [max(wall[at] - inside[at] - sum(both[at] for both in apart), 0.0) for at in (0, 1)]
+        found["outside"] = rest[0], rest[1]
+    return found
+
+
+def _growing_times(recording: TelemetryRecording, drift: Drift) -> Iterator[str]:
+    parts = _part_times(recording)
+    for name in sorted(parts, key=lambda name: parts[name][0] - parts[name][1]):
+        before, after = parts[name]
+        if after - before >= OF_GROWTH * (drift.last - drift.first):
+            yield f"{_TIMES[name]} {duration_text(before)} to {duration_text(after)}"
+
+
+def _growing_series(recording: TelemetryRecording) -> Iterator[str]:
+    for name, said in _SERIES.items():
+        values = recording.windows.readings(name, of_device=name == "memory_used")[1]
+        third = len(values) // 3
+        if not third:
+            continue
+        before, after = float(np.median(values[:third])), float(np.median(values[-third:]))
+        if after >= SAME_GROWTH * before > 0:
+            yield f"{said} {bytes_text(before)} to {bytes_text(after)}"

@@ -1,0 +1,155 @@
+"""The account of the whole run: where the wall time of a training went, from the first reading to the last.
+
+    first reading   first step                              last step   end
+        | start        | warm-up | training, interruptions ...   | end    |
+
+Each row of steps is divided in the order of the kinds below, so that no time counts twice; what is left of all rows is
+training. Compilations come with their own times, from torch's log. The steps that the monitor recorded count as
+training for as long as a usual step, and as recording beyond that.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
+from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS
+from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.measures.compile_log import compile_log
+from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.record import Record
+from tb_bottleneck.telemetry.bounded_columns import Floats, Times
+from tb_bottleneck.telemetry.windows import WARMUP_STEPS
+
+MAX_BINS = 100
+NS_PER_US = 1e3
+LEAST_NS = 1_000_000
+"""Less of a part, over the whole run, is rounding: moments since 1970 are stored to a quarter of a microsecond."""
+
+
+class Part(StrEnum):
+    """A kind of time of the run."""
+
+    START = "start"
+    COMPILATION = "compilation"
+    WARM_UP = "warm_up"
+    EPOCH_START = "epoch_start"
+    EVALUATION = "evaluation"
+    CHECKPOINT = "checkpoint"
+    LOGGING = "logging"
+    COLLECTION = "garbage_collection"
+    PAUSE = "pause"
+    RECORDING = "recording"
+    END = "end"
+    UNRECORDED = "unrecorded"
+    TRAINING = "training"
+
+
+class RunTime(Record, frozen=True, eq=False):
+    """The parts of the run in ns, which sum to `elapsed`, and the same for equal bins of time: parts x bins."""
+
+    begin: int
+    elapsed: int
+    ns: dict[Part, float]
+    bins: Floats
+
+    def share(self, part: Part) -> float:
+        """Returns a part / the whole."""
+        return self.ns[part] / self.elapsed
+
+
+_ORDER = tuple(Part)
+_ROW = {part: row for row, part in enumerate(_ORDER)}
+
+
+def run_time(recording: TelemetryRecording) -> RunTime | None:
+    """Returns the account of the whole run; None without steps."""
+    telemetry, steps = recording.telemetry, recording.telemetry.steps
+    if not len(steps):
+        return None
+    end = steps.end
+    length = steps.column("wall").mean * steps.count
+    first, last_step = int(end[0] - length[0]), int(end[-1])
+    begin = min([first, *(int(rows.end[0]) for rows in telemetry.series.values() if len(rows))])
+    last = max(telemetry.last, last_step) if telemetry.ended else last_step
+    if last <= begin:
+        return None
+    # A row begins where the one before ended: what lies between them beyond its length was not recorded.
+    begun = np.maximum(end - length, np.concatenate(([first], end[:-1]))).astype(np.int64)
+    parts = _parts_of_rows(recording, begun)
+    edges = np.linspace(begin, last, MAX_BINS + 1).astype(np.int64)
+    bins = np.array([_spread(begun, end, parts.get(part, np.zeros(len(end))), edges) for part in _ORDER])
+    compiled = _compiled(recording)
+    for part, low, high in ((Part.START, begin, first), (Part.END, last_step, last)):
+        lower, upper = np.clip(edges[:-1], low, high), np.clip(edges[1:], low, high)
+        inside = compiled.covered(lower, upper)
+        bins[_ROW[part]] += upper - lower - inside
+        bins[_ROW[Part.COMPILATION]] += inside
+    bins[_ROW[Part.UNRECORDED]] += np.maximum(np.diff(edges) - bins.sum(axis=0), 0.0)
+    rounding = bins.sum(axis=1) < LEAST_NS
+    bins[_ROW[Part.TRAINING]] += bins[rounding].sum(axis=0)
+    bins[rounding] = 0.0
+    totals = bins.sum(axis=1)
+    scale = (last - begin) / totals.sum()  # rounding
+    return RunTime(begin, last - begin, {part: float(totals[_ROW[part]] * scale) for part in _ORDER}, bins * scale)
+
+
+def _parts_of_rows(recording: TelemetryRecording, begun: Times) -> dict[Part, Floats]:
+    """Returns for each row of steps the time of each part in ns. The parts of a row sum to its length."""
+    steps = recording.telemetry.steps
+    count = steps.count
+    number = np.nan_to_num(steps.column("number").mean)
+    usual = _usual_step(recording)
+    left = (steps.end - begun).astype(np.float64)
+    found: dict[Part, Floats] = {}
+
+    def take(part: Part, wanted: Floats) -> None:
+        taken = np.clip(np.nan_to_num(wanted), 0.0, left)
+        found[part] = found.get(part, np.zeros(len(left))) + taken
+        left[:] -= taken
+
+    take(Part.COMPILATION, _compiled(recording).covered(begun, steps.end).astype(np.float64))
+    for part in (Part.EVALUATION, Part.CHECKPOINT, Part.LOGGING, Part.COLLECTION):
+        take(part, steps.column(part).mean * count)
+    take(Part.EPOCH_START, steps.column("epoch_start").mean * count)
+    beyond = np.maximum(left - usual * count, 0.0)
+    profiled = np.nan_to_num(steps.column("profiled").high) > 0
+    take(Part.RECORDING, np.where(profiled, beyond, 0.0))
+    take(Part.WARM_UP, np.where(number < number[0] + WARMUP_STEPS, beyond, 0.0))
+    irregular = np.zeros(len(left))
+    by_number = dict(zip(recording.excess.number.tolist(), recording.excess.ns.tolist(), strict=True))
+    for row in np.flatnonzero(np.isin(number.astype(np.int64), recording.excess.number)).tolist():
+        irregular[row] = by_number[int(number[row])]
+    take(Part.PAUSE, np.minimum(irregular, np.maximum(left - usual * count, 0.0)))
+    found[Part.TRAINING] = left
+    return found
+
+
+def _usual_step(recording: TelemetryRecording) -> float:
+    """Returns the median time of a judged step without interruptions, in ns; 0 if no step was judged."""
+    windows = recording.windows
+    _, _, wall = windows.highest("wall")
+    if not len(wall):
+        return 0.0
+    apart = sum((np.nan_to_num(windows.highest(name)[2]) for name in INTERRUPTIONS), np.zeros(len(wall)))
+    return float(percentile(np.maximum(wall - apart, 0.0), 50, windows.counts_of_steps))
+
+
+def _compiled(recording: TelemetryRecording) -> Spans:
+    entries = compile_log(recording.facts).compilations
+    begin = np.array([entry.start_us * NS_PER_US for entry in entries], np.int64)
+    return union(begin, begin + np.array([entry.duration_us * NS_PER_US for entry in entries], np.int64))
+
+
+def _spread(begin: Times, end: Times, time: Floats, edges: Times) -> Floats:
+    """Returns the time per bin, if the time of each row is spread evenly over it."""
+    total = np.zeros(len(edges) - 1)
+    first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, len(total) - 1)
+    final = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, len(total) - 1)
+    within = first == final
+    np.add.at(total, first[within], time[within])
+    for row in np.flatnonzero(~within).tolist():  # at most one per bin
+        own = np.arange(first[row], final[row] + 1)
+        covered = np.minimum(edges[own + 1], end[row]) - np.maximum(edges[own], begin[row])
+        total[own] += covered / (end[row] - begin[row]) * time[row]
+    return total

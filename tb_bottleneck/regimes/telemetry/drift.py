@@ -1,0 +1,79 @@
+"""Longer and longer steps, by telemetry: a cause of the regime whose part of the step grows most.
+
+Signal: the time of steps that repeats, without interruptions, starts of epochs and waits for a core.
+Formula: the time beyond steps as long as those of the first third of the run / the judged time.
+Threshold: named from a growth of 1.3 between the first and the last third on; it counts for the verdict from a tenth of
+the time on, as every cause.
+Steps that become longer within each epoch, as with data that is sorted by length, are told without a cost.
+Source: 1.3 is the change from which on the monitor records again (monitor/capture/change_detector.py). Longer work on
+the device may be intended, as with longer sequences, so it is not known to be recoverable.
+"""
+
+from dataclasses import replace
+
+from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry import TelemetryRecording
+from tb_bottleneck.measures.telemetry.drift import (
+    GROWS,
+    drift_shape,
+    growing_parts,
+    growth_cost,
+    growth_within_epochs,
+    largest_growth,
+    samples_over_run,
+    step_time_over_run,
+)
+from tb_bottleneck.measures.telemetry.epochs import epoch_length
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.rule import FIRES, WORTH_RECOVERING, Cause, Verdict
+
+UNNAMED = "host_python"
+"""The cause of time outside the phases of which nothing else is known."""
+_EVIDENCE = (step_time_over_run, drift_shape, growing_parts, samples_over_run)
+_REGIME = {"loader_wait": Regime.INPUT, "transfer": Regime.TRANSFER, "outside": Regime.HOST}
+
+
+def with_drift(
+    verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
+) -> tuple[Verdict[TelemetryRecording], ...]:
+    """Returns the verdicts with the growth of the steps as the first cause of its regime, if steps grow."""
+    cost, part = measures(growth_cost), measures(largest_growth)
+    if isinstance(cost, Missing):
+        return _within_epochs(verdicts, measures)
+    regime = _REGIME.get(part.text, Regime.COMPUTE) if isinstance(part, Measure) else Regime.HOST
+    intended = regime is Regime.COMPUTE and measures.on_device
+    cause = Cause("growing_steps", cost.value, _EVIDENCE, certain=not intended)
+    return tuple(_with_cause(verdict, cause, measures) if verdict.regime is regime else verdict for verdict in verdicts)
+
+
+def _within_epochs(
+    verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
+) -> tuple[Verdict[TelemetryRecording], ...]:
+    """Returns the verdicts with the growth within epochs, which the order of the data explains: nothing is lost."""
+    factor = measures(growth_within_epochs)
+    if isinstance(factor, Missing) or factor.value < GROWS:
+        return verdicts
+    cause = Cause("growing_within_epochs", 0.0, (growth_within_epochs, epoch_length), bounded=False, certain=False)
+    return tuple(
+        _with_cause(verdict, cause, measures) if verdict.regime is Regime.COMPUTE else verdict for verdict in verdicts
+    )
+
+
+def _with_cause(
+    verdict: Verdict[TelemetryRecording], cause: Cause[TelemetryRecording], measures: Measures[TelemetryRecording]
+) -> Verdict[TelemetryRecording]:
+    judgement = verdict.judgement
+    recoverable = max(judgement.recoverable, cause.cost_share if cause.certain else 0.0)
+    fires = cause.cost_share >= WORTH_RECOVERING
+    return replace(
+        verdict,
+        judgement=replace(
+            judgement,
+            status=FIRES if fires else judgement.status,
+            share=max(judgement.share, cause.cost_share),
+            recoverable=recoverable,
+            causes=(cause, *(other for other in judgement.causes if other.name != UNNAMED)),
+        ),
+        facts={**verdict.facts, **{measure.__name__: measures(measure) for measure in cause.evidence}},
+    )

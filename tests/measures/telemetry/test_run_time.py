@@ -1,0 +1,87 @@
+"""The account of a whole run sums to its wall time, and each part is what was planted."""
+
+import numpy as np
+import pytest
+from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
+
+from tb_bottleneck.measures.telemetry.run_time import MAX_BINS, Part, run_time
+from tb_bottleneck.report.builders.details.run_time import run_time_of
+
+STEPS = 200
+NUMBERS = np.arange(STEPS)
+STEP = np.full(STEPS, 10.0)
+
+
+def planted(kind, **facts):
+    """Returns the account of steps of 10 ms, every tenth of which takes 40 ms more, in a column of this name."""
+    more = np.where(NUMBERS % 10 == 9, 40.0, 0.0)
+    return run_time(recording_of(packet(STEP + more, **{kind: more}), facts))
+
+
+@pytest.mark.parametrize(
+    "part", [Part.EVALUATION, Part.CHECKPOINT, Part.LOGGING, Part.COLLECTION, Part.EPOCH_START], ids=str
+)
+def test_an_interruption_that_was_timed_is_its_own_part(part):
+    account = planted(str(part))
+    assert account.elapsed == pytest.approx((2000 + 800) * MS, rel=1e-6)
+    assert account.share(part) == pytest.approx(800 / 2800, abs=1e-3)
+    assert account.share(Part.TRAINING) == pytest.approx(2000 / 2800, abs=1e-3)
+
+
+def test_the_parts_sum_to_the_wall_time_in_each_bin():
+    more = np.where(NUMBERS % 7 == 3, 25.0, 0.0)
+    written = packet(STEP * np.random.default_rng(1).uniform(0.5, 2, STEPS) + more, checkpoint=more)
+    for second in range(4):
+        series = written.series.add(name="process_memory", device="")
+        series.unix_ns.append(BEGIN - (5 - second) * 1000 * MS)
+        series.values.append(1e9)
+    account = run_time(recording_of(written))
+    assert sum(account.ns.values()) == pytest.approx(account.elapsed)
+    assert account.bins.sum() == pytest.approx(account.elapsed)
+    assert account.bins.sum(axis=0) == pytest.approx(account.elapsed / MAX_BINS, rel=1e-3)
+    assert account.ns[Part.START] == pytest.approx(5000 * MS, rel=1e-3)
+
+
+def test_compilations_come_from_the_log_and_may_be_before_the_first_step():
+    log = {
+        "compilations": [
+            ["0/0", "f", "train.py", 3, (BEGIN - 300 * MS) / 1000, 200_000.0, ""],
+            ["0/1", "f", "train.py", 3, (BEGIN + 500 * MS) / 1000, 100_000.0, "a guard failed"],
+        ]
+    }
+    wall = STEP + np.where(NUMBERS == 50, 100.0, 0.0)
+    written = packet(wall)
+    series = written.series.add(name="process_memory", device="")
+    series.unix_ns.append(BEGIN - 1000 * MS)
+    series.values.append(1e9)
+    account = run_time(recording_of(written, {"compile_log": log}))
+    assert account.ns[Part.COMPILATION] == pytest.approx(300 * MS, rel=0.01)
+    assert account.ns[Part.START] == pytest.approx(800 * MS, rel=0.01)
+
+
+def test_warm_up_recordings_and_lost_rows_are_parts():
+    wall = STEP + np.where(NUMBERS == 0, 500.0, 0.0) + np.where((NUMBERS >= 60) & (NUMBERS < 66), 90.0, 0.0)
+    written = packet(wall, profiled=((NUMBERS >= 60) & (NUMBERS < 66)).astype(float))
+    for row in range(100, STEPS):
+        written.steps.end_unix_ns[row] += 700 * MS
+    account = run_time(recording_of(written))
+    assert account.ns[Part.WARM_UP] == pytest.approx(500 * MS, rel=0.02)
+    assert account.ns[Part.RECORDING] == pytest.approx(540 * MS, rel=0.02)
+    assert account.ns[Part.UNRECORDED] == pytest.approx(700 * MS, rel=0.02)
+
+
+def test_a_run_that_has_not_ended_ends_with_its_last_step():
+    written = packet(STEP)
+    series = written.series.add(name="process_memory", device="")
+    series.unix_ns.append(BEGIN + 60_000 * MS)
+    series.values.append(1e9)
+    assert run_time(recording_of(written, ended=False)).elapsed == pytest.approx(2000 * MS)
+
+
+def test_the_report_has_the_parts_with_any_time():
+    message = run_time_of(planted("checkpoint"))
+    assert {part.kind for part in message.parts} == {"checkpoint", "training"}
+    assert sum(part.share for part in message.parts) == pytest.approx(1)
+    assert all(0 <= share <= 1 for part in message.parts for share in part.bins)
+    assert run_time_of(None) is None
+    assert run_time(recording_of(packet([]), ended=False)) is None
