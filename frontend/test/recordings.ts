@@ -11,7 +11,7 @@ export function list(...runs: readonly RunEntry[]): RunList {
 }
 
 export function report(source: string): Report {
-  return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], others: [], phases: [], headroom: [], operators: [], broken_parts: [], job_headline: "" };
+  return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], others: [], phases: [], headroom: [], operators: [], step_parts: [], broken_parts: [], job_headline: "" };
 }
 
 export function done(source: string): ReportAnswer {

@@ -10,10 +10,12 @@ from tb_bottleneck.measures.trace.input_stages import loader_work, processes_nee
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.serving import serving_steps
+from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.report.builders.details.compilation import recorded_compilation
 from tb_bottleneck.report.builders.details.graphs import replayed_graphs
 from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
 from tb_bottleneck.report.builders.details.serving import serving
+from tb_bottleneck.report.builders.details.step_parts import parts_of_step
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -26,6 +28,7 @@ def details_of(recording: Recording, parts: Parts) -> Details:
         graphs=parts.build("graphs", lambda: _graphs_of(recording)),
         serving=parts.build("serving", lambda: _serving_of(recording)),
         operators=parts.build("operators", lambda: _operators_of(recording)),
+        step_parts=parts.build("step_parts", lambda: parts_of_step(step_parts(recording), len(recording.steps))),
     )
 
 

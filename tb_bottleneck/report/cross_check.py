@@ -58,6 +58,8 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
     _add_telemetry(trace, alone)
     join_efficiency(trace, telemetry)
+    del telemetry.step_parts[:]
+    telemetry.step_parts.extend(trace.step_parts)
     for report in (trace, telemetry):
         del report.others[:], report.disagreements[:]
     trace.disagreements.extend(_disagreements(trace, alone))

@@ -37,7 +37,7 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   diagnosis: ({ report, entry, session, state: { list } }) => (
     <Diagnosis
       report={report}
-      details={(report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
+      details={(report.step_parts.length > 0 || report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
       phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={session.showFocus} />}
       run={report.run_time && <RunTime run_time={report.run_time} />}
       showFocus={session.showFocus}

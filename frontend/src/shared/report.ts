@@ -183,6 +183,8 @@ export interface Report {
   readonly headroom: readonly Headroom[];
   /** absent if no captured graph was launched */
   readonly graphs?: GraphReplays;
+  /** of a trace with Python frames, if the loop calls several functions that take time */
+  readonly step_parts: readonly StepPart[];
   /** of a trace: the most frequent ones, to compare with a later trace of the run */
   readonly operators: readonly OperatorCount[];
   /** of telemetry with steps; also in the report of a trace beside it */
@@ -584,6 +586,20 @@ export interface RunTime {
   readonly elapsed_ns: number;
   /** those with any time, in the order of the account */
   readonly parts: readonly RunPart[];
+}
+
+/** A function that the loop calls, or what the loop does itself. */
+export interface StepPart {
+  /** of the function; empty for the loop itself */
+  readonly name: string;
+  /** absent for the loop itself */
+  readonly place?: Place;
+  /** of the window */
+  readonly share: number;
+  /** per step */
+  readonly calls: number;
+  /** of the part: the regimes with most of its time */
+  readonly account: readonly AccountRow[];
 }
 
 /** How often an operator is called. */

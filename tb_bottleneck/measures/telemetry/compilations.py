@@ -8,6 +8,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.intervals import union
 from tb_bottleneck.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.compile_log import Compiled, compile_log, original_function
+from tb_bottleneck.measures.telemetry.run_time import run_time
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, Place
 
 NOTHING_AGAIN = Missing("no function was compiled again")
@@ -25,6 +26,25 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
     end = [min(max((entry.start_us + entry.duration_us) * NS_PER_US, first), last) for entry in again]
     inside = union(np.array(begin, np.int64), np.array(end, np.int64)).total()
     return Measure(float(inside) / len(recording.steps), "ns", "step", len(again), EVIDENCE_SOURCE)
+
+
+def recompiling_of_run(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which functions are compiled again (share of the wall time of the run, its start included)."""
+    return _share_of_run(recording, _compiled_again(recording), NOTHING_AGAIN)
+
+
+def compiling_of_run(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which functions are compiled, for the first time or again (share of the wall time of the run)."""
+    entries = compile_log(recording.facts).compilations
+    return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))
+
+
+def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
+    """The number of compilations."""
+    count = len(compile_log(recording.facts).compilations)
+    if not count:
+        return Missing("no compilation was recorded")
+    return Measure(float(count), "count", "", count, EVIDENCE_SOURCE)
 
 
 def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
@@ -45,6 +65,16 @@ def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
     return tuple(
         Place(us / total, file, line, function) for (file, line, function), us in times.most_common(MAX_PLACES)
     )
+
+
+def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missing: Missing) -> Measure | Missing:
+    account = run_time(recording)
+    if account is None or not entries:
+        return missing
+    begin = np.array([entry.start_us * NS_PER_US for entry in entries], np.int64)
+    spans = union(begin, begin + np.array([entry.duration_us * NS_PER_US for entry in entries], np.int64))
+    inside = int(spans.covered([account.begin], [account.begin + account.elapsed])[0])
+    return Measure(inside / account.elapsed, "share", "", len(entries), EVIDENCE_SOURCE)
 
 
 def _compiled_again(recording: TelemetryRecording) -> list[Compiled]:

@@ -15,7 +15,13 @@ minimum for a confident verdict (diagnostics/step_time/policy.py).
 from tb_bottleneck.measure import Missing, known_value
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.compilations import recompilations_seen, recompiling_time
+from tb_bottleneck.measures.telemetry.compilations import (
+    compilations_counted,
+    compiling_of_run,
+    recompilations_seen,
+    recompiling_of_run,
+    recompiling_time,
+)
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.interruptions import (
     checkpoint_time,
@@ -44,6 +50,8 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 MIN_STEPS_TO_COMPARE = 20
 MIN_KIND = 0.03
+# A longer run spends less of its time on compiling; from this share on, compiling is what the run shows. A choice.
+MOSTLY_COMPILES = 0.25
 _Function = MeasureFunction[TelemetryRecording]
 _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
     "checkpointing": (most_without_checkpoints, (checkpoint_time, steps_with_checkpoint)),
@@ -54,6 +62,8 @@ _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
 """The causes whose time the monitor records: the most that each can recover, and its evidence, which begins with its
 time per step."""
 
+_RECOMPILATION = (recompiling_time, recompilations_seen, step_time)
+
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Returns the judgement. The kind of an interruption is known if the monitor timed it."""
@@ -62,6 +72,10 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         return Judgement(
             ABSTAINS, share, missing=f"fewer than {MIN_STEPS_TO_COMPARE} steps are too few to recognise a long one"
         )
+    compiled = _compilation(measures)
+    if compiled is not None and compiled.cost_share > share:
+        recoverable = compiled.cost_share if compiled.recurs else 0.0
+        return Judgement(FIRES, compiled.cost_share, recoverable, (compiled,))
     if share < FIRES_AT:
         idle = measures(device_idle)
         if isinstance(idle, Missing):
@@ -69,6 +83,17 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
             return Judgement(ABSTAINS, share, share, missing=missing)
         return Judgement(CLEAR, share, share)
     return Judgement(FIRES, share, share, _causes(measures, share))
+
+
+def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
+    """Returns the compilation of a run that spends much of its time on it, also before its steps are judged."""
+    again, all_of_it = measures.value(recompiling_of_run, 0.0), measures.value(compiling_of_run, 0.0)
+    if again >= MOSTLY_COMPILES:
+        return Cause("recompilation", again, (recompiling_of_run, *_RECOMPILATION))
+    if all_of_it >= MOSTLY_COMPILES:
+        seen = (compiling_of_run, compilations_counted)
+        return Cause("compilation", all_of_it, seen, bounded=False, recurs=False)
+    return None
 
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
@@ -81,7 +106,7 @@ def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause
             causes.append(Cause(name, cost, (*evidence, step_time), most=known_value(measures(most))))
     again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
     if again >= MIN_KIND:
-        causes.append(Cause("recompilation", again, (recompiling_time, recompilations_seen, step_time)))
+        causes.append(Cause("recompilation", again, _RECOMPILATION))
         named += again
     if share - named >= FIRES_AT or not causes:
         seen = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)

@@ -57,6 +57,7 @@ class Details(Record, frozen=True):
     serving: pb.Serving | None = None
     run_time: pb.RunTime | None = None
     operators: Sequence[pb.OperatorCount] | None = None
+    step_parts: Sequence[pb.StepPart] | None = None
 
 
 class Phase(Record, frozen=True):

@@ -12,6 +12,7 @@ from tb_bottleneck.report.rendering.details import (
     headroom,
     input_pipeline,
     serving,
+    step_parts,
 )
 from tb_bottleneck.report.rendering.details.compilation import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
@@ -75,6 +76,8 @@ def _lines(report: pb.Report) -> Iterator[str]:
     yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)
+    if report.step_parts:
+        yield from ("", *step_parts.lines_of(report.step_parts))
     if report.HasField("input"):
         yield from ("", *input_pipeline.lines_of(report.input))
     per = "in all" if report.window.basis == "whole" else PER_STEP

@@ -1,21 +1,49 @@
-// Parts beside the findings: the stages of the input pipeline, torch.compile, captured graphs, and the steps of an inference server.
+// Parts beside the findings: the functions of the loop, the stages of the input pipeline, torch.compile, captured graphs, and the steps of an inference server.
 import type { ComponentChildren } from "preact";
-import type { Compilation, GraphReplays, InputPipeline, Report, Serving, ServingSteps } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, Serving, ServingSteps, StepPart } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 import { WithCode } from "../../shared/widgets/with_code";
-import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, ownersText, partName, PARTS_TITLE, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
 
 export function Details(report: Report) {
-  const { input, compilation, graphs, serving } = report;
+  const { input, compilation, graphs, serving, step_parts: parts } = report;
   const per = perOf(report);
   return (
     <>
+      {parts.length > 0 && <StepParts parts={parts} />}
       {input && <Stages input={input} />}
       {compilation && <Compiled compilation={compilation} per={per} />}
       {graphs && <Replays graphs={graphs} per={per} />}
       {serving && <ServerSteps serving={serving} />}
     </>
+  );
+}
+
+function StepParts({ parts }: { parts: readonly StepPart[] }) {
+  return (
+    <section>
+      <h2>{PARTS_TITLE}</h2>
+      <table aria-label={PARTS_TITLE}>
+        <thead>
+          <tr>
+            <th scope="col">Function</th>
+            <th scope="col" class="figure">Share</th>
+          </tr>
+        </thead>
+        <tbody>
+          {parts.map((part) => (
+            <tr key={partName(part)}>
+              <th scope="row">
+                <code>{partName(part)}</code>
+                <Below>{ownersText(part)}</Below>
+              </th>
+              <td class="figure">{share(part.share)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 

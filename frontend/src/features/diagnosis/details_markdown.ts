@@ -3,12 +3,12 @@ import type { Compilation, GraphReplays, InputPipeline, Report, Serving } from "
 import { duration, share } from "../../shared/text/format";
 import { bulletList, escaped, section, tableRow } from "../../shared/text/markdown";
 import { placeName } from "../../shared/text/names";
-import { capital, compiledText, graphText, outsideText, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, ownersText, partName, PARTS_TITLE, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
 
 export function detailsMarkdown(report: Report): readonly string[] {
-  const { input, compilation, graphs, serving } = report;
+  const { input, compilation, graphs, serving, step_parts: parts } = report;
   const per = perOf(report);
-  return [input && stages(input), compilation && compiled(compilation, per), graphs && replays(graphs, per), serving && serverSteps(serving)].map((part) => part ?? "");
+  return [parts.length > 0 && section(PARTS_TITLE, table(["Function", "Share"], parts.map((part) => [escaped(`${partName(part)}: ${ownersText(part)}`), share(part.share)]))), input && stages(input), compilation && compiled(compilation, per), graphs && replays(graphs, per), serving && serverSteps(serving)].map((part) => part || "");
 }
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>

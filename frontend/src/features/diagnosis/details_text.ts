@@ -1,5 +1,5 @@
 // Texts of the parts beside the findings, for the page and for Markdown.
-import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, ServingSteps } from "../../shared/report";
+import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, ServingSteps, StepPart } from "../../shared/report";
 import { bytes, count, duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 
@@ -28,6 +28,13 @@ function storageText({ kind, filesystem, read_bytes_per_batch, disk_bytes_per_ba
   const read = read_bytes_per_batch !== undefined ? `${bytes(read_bytes_per_batch)} per batch in ${count(Math.round(reads_per_batch ?? 0))} calls${disk}` : "";
   return `Data: ${[place && `on ${place}`, read, opens_per_batch !== undefined && `${count(opens_per_batch)} files opened per batch`].filter(Boolean).join("; ")}.`;
 }
+
+export const PARTS_TITLE = "Parts of the step, by the functions that the loop calls";
+
+export const partName = ({ place }: StepPart): string => (place ? placeName(place) : "the loop itself");
+
+/** "Launch overhead 36 %, Compute 20 %". */
+export const ownersText = ({ account }: StepPart): string => account.map(({ title, share: part }) => `${title} ${share(part)}`).join(", ");
 
 /** What numbers of the parts refer to. */
 export const perOf = ({ window }: Report): string => (window?.basis === "whole" ? "in all" : "per step");

@@ -47,7 +47,7 @@ function Strip({ parts }: { readonly parts: readonly RunPart[] }) {
   const bins = binsOf(parts);
   const description = largestFirst(parts).map(({ title, share: part }) => `${title} ${shortShare(part)}`).join(", ");
   return (
-    <svg class="strip" viewBox={`0 0 ${bins.length} 1`} preserveAspectRatio="none" role="img" aria-label={`Parts of the run over time: ${description}`}>
+    <svg class="run-strip" viewBox={`0 0 ${bins.length} 1`} preserveAspectRatio="none" role="img" aria-label={`Parts of the run over time: ${description}`}>
       {bins.map((stack, bin) =>
         stack.map(({ kind, from, height }) => <rect key={`${bin} ${kind}`} x={bin} y={1 - from - height} width={1.02} height={height} fill={runColourOf(kind)} />),
       )}

@@ -21,8 +21,7 @@ def lines_of(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[str]:
     for graph in replays.graphs:
         yield from wrapped(f"- {count_text(graph.operations)} operations{_graph(graph, per)}", "  ")
     names = [
-        f"{entry.name} ({count_text(entry.calls)} calls, {duration_text(entry.ns_per_step)})"
-        for entry in replays.outside
+        f"{entry.name} ({count_text(entry.calls)}x, {duration_text(entry.ns_per_step)})" for entry in replays.outside
     ]
     if names:
         yield from wrapped(f"- outside of the graphs, {per}: {', '.join(names)}", "  ")

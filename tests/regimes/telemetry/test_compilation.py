@@ -1,0 +1,40 @@
+"""Compiling that takes much of a run is a cause, also before the steps that are judged."""
+
+import numpy as np
+import pytest
+from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
+
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.regime import Regime
+from tb_bottleneck.regimes.rule import FIRES
+from tb_bottleneck.regimes.telemetry import interruption
+
+
+def judged(seconds: float, reason: str, times: int = 4):
+    """Returns the judgement of 2 s of steps after compilations of so many seconds each, the first step included."""
+    each = seconds * 1000
+    wall = np.full(200, 10.0)
+    wall[0] += times * each
+    log = [
+        [f"0/{n}", "f", "train.py", 3, (BEGIN + (n * each) * MS) / 1000, each * 1000, reason if n else ""]
+        for n in range(times)
+    ]
+    recording = recording_of(packet(wall), {"compile_log": {"compilations": log}})
+    return interruption.judge(Measures(recording))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason", "cause", "recurs"),
+    [(2.0, "a size differs", "recompilation", True), (2.0, "", "compilation", False)],
+)
+def test_a_run_that_mostly_compiles_says_so(seconds, reason, cause, recurs):
+    judgement = judged(seconds, reason)
+    (found,) = judgement.causes
+    assert (judgement.status, found.name, found.recurs) == (FIRES, cause, recurs)
+    assert found.cost_share == pytest.approx((3 if reason else 4) * seconds / (2 + 4 * seconds), abs=0.01)
+    assert bool(judgement.recoverable) == recurs
+
+
+def test_a_little_compiling_at_the_start_is_no_cause():
+    assert not judged(0.05, "a size differs").causes
+    assert interruption.RULE.regime == Regime.INTERRUPTION
