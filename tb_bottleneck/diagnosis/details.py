@@ -1,5 +1,7 @@
 """The input pipeline, torch.compile, captured graphs and an inference server's steps in the report of a trace."""
 
+from dataclasses import asdict
+
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.parts import Parts
 from tb_bottleneck.measure import Measure
@@ -53,4 +55,7 @@ def _serving_of(recording: Recording) -> pb.Serving | None:
 
 def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
     steps = len(recording.steps)
-    return [pb.OperatorCount(name=name, per_step=calls / steps) for name, calls in frequent_operators(recording)]
+    return [
+        pb.OperatorCount(name=name, per_step=calls / steps, place=place and pb.Place(**asdict(place)))
+        for name, calls, place in frequent_operators(recording)
+    ]

@@ -81,7 +81,8 @@ def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
     """Adds the lines that the trace names for the same regimes to the findings and to the headline of the telemetry."""
     for finding in telemetry.findings:
         of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
-        if finding.where or not of_regime:
+        any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # not what takes longer
+        if finding.where or any_of_it or not of_regime:
             continue
         finding.where.extend(max(of_regime, key=lambda other: other.cost_share).where)
         if finding.regime == telemetry.verdict.regime and finding is telemetry.findings[0]:

@@ -101,7 +101,7 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
         return ("telemetry", "not_in_all_steps") if measured else ("trace", "only_a_trace")
     if said.confidence == "low":
         return "trace", "low_confidence"
-    if seen.severity != "none" and not measured and seen.share >= said.share:
+    if seen.severity != "none" and not measured and seen.share >= said.share and not _is_worse(said, seen):
         return "trace", "only_a_trace"
     return "telemetry", "all_steps"
 

@@ -676,12 +676,14 @@ class StepPart(_message.Message):
     def __init__(self, name: _Optional[str] = ..., place: _Optional[_Union[Place, _Mapping]] = ..., share: _Optional[float] = ..., calls: _Optional[float] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ...) -> None: ...
 
 class OperatorCount(_message.Message):
-    __slots__ = ("name", "per_step")
+    __slots__ = ("name", "per_step", "place")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PER_STEP_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     name: str
     per_step: float
-    def __init__(self, name: _Optional[str] = ..., per_step: _Optional[float] = ...) -> None: ...
+    place: Place
+    def __init__(self, name: _Optional[str] = ..., per_step: _Optional[float] = ..., place: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class RunPart(_message.Message):
     __slots__ = ("kind", "title", "meaning", "ns", "share", "bins")

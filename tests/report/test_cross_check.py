@@ -127,6 +127,7 @@ def test_the_program_comes_before_other_programs_of_the_machine(own: float, othe
         (("input", 0.6, "critical"), ("compute", 0.3, "info", "medium"), "contended_cores", "trace", "a worse problem"),
         (("compute", 0.6, "none"), ("input", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
         (("launch", 0.5, "critical"), ("input", 0.1, "warning", "medium"), "", "trace", "Only a trace"),
+        (("memory", 0.4, "info"), ("interruption", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
         (("input", 0.4, "critical"), ("compute", 0.7, "none", "medium"), "", "telemetry", "2.0 %"),
         (("host", 0.4, "critical"), ("input", 0.3, "warning", "low"), "", "trace", "low confidence"),
     ],
@@ -239,6 +240,22 @@ def test_two_traces_name_the_operators_that_grow(later, says):
     *_, telemetry = join([("a", first), ("a", last), ("a", monitored(100, "growing_steps"))])
     assert says in telemetry.findings[0].evidence[-1].text
     assert telemetry.findings[0].where[0].function == "kept", "of the latest trace"
+
+
+def test_the_line_that_calls_the_operators_that_grow_is_named():
+    first = trained(20, ("aten::mean", 6.0), name="1")
+    last = trained(200, ("aten::mm", 20.0), ("aten::mean", 400.0), name="2", place="forward")
+    last.operators[1].place.CopyFrom(pb.Place(file="train.py", line=3, function="history", share=0.9))
+    *_, telemetry = join([("a", first), ("a", last), ("a", monitored(100, "growing_steps"))])
+    assert [place.function for place in telemetry.findings[0].where] == ["history"]
+
+
+def test_work_that_grows_has_no_line_of_all_the_work():
+    """The trace names the line with most of the work of a step, which need not be the part that grows."""
+    telemetry, trace = monitored(100, "growing_steps"), trained(40, place="forward")
+    telemetry.findings[0].regime = trace.findings[0].regime = telemetry.verdict.regime = "compute"
+    (trace, telemetry) = join([("a", trace), ("a", telemetry)])
+    assert not telemetry.findings[0].where
 
 
 def test_a_trace_that_leads_says_that_its_steps_are_not_like_the_others():

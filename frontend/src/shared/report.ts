@@ -606,6 +606,8 @@ export interface StepPart {
 export interface OperatorCount {
   readonly name: string;
   readonly per_step: number;
+  /** with most of its calls; absent if no frames were recorded */
+  readonly place?: Place;
 }
 
 export interface RunPart {

@@ -28,12 +28,12 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(inside) / len(recording.steps), "ns", "step", len(again), EVIDENCE_SOURCE)
 
 
-def recompiling_of_run(recording: TelemetryRecording) -> Measure | Missing:
+def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which functions are compiled again (share of the wall time of the run, its start included)."""
     return _share_of_run(recording, _compiled_again(recording), NOTHING_AGAIN)
 
 
-def compiling_of_run(recording: TelemetryRecording) -> Measure | Missing:
+def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which functions are compiled, for the first time or again (share of the wall time of the run)."""
     entries = compile_log(recording.facts).compilations
     return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))

@@ -1,9 +1,10 @@
 """Measures of steps that become longer over the run, or within each epoch, and of what grows with them.
 
 The time of a step is taken without interruptions, the starts of epochs, and the time in which the main thread waited
-for a core that another program had: these have causes of their own, and do not repeat evenly.
+for a core that another program had: these have causes of their own, and do not repeat evenly. What all parts of the
+step have in common is taken out, too: then the machine is slower, by its clocks or other programs, and nothing grows.
 
-    thirds of the run, by steps    first         second         last
+    thirds of the run, by time     first         second         last
     medians of twelve parts        . . . .       . . . .       . . . .
 """
 
@@ -34,6 +35,8 @@ AT_ONCE = 0.6
 SAME_GROWTH = 1.15
 """What grows by less than this is not said to grow."""
 OF_GROWTH = 0.1
+MIN_PART, MIN_PARTS = 0.1, 3
+"""A growth is common if this many parts of the step, each this share of it at least, have it. A choice."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -54,7 +57,7 @@ class Drift(Record, frozen=True, eq=False):
     last: float
     jump: int | None
     beyond: float
-    """Share of the judged time beyond steps as long as in the first third."""
+    """Share of the judged time beyond steps as long as the first twelfth of the steps."""
 
     @property
     def factor(self) -> float:
@@ -65,13 +68,15 @@ class Drift(Record, frozen=True, eq=False):
 def drift_of(recording: TelemetryRecording) -> Drift | None:
     """Returns the growth over the run; None if steps do not become longer, or only because their batches grow."""
     times, count, number, wall = _steps(recording)
-    if count.sum() < PARTS * MIN_STEPS_PER_PART or len(times) < PARTS:
+    if len(times) < PARTS:
         return None
-    part = _parts(count, PARTS)
+    part = _parts(wall * count, PARTS)
+    if np.bincount(part, count, PARTS).min() < MIN_STEPS_PER_PART:
+        return None
     medians = np.array([percentile(times[part == at], 50, count[part == at]) for at in range(PARTS)])
-    third = _parts(count, 3)
+    third = _parts(wall * count, 3)
     first, last = (percentile(times[third == at], 50, count[third == at]) for at in (0, 2))
-    if first <= 0 or last < GROWS * first or not _rises(medians):
+    if first <= 0 or last < GROWS * first * _common_growth(recording) or not _rises(medians):
         return None
     samples = _thirds(recording, "samples")
     if samples is not None and last * samples[0] < GROWS * first * samples[1]:
@@ -79,12 +84,14 @@ def drift_of(recording: TelemetryRecording) -> Drift | None:
     rise = np.diff(medians)
     at = int(rise.argmax())
     jump = int(number[part == at + 1][0]) if rise[at] >= AT_ONCE * (medians[-1] - medians[0]) else None
-    beyond = float((np.maximum(times - first, 0.0) * count).sum() / max((wall * count).sum(), 1.0))
+    begins = _parts(count, PARTS) == 0
+    begun = min(percentile(times[begins], 50, count[begins]), first)
+    beyond = float((np.maximum(times - begun, 0.0) * count).sum() / max((wall * count).sum(), 1.0))
     return Drift(first=first, last=last, jump=jump, beyond=min(beyond, 1.0))
 
 
 def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
-    """Time beyond steps as long as in the first third of the run (share of the judged time)."""
+    """Time beyond steps as long as the first twelfth of them (share of the judged time)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -163,10 +170,18 @@ def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]
     return times * (1.0 - np.clip(waited, 0.0, 1.0)), windows.counts_of_steps, number, wall
 
 
-def _parts(count: Times, parts: int) -> Times:
-    """Returns for each row the part, 0 to `parts` - 1, with equal numbers of steps."""
-    middle = np.cumsum(count) - count / 2
-    return np.asarray(np.minimum(middle * parts / max(count.sum(), 1), parts - 1), np.int64)
+def _parts(weight: Floats | Times, parts: int) -> Times:
+    """Returns for each row the part, 0 to `parts` - 1, of equal weight: time, or the number of steps."""
+    middle = np.cumsum(weight) - weight / 2
+    return np.asarray(np.minimum(middle * parts / max(weight.sum(), 1), parts - 1), np.int64)
+
+
+def _common_growth(recording: TelemetryRecording) -> float:
+    """Returns the factor by which all considerable parts of the step grow, at least 1."""
+    parts = _part_times(recording).values()
+    least = MIN_PART * sum(before for before, _ in parts)
+    growth = [after / before for before, after in parts if before >= least and before > 0]
+    return max(min(growth), 1.0) if len(growth) >= MIN_PARTS else 1.0
 
 
 def _rises(values: Floats) -> bool:
@@ -184,7 +199,7 @@ def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] |
     count = recording.windows.counts_of_steps
     if not len(count):
         return None
-    third = _parts(count, 3)
+    third = _parts(recording.windows.highest("wall")[2] * count, 3)
     known = ~np.isnan(mean)
     sides = [known & (third == at) for at in (0, 2)]
     if not all(side.any() for side in sides):

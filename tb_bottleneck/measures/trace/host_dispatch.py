@@ -10,6 +10,7 @@ from tb_bottleneck.attribution.training_detection import has_model
 from tb_bottleneck.intervals import Spans
 from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
+from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
 from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
@@ -21,16 +22,21 @@ MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
 # As many as items of a small batch, rather than the metrics of a step. Our own limit.
 MIN_VALUES_READ = 10
-MAX_OPERATORS_LISTED = 30
+MAX_OPERATORS_LISTED, MAX_CALLS_LOCATED = 30, 100
 
 
-def frequent_operators(recording: Recording) -> list[tuple[str, int]]:
-    """Returns the names of the operators of the window with their number, the most frequent first."""
+def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | None]]:
+    """Returns the operators of the window, the most frequent first: name, number, and the place with most calls."""
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
     names, counts = np.unique(events.name[rows], return_counts=True)
-    most = np.argsort(-counts, kind="stable")[:MAX_OPERATORS_LISTED].tolist()
-    return [(cut(recording.trace.names[names[at]]), int(counts[at])) for at in most]
+    found = []
+    for at in np.argsort(-counts, kind="stable")[:MAX_OPERATORS_LISTED].tolist():
+        own = rows[events.name[rows] == names[at]]
+        own = own[:: -(-len(own) // MAX_CALLS_LOCATED)]
+        places = places_of(recording, HostTimes(events.thread[own], events.start[own], np.ones(len(own))))
+        found.append((cut(recording.trace.names[names[at]]), int(counts[at]), next(iter(places), None)))
+    return found
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:

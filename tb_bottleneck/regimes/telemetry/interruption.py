@@ -17,10 +17,10 @@ from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.compilations import (
     compilations_counted,
-    compiling_of_run,
+    compiled_again_share,
     recompilations_seen,
-    recompiling_of_run,
     recompiling_time,
+    share_in_compilation,
 )
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.interruptions import (
@@ -87,13 +87,12 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
     """Returns the compilation of a run that spends much of its time on it, also before its steps are judged."""
-    again, all_of_it = measures.value(recompiling_of_run, 0.0), measures.value(compiling_of_run, 0.0)
-    if again >= MOSTLY_COMPILES:
-        return Cause("recompilation", again, (recompiling_of_run, *_RECOMPILATION))
-    if all_of_it >= MOSTLY_COMPILES:
-        seen = (compiling_of_run, compilations_counted)
-        return Cause("compilation", all_of_it, seen, bounded=False, recurs=False)
-    return None
+    again, all_of_it = measures.value(compiled_again_share, 0.0), measures.value(share_in_compilation, 0.0)
+    if all_of_it < MOSTLY_COMPILES:
+        return None
+    if again >= all_of_it / 2:
+        return Cause("recompilation", again, (compiled_again_share, *_RECOMPILATION))
+    return Cause("compilation", all_of_it, (share_in_compilation, compilations_counted), bounded=False, recurs=False)
 
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:

@@ -53,6 +53,31 @@ def test_noise_is_no_growth(seed, scale):
     assert drift_of(recording) is None
 
 
+def test_the_last_third_is_one_of_the_time():
+    """A tenth of the steps takes half of the time: nobody would say that the last third of the run was not slower."""
+    recording = recording_of(packet(np.where(NUMBERS < 0.9 * STEPS, 2.0, 18.0)))
+    drift = drift_of(recording)
+    assert drift is not None
+    assert drift.factor == pytest.approx(9, rel=0.01)
+    assert drift.beyond == pytest.approx(1.6 / 3.6, abs=0.01)
+
+
+def test_steady_growth_is_measured_from_its_start():
+    """From 1 ms to 41 ms: at best as fast as its first steps, 21 / 1, and not 21 / (mean of the first third)."""
+    drift = drift_of(recording_of(packet(1 + 40 * NUMBERS / STEPS)))
+    assert drift is not None
+    assert 1 / (1 - drift.beyond) > 6
+
+
+def test_a_machine_that_becomes_slower_is_no_growth_of_the_program():
+    """Other programs or lower clocks slow all parts of a step; what grows in the program slows one of them."""
+    slower = 1 + 0.6 * NUMBERS / STEPS
+    both = {name: column * slower for name, column in PHASES.items()}
+    assert drift_of(recording_of(packet(20 * slower, **both))) is None
+    both["backward"] = both["backward"] * (1 + 2 * NUMBERS / STEPS)
+    assert drift_of(recording_of(packet(20 * slower + both["backward"], **both))) is not None
+
+
 def test_faster_steps_and_short_runs_are_no_growth():
     assert drift_of(recording_of(packet(RISING[::-1]))) is None
     assert drift_of(recording_of(packet(RISING[:50:1] * np.arange(1, 51)))) is None

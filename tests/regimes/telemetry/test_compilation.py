@@ -35,6 +35,13 @@ def test_a_run_that_mostly_compiles_says_so(seconds, reason, cause, recurs):
     assert bool(judgement.recoverable) == recurs
 
 
+@pytest.mark.parametrize(("times", "cause"), [(3, "recompilation"), (1, "compilation")])
+def test_compilations_are_named_by_what_most_of_them_are(times, cause):
+    """29 % of the time is compilation: two thirds of it again, which is less than a quarter, or none."""
+    (found,) = judged(0.825 / times, "a size differs", times).causes
+    assert found.name == cause
+
+
 def test_a_little_compiling_at_the_start_is_no_cause():
     assert not judged(0.05, "a size differs").causes
     assert interruption.RULE.regime == Regime.INTERRUPTION
