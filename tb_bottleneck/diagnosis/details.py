@@ -56,6 +56,6 @@ def _serving_of(recording: Recording) -> pb.Serving | None:
 def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
     steps = len(recording.steps)
     return [
-        pb.OperatorCount(name=name, per_step=calls / steps, place=place and pb.Place(**asdict(place)))
+        pb.OperatorCount(name=name, per_step=calls / steps, place=None if place is None else pb.Place(**asdict(place)))
         for name, calls, place in frequent_operators(recording)
     ]
