@@ -1,8 +1,9 @@
-"""One small training on the CPU with a planted cause over the run: `whole_run_training.py KIND SECONDS`.
+"""One small training on the CPU, with a planted cause over the run or without: `whole_run_training.py KIND SECONDS`.
 
 `tests/whole_runs.py` records it with the monitor. Kinds that begin with "steady" have noise and no cause.
 """
 
+import gc
 import math
 import random
 import sys
@@ -42,8 +43,7 @@ class Samples(Dataset):
             sum(one == index for one in self.seen)
         if KIND == "steady_loader":
             time.sleep(random.expovariate(1 / 2e-4))
-        length = WIDTH
-        return torch.randn(length), index % 10
+        return torch.randn(WIDTH), index % 10
 
 
 class Net(nn.Module):
@@ -66,11 +66,15 @@ workers = {"short_epochs": 1, "steady_workers": 1}.get(KIND, 0)
 loader = DataLoader(Samples(), BATCH, shuffle=True, num_workers=workers, persistent_workers=KIND == "steady_workers")
 held_out = DataLoader(Samples(), BATCH)
 kept: list[torch.Tensor] = []
+held_objects: list[list[dict[str, int]]] = []
 log: dict[int, list[float]] = defaultdict(list)
 folder = tempfile.mkdtemp()
 file = open(f"{folder}/log.txt", "w+", encoding="utf-8")  # noqa: SIM115
 compiled = torch.compile(model, backend="aot_eager", dynamic=False)
 torch._dynamo.config.cache_size_limit = 10_000
+if KIND == "compilation":
+    many = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(150)))
+    compiled = torch.compile(nn.Sequential(many, model), backend="aot_eager")
 if KIND in ("logging", "steady_logging"):
     from torch.utils.tensorboard import SummaryWriter
 
@@ -82,6 +86,9 @@ def after_step(step: int, x: torch.Tensor, out: torch.Tensor, loss: torch.Tensor
     if KIND == "drift_list":
         kept.append(out.detach())
         torch.stack([one.mean() for one in kept[-3000:]]).std()
+    elif KIND == "drift_metric":
+        kept.append(out.detach())
+        torch.cat(kept).amax(1).sort()
     elif KIND == "drift_python":
         log[0].append(loss.item())
         max(sorted(log[0] * 20))
@@ -110,6 +117,9 @@ def after_step(step: int, x: torch.Tensor, out: torch.Tensor, loss: torch.Tensor
                 model(held)
     elif KIND == "python":
         burn(0.01)
+    elif KIND == "collection":
+        held_objects.append([{"loss": step} for _ in range(50)])
+        gc.collect()
     elif KIND == "leak":
         kept.append(torch.zeros(200_000) + loss)
     elif KIND == "steady_python":
@@ -118,10 +128,22 @@ def after_step(step: int, x: torch.Tensor, out: torch.Tensor, loss: torch.Tensor
         time.sleep(0.05)
 
 
+def rollout(x: torch.Tensor) -> torch.Tensor:
+    """Plays with the network, one sample at a time."""
+    with torch.no_grad():
+        for _ in range(20):
+            x = x + 0.01 * model(x[:1]).mean()
+    return x
+
+
 def batch_of(x: torch.Tensor, step: int) -> torch.Tensor:
     """Returns the batch, in other shapes where that is planted."""
     if KIND == "recompilation":
         return x[: 1 + (step * 7) % BATCH]
+    if KIND == "sorted":
+        return x.repeat(1 + (step % (SAMPLES // BATCH)) // 4, 1)
+    if KIND == "phases":
+        return rollout(x)
     if KIND == "steady_shapes":
         return x[: random.randint(BATCH // 2, BATCH)]
     return x
@@ -135,15 +157,12 @@ while time.perf_counter() - began < SECONDS:
         optimizer.zero_grad()
         if KIND == "drift_hooks":
             model.layers[1].register_forward_hook(lambda *_: None)
-        out = (compiled if KIND in ("recompilation", "compiled") else model)(x)
+        out = (compiled if KIND in ("recompilation", "compilation") else model)(x)
         if KIND == "drift_forward":
             for _ in range(min(step // 150, 40)):
                 out = out + 0 * model(x)
-        loss = loss_of(out, y[: len(x)])
-        if KIND == "drift_graph":
-            kept.append(loss)
-            loss = loss + 0 * torch.stack(kept[-400:]).sum()
-        loss.backward(retain_graph=KIND == "drift_graph")
+        loss = loss_of(out, y[: len(x)].repeat(-(-len(x) // len(y))))
+        loss.backward()
         optimizer.step()
         after_step(step, x, out, loss)
         step += 1
