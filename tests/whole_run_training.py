@@ -73,7 +73,7 @@ file = open(f"{folder}/log.txt", "w+", encoding="utf-8")  # noqa: SIM115
 compiled = torch.compile(model, backend="aot_eager", dynamic=False)
 torch._dynamo.config.cache_size_limit = 10_000
 if KIND == "compilation":
-    many = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(150)))
+    many = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(400)))
     compiled = torch.compile(nn.Sequential(many, model), backend="aot_eager")
 if KIND in ("logging", "steady_logging"):
     from torch.utils.tensorboard import SummaryWriter
@@ -136,14 +136,18 @@ def rollout(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def reward(x: torch.Tensor) -> float:
+    """Judges what was played."""
+    with torch.no_grad():
+        return sum(float(model(x[:1]).sum()) for _ in range(15))
+
+
 def batch_of(x: torch.Tensor, step: int) -> torch.Tensor:
     """Returns the batch, in other shapes where that is planted."""
     if KIND == "recompilation":
         return x[: 1 + (step * 7) % BATCH]
     if KIND == "sorted":
         return x.repeat(1 + (step % (SAMPLES // BATCH)) // 4, 1)
-    if KIND == "phases":
-        return rollout(x)
     if KIND == "steady_shapes":
         return x[: random.randint(BATCH // 2, BATCH)]
     return x
@@ -154,6 +158,9 @@ step = 0
 while time.perf_counter() - began < SECONDS:
     for x, y in loader:
         x = batch_of(x, step)
+        if KIND == "phases":
+            x = rollout(x)
+            reward(x)
         optimizer.zero_grad()
         if KIND == "drift_hooks":
             model.layers[1].register_forward_hook(lambda *_: None)

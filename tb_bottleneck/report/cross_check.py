@@ -23,8 +23,8 @@ from tb_bottleneck.units import share_text
 MIN_DIFFERENCE = 0.05
 MIN_UNPROFILED_STEPS = 20
 
-ABOUT_THE_RUN = frozenset({"growing_steps", "growing_within_epochs"})
-"""Causes that only the telemetry sees, and that change what a trace means: its steps are not like the others."""
+ABOUT_THE_RUN = frozenset({"compilation", "growing_steps", "growing_within_epochs"})
+"""Causes that only the telemetry sees, and that change what a trace means: its steps are not like the rest."""
 
 _JUDGED = ("fires", "clear")
 

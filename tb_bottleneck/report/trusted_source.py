@@ -36,6 +36,8 @@ MIN_STEPS_OF_RUN = 20
 REPRESENTS = 0.5
 """With steps of less than this part of the mean step of the run, a trace shows less than half of the run's time: the
 rest is in steps that it does not contain. A choice."""
+ALIKE = 0.8
+"""From this part of the mean step of the run on, the steps of a trace are like the others. A choice."""
 
 _SEVERITIES = ("critical", "warning", "info", "none")
 
@@ -69,12 +71,14 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
 def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
     """Returns the step time of the trace / the mean step time of the run, at most 1; 1 if one of them is not known.
 
-    This is the share of the run's time that the steps would take if all were like those of the trace.
+    This is the share of the run's time that the steps would take if all were like those of the trace. Time in which a
+    short run compiles its functions for the first time is no time of steps.
     """
     step, run = step_ns_of(trace), telemetry.window.step_ns.mean
     if trace.window.basis == "whole" or not step or run <= 0 or telemetry.window.steps < MIN_STEPS_OF_RUN:
         return 1.0
-    return min(step / run, 1.0)
+    compiled = sum(finding.cost_share for finding in telemetry.findings if finding.cause == "compilation")
+    return min(step / run, 1.0) * (1.0 - min(compiled, 1.0))
 
 
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
@@ -96,13 +100,16 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
         return "trace", "agree"
     if seen.regime in DEVICE_REGIMES and said.regime in DEVICE_REGIMES:
         return "trace", "device_work"
-    measured = _status(telemetry, seen.regime) in (FIRES, CLEAR) and seen.regime not in DEVICE_REGIMES
+    status = _status(telemetry, seen.regime) if seen.regime not in DEVICE_REGIMES else ""
+    measured = status in (FIRES, CLEAR)
     if not names_problem:
         return ("telemetry", "not_in_all_steps") if measured else ("trace", "only_a_trace")
     if said.confidence == "low":
         return "trace", "low_confidence"
     if seen.severity != "none" and not measured and seen.share >= said.share and not _is_worse(said, seen):
         return "trace", "only_a_trace"
+    if _is_worse(seen, said) and status != CLEAR and represented_share(trace, telemetry) >= ALIKE:
+        return "trace", "more_to_gain"
     return "telemetry", "all_steps"
 
 

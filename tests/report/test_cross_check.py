@@ -127,6 +127,8 @@ def test_the_program_comes_before_other_programs_of_the_machine(own: float, othe
         (("input", 0.6, "critical"), ("compute", 0.3, "info", "medium"), "contended_cores", "trace", "a worse problem"),
         (("compute", 0.6, "none"), ("input", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
         (("launch", 0.5, "critical"), ("input", 0.1, "warning", "medium"), "", "trace", "Only a trace"),
+        (("launch", 0.3, "warning"), ("host", 0.5, "info", "medium"), "", "trace", "what can be saved"),
+        (("input", 0.3, "warning"), ("host", 0.5, "info", "medium"), "", "telemetry", "unprofiled"),
         (("memory", 0.4, "info"), ("interruption", 0.3, "critical", "medium"), "", "telemetry", "unprofiled"),
         (("input", 0.4, "critical"), ("compute", 0.7, "none", "medium"), "", "telemetry", "2.0 %"),
         (("host", 0.4, "critical"), ("input", 0.3, "warning", "low"), "", "trace", "low confidence"),
@@ -216,6 +218,19 @@ def test_a_trace_of_short_steps_does_not_speak_for_a_run_of_long_ones(step_ms, s
     (trusted,) = (other for other in trace.others if other.trusted)
     assert trusted.witness == source
     assert ("40 % of the run's time" in trusted.because) == (source == "telemetry")
+
+
+@pytest.mark.parametrize(("compiles", "source"), [(0.1, "trace"), (0.8, "telemetry")])
+def test_a_short_run_that_mostly_compiles_is_no_run_of_steps(compiles, source):
+    """Of 40 s, 33 s were compilation, and the headline was about Python in the steps after it."""
+    trace, telemetry = trained(100), monitored(100, "compilation")
+    telemetry.findings[0].cost_share = compiles
+    telemetry.verdict.severity = "info"
+    trace.verdict.severity = "warning"
+    trace, telemetry = join([("a", trace), ("a", telemetry)])
+    (trusted,) = (other.witness for other in trace.others if other.trusted)
+    assert trusted == source
+    assert "compilation" in {finding.cause for finding in trace.findings}
 
 
 def test_a_verdict_of_the_telemetry_has_the_line_of_the_trace():
