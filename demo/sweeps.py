@@ -7,7 +7,7 @@ from typing import Any
 
 from demo.index import read_index
 from demo.pairs import PAIRS
-from tb_bottleneck.commands.run_argument import open_run
+from tb_bottleneck.commands.arguments import open_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.schema.comparison_pb2 import Prediction
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from tb_bottleneck.base.errors import NoCluster, NotFound, Unreadable, Unusable
 from tb_bottleneck.commands import (
     calibrate,
     capture,
@@ -21,8 +22,7 @@ from tb_bottleneck.commands import (
     tree,
     what_if,
 )
-from tb_bottleneck.commands.subparser import Parser
-from tb_bottleneck.errors import NoCluster, NotFound, Unreadable, Unusable
+from tb_bottleneck.commands.arguments import Parser
 
 _COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
 INTERRUPTED = 130
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(options.run(options))
         sys.stdout.flush()
     except (NoCluster, NotFound, Unusable, Unreadable) as error:
-        from tb_bottleneck.untrusted_text import one_line
+        from tb_bottleneck.base.text import one_line
 
         print(f"tb-bottleneck: {one_line(error)}", file=sys.stderr)
         return 1 if isinstance(error, Unreadable) else 2

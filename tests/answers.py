@@ -23,7 +23,7 @@ from helpers import raw_trace  # noqa: E402
 from helpers.pages import progress, publish  # noqa: E402
 from helpers.stock_profiler import stock_section  # noqa: E402
 
-from tb_bottleneck.drilldown.trace_cache import TraceCache  # noqa: E402
+from tb_bottleneck.drilldown.inspected_trace import TraceCache  # noqa: E402
 from tb_bottleneck.plugin.workers.dispatch import answer  # noqa: E402
 from tb_bottleneck.plugin.workers.questions import TablesQuestion, TraceFile, TreeQuestion  # noqa: E402
 

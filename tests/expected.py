@@ -28,7 +28,7 @@ from simulate.training import program_of  # noqa: E402
 from simulate.variation import HOST  # noqa: E402
 from simulate.workload import Workload, random_workload  # noqa: E402
 
-from tb_bottleneck.commands.run_argument import open_run  # noqa: E402
+from tb_bottleneck.commands.arguments import open_run  # noqa: E402
 from tb_bottleneck.comparison.compare import compare  # noqa: E402
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run  # noqa: E402
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402

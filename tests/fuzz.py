@@ -23,12 +23,12 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 
 from fuzz_entries import ENTRIES, behaviour_of, impossible  # noqa: E402
 
+from tb_bottleneck.base.errors import BottleneckError  # noqa: E402
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
 from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
 from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
-from tb_bottleneck.errors import BottleneckError  # noqa: E402
 from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
 from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402

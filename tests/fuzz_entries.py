@@ -22,17 +22,16 @@ from helpers.telemetry_files import NAME, events
 from helpers.telemetry_problems import simulated_phase
 from tensorboard.summary.writer.record_writer import RecordWriter
 
+from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.runs.open_run import open_recordings
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
+from tb_bottleneck.diagnosis.memory import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.drilldown.trace_cache import TraceCache
+from tb_bottleneck.drilldown.inspected_trace import TraceCache
 from tb_bottleneck.drilldown.tree.paths import BY
-from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.plugin.workers import questions
 from tb_bottleneck.plugin.workers.dispatch import answer
 from tb_bottleneck.plugin.workers.job_answers import computed_job

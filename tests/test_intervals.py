@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.intervals import Spans, clip, complement, intersect, merge, subtract, union
+from tb_bottleneck.base.intervals import Spans, clip, complement, intersect, merge, subtract, union
 
 LENGTH = 40
 interval_lists = st.lists(st.tuples(st.integers(0, LENGTH), st.integers(0, LENGTH)), max_size=12)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from tb_bottleneck.order_statistics import distinct_rows, distinct_values, percentile
+from tb_bottleneck.base.order_statistics import distinct_rows, distinct_values, percentile
 
 _WITHOUT_MASKED_ARRAYS = """
 import sys

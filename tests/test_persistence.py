@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck import persistence
-from tb_bottleneck.persistence import (
+from tb_bottleneck.base import persistence
+from tb_bottleneck.base.persistence import (
     CACHE_VARIABLE,
     atomic_file,
     cache_directory,

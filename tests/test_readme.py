@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import argument_parser, main
-from tb_bottleneck.knowledge.telemetry_texts import cause_titles
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.advice_texts import cause_titles
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text, us_to_ns
+from tb_bottleneck.base.text import bytes_text, duration_text, rate_text, share_text, us_to_ns
 
 
 @pytest.mark.parametrize(

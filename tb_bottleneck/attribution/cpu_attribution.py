@@ -1,4 +1,10 @@
-"""Attribution of the window of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
+"""The account of a run on the CPU: its operators, and who owns the rest.
+
+Work of operators that run on the CPU: their own time, the regime that owns it, and how much of it was disturbed.
+
+The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
+
+Attribution of the window of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
 
 An operator's own time, without the operators it calls, is work if it is long; if it is short, it is dispatch overhead.
 Pauses between operators belong to dispatching if they are short, and to Python if they are longer
@@ -9,13 +15,109 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_operators import DISPATCH_SIZED_NS, ThreadOperators, work_by_regime
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.owned_spans import Claim
-from tb_bottleneck.intervals import Spans, clip, intersect, merge, subtract, union
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.intervals import Spans, clip, intersect, merge, subtract, union
+from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
+from tb_bottleneck.roofline.bytes_moved import bytes_moved
+from tb_bottleneck.roofline.flops import flops
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
+
+# With fewer floating-point operations per byte than this, memory bandwidth limits a contraction on any CPU in use for
+# training: the x86 chips of the roofline paper (Williams, Waterman, Patterson: CACM 52/4, 2009) balance at 4 to 7 per
+# byte, and arithmetic has grown faster than bandwidth since. Depthwise convolutions and products with one vector are
+# below this value.
+LOWEST_BALANCE = 1.0
+
+# Own time below this is mostly the overhead of the call: dispatching an operator costs 1 to 5 us.
+DISPATCH_SIZED_NS = 5_000
+
+# Setting gradients to None frees their memory, which takes milliseconds for large models and records no operator.
+FREES_GRADIENTS = "Optimizer.zero_grad"
+
+_REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICATION}
+
+
+class ThreadOperators(Record, frozen=True, eq=False):
+    """The operators of one thread, and the annotations that free gradients.
+
+    `own` is the time of each in ns without the operators it calls. `work_start`, `work_end` and `work_of` (rows of this
+    table) are the disjoint spans of that time for operators that do more than dispatch: `own` is at least
+    DISPATCH_SIZED_NS.
+    """
+
+    rows: Rows
+    own: Ints
+    work_start: Ints
+    work_end: Ints
+    work_of: Ints
+
+
+def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
+    """Returns the operators of a thread (a row of the trace's threads); none if it is None."""
+    events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = rows[events.thread[rows] == (-1 if thread is None else thread)]
+    frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
+    rows = np.asarray(rows[frees | (events.kind[rows] == Kind.CPU_OP)], np.intp)
+    nesting = nest(events.start[rows], events.end[rows])
+    own = nesting.self_times()
+    return ThreadOperators(rows, own, *nesting.self_spans(own >= DISPATCH_SIZED_NS))
+
+
+def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
+    """Returns masks of the rows by the regime that owns the operators' own work; each row is in one mask."""
+    if not len(rows):
+        return {}
+    events = trace.events
+    first, kind = distinct_rows(events.name[rows], events.signature[rows])
+    regimes = np.array(
+        [_regime(trace, int(events.name[row]), int(events.signature[row])) for row in rows[first]], dtype=object
+    )
+    return {regime: (regimes == regime)[kind] for regime in sorted(set(regimes.tolist()))}
+
+
+def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
+    """Returns the share of a thread's operator time that remains if all operators are as fast as the fastest of a kind.
+
+    Operators of one kind have the same name and shapes. The rest is disturbance: other threads on the same cores, cold
+    caches, other work of the machine. Operators without recorded shapes count with their recorded time. Returns 1 if
+    nothing ran.
+    """
+    events = trace.events
+    is_operator = events.kind[operators.rows] == Kind.CPU_OP
+    rows, own = operators.rows[is_operator], operators.own[is_operator]
+    has_shapes = events.signature[rows] > 0
+    if not has_shapes.any():
+        return 1.0
+    first, kind = distinct_rows(events.name[rows[has_shapes]], events.signature[rows[has_shapes]])
+    fastest = np.full(len(first), np.iinfo(np.int64).max)
+    np.minimum.at(fastest, kind, own[has_shapes])
+    return float(fastest[kind].sum() + own[~has_shapes].sum()) / max(float(own.sum()), 1.0)
+
+
+def _regime(trace: Trace, name: int, signature: int) -> Regime:
+    regime = _REGIME_OF_KIND.get(first_match(operator_patterns(), trace.names[name]) or "", Regime.MEMORY)
+    return Regime.MEMORY if regime == Regime.COMPUTE and _is_memory_bound(trace, name, signature) else regime
+
+
+def _is_memory_bound(trace: Trace, name: int, signature: int) -> bool:
+    """Returns True if a contraction's recorded shapes have less arithmetic per byte than LOWEST_BALANCE."""
+    operands = operands_of(trace.signatures[signature]) if signature else None
+    if operands is None:
+        return False
+    operator = trace.names[name]
+    work = flops(operator, operands.dims, operands.concrete)
+    moved = bytes_moved(operator, operands.dims, operands.types, operands.concrete, None)
+    return work is not None and moved is not None and work < LOWEST_BALANCE * moved
 
 
 def cpu_claims(

@@ -6,8 +6,8 @@ thread while such a collective runs belongs to the collective, not to Python.
 
 import numpy as np
 
-from tb_bottleneck.intervals import EMPTY, Spans, intersect, union
-from tb_bottleneck.order_statistics import distinct_rows
+from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, union
+from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.roofline.operator_args import OperatorArguments
 from tb_bottleneck.trace.columns.number_columns import MAX_ID
 from tb_bottleneck.trace.kinds import Kind

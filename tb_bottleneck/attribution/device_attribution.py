@@ -1,4 +1,13 @@
-"""Attribution of the window on the timeline of an accelerator: its busy time, and the gaps between."""
+"""The account of a run on a device: busy time by limit, and idle time by what delayed the device.
+
+Splits the busy time of the device by regime.
+
+Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
+copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one stream
+or several, are counted once.
+
+Attribution of the window on the timeline of an accelerator: its busy time, and the gaps between.
+"""
 
 from collections.abc import Iterator
 
@@ -7,9 +16,44 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity, HostTimeline
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS, IdleGaps
 from tb_bottleneck.attribution.owned_spans import Claim
-from tb_bottleneck.intervals import Spans, intersect, subtract, union
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
+from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools, Ints
+
+STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
+
+
+def busy_by_regime(
+    ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None, begin: int, end: int
+) -> dict[Regime, Spans]:
+    """Returns the busy time of the window as disjoint sets, by regime.
+
+    If the bound of a kernel is known from shapes, it decides the regime; otherwise the type of work in the kernel's
+    name does.
+    """
+    busy, taken = {}, EMPTY
+    for regime, rows in ops_by_regime(ops, bounds, multiprocessors).items():
+        spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
+        busy[regime] = subtract(spans, taken)
+        taken = merge(taken, spans)
+    return busy
+
+
+def ops_by_regime(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
+    """Returns masks of the operations by the regime that owns them when they run alone, in order of precedence."""
+    is_unknown = bounds.bound_by == BoundBy.UNKNOWN
+    small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    return {
+        Regime.COMPUTE: ((bounds.bound_by == BoundBy.COMPUTE) | (is_unknown & (ops.work == Work.CONTRACTION))) & ~small,
+        Regime.MEMORY: ((bounds.bound_by == BoundBy.MEMORY) | (is_unknown & np.isin(ops.work, STREAMS))) & ~small,
+        Regime.UNDERFILLED: small,
+        Regime.UNEXPLAINED: is_unknown & (ops.work == Work.UNKNOWN) & ~small,
+        Regime.COMMUNICATION: np.isin(ops.work, (Work.COLLECTIVE, Work.PEER_COPY)),
+        Regime.TRANSFER: np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)),
+    }
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:

@@ -12,15 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
-from tb_bottleneck.attribution.host.first_time_operators import first_time_spans
-from tb_bottleneck.attribution.host.host_operators import HostOperators, host_operators_of
-from tb_bottleneck.attribution.host.inline_evaluations import InlineEvaluations, inline_evaluations
-from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, optimizer_time_of
-from tb_bottleneck.attribution.training_detection import has_training
-from tb_bottleneck.intervals import EMPTY, Spans, merge, subtract, union
+from tb_bottleneck.attribution.host_operators import (
+    HostOperators,
+    InlineEvaluations,
+    first_time_spans,
+    host_operators_of,
+    inline_evaluations,
+)
+from tb_bottleneck.attribution.training_detection import OPTIMIZER, has_training, optimizer_time_of
+from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
@@ -52,7 +55,7 @@ class Activity(IntEnum):
     SYNCHRONIZE = 3
     COPY = 4
     INITIALIZE = 5
-    COMPUTE = 6  # operators on tensors of the host, in a run on a device (attribution/host/host_operators.py)
+    COMPUTE = 6  # operators on tensors of the host, in a run on a device (attribution/host_operators.py)
     DISPATCH = 7
     OTHER = 8  # none of the above: Python, or native code that records nothing
 

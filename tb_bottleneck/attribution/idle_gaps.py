@@ -17,7 +17,7 @@ from tb_bottleneck.attribution.activity_times import ActivityTimes, activity_tim
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS, Activity, HostTimeline
 from tb_bottleneck.attribution.sync_cost import NEVER, ChargeableGaps, SyncCosts, charge
 from tb_bottleneck.attribution.sync_cost import RETURN_LAG_NS as RETURN_LAG_NS
-from tb_bottleneck.intervals import Spans
+from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role

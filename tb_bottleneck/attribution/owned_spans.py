@@ -1,4 +1,8 @@
-"""Time spans of the window with their owners: the only attribution.
+"""Time spans with their owners, and the account that follows from them.
+
+The account: the time of the window by regime.
+
+Time spans of the window with their owners: the only attribution.
 
 The account, the account of each step and the timeline's account lane are derived from these spans.
 """
@@ -10,10 +14,30 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tb_bottleneck.attribution.cpu_collectives import host_collective_time
-from tb_bottleneck.intervals import Spans, subtract, union
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.base.intervals import Spans, subtract, union
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.trace.table import Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
+
+
+class Account(Record, frozen=True):
+    """Nanoseconds of the window by regime; they sum to `window`."""
+
+    ns: dict[Regime, int]
+    window: int
+
+    def share(self, regime: Regime) -> float:
+        """Share of the window."""
+        return self.ns[regime] / self.window
+
+
+def account_of(window: int, ns: dict[Regime, int]) -> Account:
+    """Returns an account with a row for every regime. Raises ValueError if the parts do not sum to the window."""
+    if sum(ns.values()) != window:
+        raise ValueError(f"the account does not sum to the window: {sum(ns.values())} of {window} ns")
+    return Account({regime: ns.get(regime, 0) for regime in REGIMES}, window)
+
 
 Claim = tuple[Regime, Ints, Ints]
 """A regime with the start and end times of the spans that it owns, in ns. All claims on a window are disjoint."""

@@ -5,18 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.account import Account, account_of
-from tb_bottleneck.attribution.cpu_attribution import cpu_claims
-from tb_bottleneck.attribution.cpu_operators import ThreadOperators, operators_of
-from tb_bottleneck.attribution.device_attribution import device_claims
-from tb_bottleneck.attribution.device_busy import busy_by_regime
+from tb_bottleneck.attribution.cpu_attribution import ThreadOperators, cpu_claims, operators_of
+from tb_bottleneck.attribution.device_attribution import busy_by_regime, device_claims
 from tb_bottleneck.attribution.host_activity import HostTimeline
 from tb_bottleneck.attribution.idle_gaps import IdleGaps, find_gaps
-from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
-from tb_bottleneck.attribution.owned_spans import OwnedSpans, owned_spans_of
-from tb_bottleneck.attribution.profiler_time.time_map import Correction
-from tb_bottleneck.intervals import Spans, complement, merge, union
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.attribution.owned_spans import Account, OwnedSpans, account_of, owned_spans_of
+from tb_bottleneck.attribution.profiler_time.costs import Correction
+from tb_bottleneck.attribution.training_detection import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
+from tb_bottleneck.base.intervals import Spans, complement, merge, union
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.roofline.kernel_bounds import KernelBounds, kernel_bounds_of
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints

@@ -1,8 +1,111 @@
-"""Distinguishes recordings of training from inference, where the work of an evaluation is the purpose of the run."""
+"""What a recording shows: training or inference, and where its optimizer steps.
+
+The time in which optimizers run, from their annotations, without the closures and hooks that they call.
+
+`Optimizer.step#…` encloses all of `step(closure)`. A closure may hold the forward and the backward pass, as it does in
+Lightning, and that time is not the optimizer's. Recorded Python frames show what the step calls. Without them, the
+backward pass shows that there is a closure: it begins with the step and ends with the backward pass.
+
+Distinguishes recordings of training from inference, where the work of an evaluation is the purpose of the run.
+"""
 
 import re
+from dataclasses import dataclass
 
+import numpy as np
+
+from tb_bottleneck.base.intervals import EMPTY, Spans, subtract, union
+from tb_bottleneck.trace.autograd.forward_links import BACKWARD
+from tb_bottleneck.trace.frames.frame_owner import FrameOwner, frame_owner
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, by_thread, column
 from tb_bottleneck.trace.trace import Trace
+
+OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
+
+
+def optimizer_time(trace: Trace, prefix: str) -> Spans:
+    """Returns when optimizers ran: the time of the annotations with this prefix, without closures and hooks."""
+    return optimizer_time_of(trace, trace.rows(Kind.ANNOTATION, Kind.CPU_OP), prefix)
+
+
+def optimizer_time_of(trace: Trace, rows: Rows, prefix: str) -> Spans:
+    """Returns the time of those of the rows that are annotations with this prefix, without closures and hooks."""
+    events = trace.events
+    rows = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(prefix))]
+    steps = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(OPTIMIZER_STEP))]
+    others = rows[~np.isin(rows, steps)]
+    own = subtract(union(events.start[steps], events.end[steps]), _called(trace, steps))
+    return union(np.append(own.starts, events.start[others]), np.append(own.ends, events.end[others]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Frames(Table):
+    """The Python functions of files that the trace has, sorted by start."""
+
+    row: Ints = column("row of events", "the frame")
+    is_foreign: Bools = column("flag", "True if it is of the user or of an installed package")
+    is_step: Bools = column("flag", "True if the function is called step")
+
+
+def _called(trace: Trace, steps: Rows) -> Spans:
+    """Returns the time of the closures and hooks in the annotations of optimizer steps."""
+    if not len(steps):
+        return EMPTY
+    events, frames = trace.events, _frames(trace)
+    backward = trace.rows(Kind.CPU_OP)
+    backward = backward[name_matches(trace.names, events.name[backward], lambda name: name.startswith(BACKWARD))]
+    backward_ends = np.sort(events.end[backward])
+    frames_of = by_thread(np.arange(len(frames)), events.thread[frames.row])
+    begins, ends = [], []
+    for thread, own in by_thread(steps, events.thread).items():
+        inside = frames.take(frames_of.get(thread, slice(0)))
+        inside = inside.take(union(events.start[own], events.end[own]).contains(events.start[inside.row]))
+        called = inside.row[_are_callbacks(trace, inside, events.start[backward])]
+        closures = own[_counts(events.start[inside.row], events.start[own], events.end[own]) == 0]
+        begins += [events.start[called], events.start[closures]]
+        ends += [events.end[called], _last_end(events.start[closures], events.end[closures], backward_ends)]
+    return union(np.concatenate(begins), np.concatenate(ends))
+
+
+def _frames(trace: Trace) -> _Frames:
+    rows, names = trace.rows(Kind.PYTHON), trace.events.name
+    rows = rows[name_matches(trace.names, names[rows], lambda name: frame_owner(name) is not FrameOwner.NONE)]
+    is_step = name_matches(trace.names, names[rows], lambda name: name.endswith("): step"))
+    return _Frames(rows, name_matches(trace.names, names[rows], _is_foreign), is_step)
+
+
+def _are_callbacks(trace: Trace, frames: _Frames, backward: Ints) -> Bools:
+    """Returns a mask of the frames that are closures or hooks, or run in them. `backward` has the sorted starts of the
+    backward pass.
+
+    The optimizer's own functions are those of torch and Python, and all functions that a `step` outside torch calls,
+    unless the backward pass runs in them.
+    """
+    start, end = trace.events.start[frames.row], trace.events.end[frames.row]
+    own_step = frames.is_foreign & frames.is_step
+    in_step = union(start[own_step], end[own_step]).contains(start)
+    has_backward = _counts(backward, start, end) > 0
+    return np.asarray(frames.is_foreign & ~frames.is_step & (~in_step | has_backward), np.bool_)
+
+
+def _is_foreign(frame: str) -> bool:
+    return frame_owner(frame) in (FrameOwner.USER, FrameOwner.PACKAGE)
+
+
+def _counts(times: Ints, begin: Ints, end: Ints) -> Ints:
+    """Returns how many of the sorted times are in each [begin, end)."""
+    return np.asarray(np.searchsorted(times, end, side="left") - np.searchsorted(times, begin, side="left"), np.int64)
+
+
+def _last_end(begin: Ints, end: Ints, ends: Ints) -> Ints:
+    """Returns the last of the sorted ends in each (begin, end]; `begin` where there is none."""
+    last = np.searchsorted(ends, end, side="right") - 1
+    if not len(ends):
+        return begin
+    return np.asarray(np.where(last >= 0, np.maximum(ends[np.maximum(last, 0)], begin), begin), np.int64)
+
 
 # Autograd's nodes, including compiled ones, and the optimizer's annotation (torch/csrc/autograd/engine.cpp,
 # torch/optim/optimizer.py).

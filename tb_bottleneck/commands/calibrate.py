@@ -5,7 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.arguments import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -92,7 +92,7 @@ def _measured(device: str | None) -> "Calibration":
 
 
 def _print(measured: "Calibration") -> None:
-    from tb_bottleneck.units import bytes_text, duration_text
+    from tb_bottleneck.base.text import bytes_text, duration_text
 
     print(f"{measured.device} ({measured.driver})")
     for name, value in measured.figures.items():
@@ -106,8 +106,8 @@ def _print(measured: "Calibration") -> None:
 
 
 def _keep(measured: "Calibration", output: TextIO) -> int:
+    from tb_bottleneck.base.persistence import CACHE_VARIABLE
     from tb_bottleneck.monitor.facts import calibration_store
-    from tb_bottleneck.persistence import CACHE_VARIABLE
 
     try:
         path = calibration_store.save(measured.device, measured.driver, measured.figures)

@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.commands.terminal import stdout_layout
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.commands.arguments import add_subparser
+from tb_bottleneck.commands.terminal import progress_bar, stdout_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -213,8 +212,8 @@ def analysed(options: argparse.Namespace) -> Analysis:
 
 
 def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) -> Analysis:
+    from tb_bottleneck.jobs.execution.executors import analyse_all
     from tb_bottleneck.jobs.execution.rank_analysis import Task
-    from tb_bottleneck.jobs.execution.run import analyse_all
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     several = len(recordings) > 1
@@ -228,8 +227,8 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     paths = [path for path, _ in recordings]
     if not several:
         return Analysis(paths, reports, [], problems)
+    from tb_bottleneck.jobs.report.health import JobWriter
     from tb_bottleneck.jobs.report.job_report import judged_together
-    from tb_bottleneck.jobs.report.job_writer import JobWriter
 
     writer = JobWriter(reports, paths) if getattr(options, "write", False) else None
     directories = [os.path.dirname(path) for path in paths]
@@ -247,7 +246,7 @@ def unreadable(reports: "list[Report]") -> list[str]:
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
     if problems:
-        from tb_bottleneck.untrusted_text import one_line
+        from tb_bottleneck.base.text import one_line
 
         for problem in problems:
             print(f"tb-bottleneck: {one_line(problem)}", file=sys.stderr)

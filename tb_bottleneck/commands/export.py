@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.base.errors import NotFound, Unusable
 from tb_bottleneck.commands import diagnose
-from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.errors import NotFound, Unusable
+from tb_bottleneck.commands.arguments import add_subparser
+from tb_bottleneck.commands.terminal import progress_bar
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers

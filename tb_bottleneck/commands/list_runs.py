@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands import diagnose
-from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.arguments import add_subparser
 from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.commands.arguments import add_subparser
 from tb_bottleneck.commands.diagnose import print_problems
-from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.commands.terminal import progress_bar
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -139,7 +139,7 @@ def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, 
 def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> None:
     """Says on stderr if the two runs do different work, which the newest trace of each shows. The note stays."""
     from tb_bottleneck.comparison.compare import compare_runs
-    from tb_bottleneck.comparison.runs.open_run import open_recordings
+    from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work
     from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
@@ -196,8 +196,8 @@ def _trainings(reports: "dict[RecordingFile, Report]") -> "list[list[tuple[Recor
 
 def _reports(recordings: "tuple[RecordingFile, ...]") -> "dict[RecordingFile, Report]":
     """Returns the report of each recording, from the cache if possible."""
+    from tb_bottleneck.jobs.execution.executors import analyse_all
     from tb_bottleneck.jobs.execution.rank_analysis import Task
-    from tb_bottleneck.jobs.execution.run import analyse_all
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     tasks = [Task(recording.path, recording.run, summarise=False) for recording in recordings]

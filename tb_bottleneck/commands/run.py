@@ -10,8 +10,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.commands.arguments import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.subparser import add_subparser
+from tb_bottleneck.commands.arguments import add_subparser
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers

@@ -1,11 +1,22 @@
-"""The terminal that a command writes to: its width, and whether it shows colours. `rich` is imported for a terminal."""
+"""The terminal: what it can show, and progress on it.
+
+The terminal that a command writes to: its width, and whether it shows colours. `rich` is imported for a terminal.
+
+A progress bar on stderr if it is a terminal. Otherwise nothing is drawn, and `rich` is not imported.
+"""
 
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from tb_bottleneck.report.rendering.layout import Layout
+
 
 PIPE_WIDTH = 100  # characters, unless COLUMNS says otherwise
 MIN_WIDTH = 40
@@ -24,3 +35,36 @@ def _shows_styles() -> bool:
 
     console = Console()
     return console.is_terminal and not (console.no_color or console.is_dumb_terminal or console.legacy_windows)
+
+
+ProgressCallback = Callable[[int, int], None]
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
+    """Yields a function that replaces the bar's line by one with the given text, and returns its progress callback."""
+    if not sys.stderr.isatty():
+        yield lambda text: _nothing
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield partial(_line, bar)
+
+
+def _line(bar: "Progress", text: str) -> ProgressCallback:
+    for task in bar.task_ids:
+        bar.remove_task(task)
+    from tb_bottleneck.base.text import one_line
+
+    return partial(_show, bar, bar.add_task(one_line(text), total=None))
+
+
+def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
+    bar.update(task, completed=done, total=total)
+
+
+def _nothing(done: int, total: int) -> None:
+    """Ignores progress."""

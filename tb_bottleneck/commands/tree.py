@@ -4,10 +4,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.run_argument import recordings_of
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.commands.terminal import stdout_layout
+from tb_bottleneck.commands.arguments import add_subparser, recordings_of
+from tb_bottleneck.commands.terminal import progress_bar, stdout_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,9 +65,9 @@ def add(commands: "Subparsers") -> None:
 def _tree(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
+    from tb_bottleneck.base.errors import NotFound
     from tb_bottleneck.drilldown.tree.selection import Selection, selected_tree
     from tb_bottleneck.drilldown.tree.terminal import SORTS
-    from tb_bottleneck.errors import NotFound
 
     if options.sort not in SORTS:
         raise NotFound(f"--sort {options.sort}: must be one of {', '.join(SORTS)}")
@@ -89,11 +87,10 @@ def _tree(options: argparse.Namespace) -> int:
 def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace) -> None:
     import json
 
-    from tb_bottleneck.drilldown.tree.notes import notes_of
-    from tb_bottleneck.drilldown.tree.prune import largest, matching
-    from tb_bottleneck.drilldown.tree.selection import devices_of
+    from tb_bottleneck.base.text import duration_text, share_text
+    from tb_bottleneck.drilldown.tree.message import notes_of
+    from tb_bottleneck.drilldown.tree.selection import devices_of, largest, matching
     from tb_bottleneck.drilldown.tree.terminal import collapsed_stacks, grouping_text, tree_dict, tree_text
-    from tb_bottleneck.units import duration_text, share_text
 
     notes, whole = notes_of(inspected.trace, tree), tree
     outermost = None
@@ -134,10 +131,10 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
 def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace) -> None:
     import json
 
-    from tb_bottleneck.drilldown.tree.alignment import aligned
-    from tb_bottleneck.drilldown.tree.prune import largest_change, matching
+    from tb_bottleneck.base.text import one_line
+    from tb_bottleneck.drilldown.tree.message import aligned
+    from tb_bottleneck.drilldown.tree.selection import largest_change, matching
     from tb_bottleneck.drilldown.tree.terminal import difference_text, grouping_text, tree_dict
-    from tb_bottleneck.untrusted_text import one_line
 
     a, b = aligned(before, after)
     if options.find:

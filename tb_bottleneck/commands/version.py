@@ -1,6 +1,6 @@
 """What `--version` prints."""
 
-from tb_bottleneck.errors import Unusable
+from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.sources.scan.results import native_scan
 from tb_bottleneck.version import __version__
 

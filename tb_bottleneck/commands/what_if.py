@@ -3,10 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands.progress_bar import progress_bar
-from tb_bottleneck.commands.run_argument import open_run
-from tb_bottleneck.commands.subparser import add_subparser
-from tb_bottleneck.commands.terminal import stdout_layout
+from tb_bottleneck.commands.arguments import add_subparser, open_run
+from tb_bottleneck.commands.terminal import progress_bar, stdout_layout
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tb_bottleneck.base.errors import did_you_mean
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
-from tb_bottleneck.errors import did_you_mean
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
-from tb_bottleneck.units import duration_text, share_text
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
 WHOLE_RUN = Regime.GPU_UNUSED

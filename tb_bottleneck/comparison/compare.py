@@ -5,28 +5,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
-from tb_bottleneck.comparison.runs.common_basis import on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
-from tb_bottleneck.comparison.runs.from_reports import TELEMETRY
+from tb_bottleneck.comparison.runs.report_comparison import TELEMETRY, on_common_basis
 from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
-from tb_bottleneck.comparison.unprofiled import unprofiled_difference
-from tb_bottleneck.comparison.waterfall import waterfall
+from tb_bottleneck.comparison.waterfall import unprofiled_difference, waterfall
 from tb_bottleneck.comparison.workload.environment import environment_differences
-from tb_bottleneck.comparison.workload.memory_rows import memory_rows
+from tb_bottleneck.comparison.workload.operator_time import memory_rows
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep, batch_size_of
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.units import duration_text
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,58 @@
-"""The time of A and B by regime; the differences sum to the whole difference."""
+"""What differs between two runs without a profiler, part by part.
 
-from tb_bottleneck.regime import REGIMES, Regime
+The difference between the steps of two runs that no profiler recorded.
+
+It is what the training gains: the profiler lengthens steps, and recorded steps are few.
+
+The time of A and B by regime; the differences sum to the whole difference.
+"""
+
+from math import log
+
+import numpy as np
+
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun
+from tb_bottleneck.comparison.significance import difference
+from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.schema import comparison_pb2 as pb
+
+
+def unprofiled_difference(
+    a: JudgedRun, b: JudgedRun, samples: tuple[int, int], recorded_noise: float
+) -> pb.UnprofiledDifference | None:
+    """Returns the difference per step, or per sample if `samples` per step are given; None if a run did not measure it.
+
+    Old recordings contain only the median. How much steps vary is then taken from the recorded steps:
+    `recorded_noise`, half the width of the interval as a share of the speedup.
+    """
+    if not (a.report.HasField("unprofiled") and b.report.HasField("unprofiled")):
+        return None
+    logged = a.report.unprofiled, b.report.unprofiled
+    a_ns, b_ns = (each.step_ns / size for each, size in zip(logged, samples, strict=True))
+    result = pb.UnprofiledDifference(
+        a_ns=a_ns, b_ns=b_ns, speedup=a_ns / b_ns, a_steps=logged[0].steps, b_steps=logged[1].steps
+    )
+    if all(len(each.step_times_ns) > 1 for each in logged):
+        times = [np.array(each.step_times_ns) / size for each, size in zip(logged, samples, strict=True)]
+        measured = difference(*times)
+        result.noise, result.difference, result.test = measured.noise, measured.verdict, measured.test
+        if measured.by_means:  # long steps recur, which medians do not show
+            result.a_ns, result.b_ns = (float(np.mean(each)) for each in times)
+            result.speedup = measured.mean_speedup
+        return result
+    result.noise = recorded_noise
+    result.difference = _beyond(result.speedup, recorded_noise)
+    result.test = f"their variation was not logged; recorded steps vary by {share_text(recorded_noise)}."
+    return result
+
+
+def _beyond(speedup: float, noise: float) -> str:
+    """Returns the direction of a speedup that is beyond the noise and relevant; otherwise "none"."""
+    if abs(log(speedup)) <= max(noise, log(1 + RELEVANT_CHANGE)):
+        return "none"
+    return "faster" if speedup > 1 else "slower"
 
 
 def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeDelta]:

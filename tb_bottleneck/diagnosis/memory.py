@@ -1,15 +1,38 @@
-"""The memory part of the report of a trace."""
+"""The memory of a recording, of telemetry and of a snapshot.
+
+The memory part of the report of a trace.
+
+The memory part of the report of telemetry.
+
+Diagnosis of an allocator snapshot: what fills the memory. It has no times of steps, and so there is no verdict.
+"""
+
+import logging
+import os
+from pathlib import PurePath
 
 import numpy as np
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.forecast.samples import samples_of
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
+from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.memory.trace_memory import trace_memory
-from tb_bottleneck.report.builders.memory import memory_message
+from tb_bottleneck.report.builders.memory import findings_message, memory_message
+from tb_bottleneck.report.builders.report_builder import (
+    ReportIdentity,
+    refused_report,
+    snapshot_report,
+    unreadable_report,
+)
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
+from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.trace import Trace
 
@@ -24,3 +47,46 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
     forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
     findings = findings_of(memory, steps)
     return memory_message(memory.account, sites, findings, forecasts, course_of(memory, steps.host))
+
+
+_log = logging.getLogger(__name__)
+
+
+def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
+    """Returns the memory part of the monitor's counters, or None if no memory was counted.
+
+    An error affects only this part of the report.
+    """
+    try:
+        memory = TelemetryMemory(telemetry, kind)
+        account, findings = memory.account, memory.findings()
+        if account is None:
+            return (
+                pb.Memory(evidence_source="telemetry", kind=kind, findings=findings_message(findings))
+                if findings
+                else None
+            )
+        return memory_message(account, (), findings)
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the memory of one run could not be accounted for")
+        return None
+
+
+def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
+    """Reads the snapshot at `path` and returns its report, which has only a memory part. Raises only MemoryError."""
+    source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
+    identity = ReportIdentity(run, source, "snapshot")
+    try:
+        memory = snapshot_memory(read_snapshot(path))
+        findings, course = findings_of_snapshot(memory), course_of(memory, memory.edges)
+        message = memory_message(memory.account, memory.sites(), findings, course=course)
+        return snapshot_report(identity, memory.device, message)
+    except BottleneckError as error:
+        return refused_report(identity, error)
+    except MemoryError:
+        raise
+    except Exception as error:  # an error in one file must not affect the others
+        _log.exception("the diagnosis of one snapshot failed")
+        return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300])

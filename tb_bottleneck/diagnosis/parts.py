@@ -1,10 +1,44 @@
-"""The parts of a report beside its verdicts. An error in one of them affects only that part, and the report says so."""
+"""The parts of a report beside its verdicts.
+
+The parts of a report beside its verdicts. An error in one of them affects only that part, and the report says so.
+
+The input pipeline, torch.compile, captured graphs and an inference server's steps in the report of a trace.
+
+The efficiency of a recording, and what a run without a problem could still gain.
+
+The step time without a profiler that the process of a trace measured before it recorded.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TypeVar
 
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.unprofiled import logged_unprofiled
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
+from tb_bottleneck.measures.efficiency.utilisation import utilisation
+from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
+from tb_bottleneck.measures.trace.graph_replays import graph_replays
+from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
+from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
+from tb_bottleneck.measures.trace.loader_workers import workers_used
+from tb_bottleneck.measures.trace.serving import serving_steps
+from tb_bottleneck.measures.user_code.step_parts import step_parts
+from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.details.broken_parts import broken_part
+from tb_bottleneck.report.builders.details.compilation import recorded_compilation
+from tb_bottleneck.report.builders.details.graphs import replayed_graphs
+from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
+from tb_bottleneck.report.builders.details.serving import serving
+from tb_bottleneck.report.builders.details.step_parts import parts_of_step
+from tb_bottleneck.report.builders.report_builder import Details
+from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
+from tb_bottleneck.report.unprofiled import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Result = TypeVar("Result")
@@ -32,3 +66,72 @@ class Parts:
         """Returns the report, with the parts that failed."""
         report.broken_parts.extend(map(broken_part, self._broken))
         return report
+
+
+def details_of(recording: Recording, parts: Parts) -> Details:
+    """Returns the details. Only MemoryError is raised."""
+    return Details(
+        input=parts.build("input", lambda: _input_of(recording)),
+        compilation=parts.build("compilation", lambda: _compilation_of(recording)),
+        graphs=parts.build("graphs", lambda: _graphs_of(recording)),
+        serving=parts.build("serving", lambda: _serving_of(recording)),
+        operators=parts.build("operators", lambda: _operators_of(recording)),
+        step_parts=parts.build("step_parts", lambda: parts_of_step(step_parts(recording), len(recording.steps))),
+    )
+
+
+def _input_of(recording: Recording) -> pb.InputPipeline | None:
+    iterator, workers = loader_iterator(recording), workers_used(recording)
+    in_process = isinstance(iterator, Measure) and iterator.text == SINGLE_PROCESS_ITERATOR
+    count = 0.0 if in_process else workers.value if isinstance(workers, Measure) else None
+    return input_pipeline(loader_work(recording), count, processes_needed(recording), recording.trace.header.context)
+
+
+def _compilation_of(recording: Recording) -> pb.Compilation | None:
+    return recorded_compilation(compiled_steps(recording), len(recording.steps))
+
+
+def _graphs_of(recording: Recording) -> pb.GraphReplays | None:
+    return replayed_graphs(graph_replays(recording), len(recording.steps))
+
+
+def _serving_of(recording: Recording) -> pb.Serving | None:
+    return serving(serving_steps(recording))
+
+
+def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
+    steps = len(recording.steps)
+    return [
+        pb.OperatorCount(name=name, per_step=calls / steps, place=None if place is None else pb.Place(**asdict(place)))
+        for name, calls, place in frequent_operators(recording)
+    ]
+
+
+def trace_efficiency(recording: Recording) -> EfficiencyInputs:
+    """Returns the figures of a trace."""
+    used = utilisation(recording)
+    return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
+
+
+def add_headroom(
+    report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
+) -> None:
+    """Adds what remains beside the findings: of a trace's `recording`, or of a run with these `parameters`.
+
+    The parameters are in bytes, None if they are not known.
+    """
+    if report.verdict.severity != "none" and recording is None:
+        return
+    from tb_bottleneck.report.efficiency.headroom import headroom_of  # few reports need its imports
+
+    report.headroom.extend(parts.build("headroom", lambda: headroom_of(report, recording, parameters)) or [])
+
+
+def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:
+    """Returns the step time without a profiler next to the recorded one; None if the process did not measure it."""
+    logged = logged_unprofiled(recording)
+    if logged is None:
+        return None
+    codes = [defect.code for defect in defects]
+    recorded = float((np.mean if logged.times else np.median)(recording.as_recorded.steps.durations))
+    return unprofiled_of(logged.median, logged.steps, recorded, codes, logged.times, recording.correction is not None)

@@ -10,21 +10,19 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.diagnosis.counted_memory import counted_memory
-from tb_bottleneck.diagnosis.efficiency import add_headroom
-from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.diagnosis.memory import counted_memory
+from tb_bottleneck.diagnosis.parts import Parts, add_headroom
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.compilations import recompiled_places
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
-from tb_bottleneck.measures.telemetry.input_stages import worker_processes_needed
+from tb_bottleneck.measures.telemetry.input_pipeline import worker_processes_needed
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
-from tb_bottleneck.measures.telemetry.run_time import run_time
-from tb_bottleneck.measures.user_code.worker_places import CAUSES, worker_places
+from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
+from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all

@@ -9,11 +9,9 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.details import details_of
-from tb_bottleneck.diagnosis.efficiency import add_headroom, trace_efficiency
-from tb_bottleneck.diagnosis.parts import Parts
-from tb_bottleneck.diagnosis.unprofiled import trace_unprofiled
-from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
+from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace_efficiency, trace_unprofiled
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
@@ -21,7 +19,6 @@ from tb_bottleneck.quality.degradations import degradations_of, stacks_defects
 from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.quality.warmup import warmup_defect
-from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
@@ -138,7 +135,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
 def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
     if steps is None or not len(trace.memory):
         return None
-    from tb_bottleneck.diagnosis.memory import recorded_memory  # few traces need its imports
+    from tb_bottleneck.diagnosis.memory import recorded_memory
 
     return recorded_memory(trace, steps)
 

@@ -1,17 +1,23 @@
-"""One recording with everything that several answers share."""
+"""A trace that is open for questions, and the few that stay open.
 
+One recording with everything that several answers share.
+
+Keeps the recordings of the last questions in memory, so that further questions about them are answered quickly.
+"""
+
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
 from tb_bottleneck.drilldown.tree.host_rows import HostRows, host_rows_of
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace, load
@@ -71,3 +77,30 @@ class InspectedTrace:
 def load_inspected(path: str, progress: Callable[[int, int], None] | None = None) -> InspectedTrace:
     """Reads the trace at `path`. Raises NotFound and Unreadable, as trace.load."""
     return InspectedTrace(load(path, progress))
+
+
+Progress = Callable[[int, int], None]
+
+MAX_CACHED_EVENTS = 3_000_000
+"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes about
+500 bytes, including what is derived from it."""
+
+
+class TraceCache:
+    """The recordings that were used last. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
+
+    def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
+        """Returns the recording at this path with this modification time; reads it if it is not in the cache."""
+        key = (path, mtime_ns)
+        if key not in self._traces:
+            self._traces[key] = InspectedTrace(load(path, progress))
+        self._traces.move_to_end(key)
+        while len(self._traces) > 1 and self._events() > MAX_CACHED_EVENTS:
+            self._traces.popitem(last=False)
+        return self._traces[key]
+
+    def _events(self) -> int:
+        return sum(len(inspected.trace.events) for inspected in self._traces.values())

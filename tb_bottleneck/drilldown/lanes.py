@@ -13,9 +13,9 @@ from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, activity
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.drilldown.operations.critical_path import critical_path
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind

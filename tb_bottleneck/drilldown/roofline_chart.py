@@ -10,17 +10,17 @@ from math import prod
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_operators import DISPATCH_SIZED_NS
+from tb_bottleneck.attribution.cpu_attribution import DISPATCH_SIZED_NS
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, cpu_peaks_of, peaks_of
 from tb_bottleneck.roofline.flops import flops
 from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.units import NS_PER_S, share_text
 
 MAX_POINTS = 200
 MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200

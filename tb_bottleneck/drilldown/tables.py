@@ -1,16 +1,91 @@
-"""All tables of a recording, as one message."""
+"""Tables of what ran in the window.
+
+Tables of waits, by their place in the program, and of copies, by their kind.
+
+All tables of a recording, as one message.
+"""
+
+from collections import defaultdict
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.operations.communication_table import add_communications
-from tb_bottleneck.drilldown.operations.critical_table import add_critical_path
-from tb_bottleneck.drilldown.operations.kernel_tables import add_kernels
-from tb_bottleneck.drilldown.operations.operator_table import add_operators
+from tb_bottleneck.drilldown.operations.operation_tables import (
+    add_communications,
+    add_critical_path,
+    add_kernels,
+    add_operators,
+)
 from tb_bottleneck.drilldown.roofline_chart import roofline_of
-from tb_bottleneck.drilldown.sync_and_copy_tables import add_copies, add_waits
+from tb_bottleneck.measures.trace.syncs import CostlyWait, costly_waits_of
+from tb_bottleneck.measures.user_code.cause_times import wait_times
+from tb_bottleneck.measures.user_code.frames import frame_text
+from tb_bottleneck.measures.user_code.places import located
 from tb_bottleneck.schema import evidence_pb2 as pb
+from tb_bottleneck.trace.device_ops import Work
+
+MAX_SYNC_ROWS = 100
+MAX_SYNC_NAME_LENGTH = 300
+_COPIES = (Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY, Work.PEER_COPY)
+
+ProgramPlace = tuple[str, str, str]  # kind, operator, line
+
+
+def add_waits(recording: Recording, tables: pb.Tables) -> None:
+    """Adds the waits that left the device idle, grouped by their place in the program, costliest first."""
+    if not recording.on_device:
+        return
+    by_place: defaultdict[ProgramPlace, list[CostlyWait]] = defaultdict(list)
+    waits = costly_waits_of(recording)
+    for wait, line in zip(waits, _lines(recording), strict=True):
+        by_place[wait.kind, wait.operator, line].append(wait)
+    costliest = sorted(by_place.items(), key=lambda item: -sum(wait.cost for wait in item[1]))
+    for (kind, operator, line), group in costliest[:MAX_SYNC_ROWS]:
+        cost, worst = sum(wait.cost for wait in group), max(group, key=lambda wait: wait.cost)
+        tables.syncs.add(
+            kind=kind,
+            operator=operator[:MAX_SYNC_NAME_LENGTH],
+            line=line[:MAX_SYNC_NAME_LENGTH],
+            calls=len(group),
+            waited_ns=float(sum(wait.end - wait.begin for wait in group)),
+            cost_ns=float(cost),
+            share=cost / tables.window_ns,
+            begin_ns=float(worst.begin),
+            end_ns=float(worst.end),
+        )
+
+
+def _lines(recording: Recording) -> list[str]:
+    """Returns the user's line of each wait; empty if no frames were recorded."""
+    lines = located(recording, wait_times(recording)).user
+    return [frame_text(recording, row) if row >= 0 else "" for row in lines.tolist()]
+
+
+def add_copies(recording: Recording, tables: pb.Tables) -> None:
+    """Adds the copies and fills of the window, grouped by the profiler's names for them, longest first."""
+    ops, steps = recording.trace.device_ops, recording.steps
+    ops = ops.take(np.isin(ops.work, _COPIES) & (ops.end > steps.begin) & (ops.start < steps.end))
+    is_copy = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
+    ops = ops.take(is_copy[ops.name])
+    groups = groups_of(ops.name, ops.start, ops.end)
+    size, shares = groups.summed(ops.bytes), groups.shares(ops.start, ops.end, steps.begin, steps.end)
+    for group in groups.order[:MAX_SYNC_ROWS].tolist():
+        longest = groups.longest[group]
+        row = tables.copies.add(
+            name=recording.trace.names[int(groups.value[group])][:MAX_SYNC_NAME_LENGTH],
+            calls=int(groups.count[group]),
+            bytes=float(size[group]),
+            total_ns=float(groups.total[group]),
+            share=float(shares[group]),
+            begin_ns=float(ops.start[longest]),
+            end_ns=float(ops.end[longest]),
+        )
+        if size[group] > 0 and groups.total[group] > 0:
+            row.bytes_per_s = float(size[group]) / float(groups.total[group]) * NS_PER_S
+
 
 MAX_STEP_COLUMNS = 240
 

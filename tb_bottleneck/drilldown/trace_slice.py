@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
-from tb_bottleneck.units import NS_PER_US
 
 MAX_SLICE_EVENTS = 200_000  # about 40 MB of JSON, 4 MB gzipped
 _CATEGORY = {

@@ -16,11 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tb_bottleneck.base.errors import BottleneckError, Unusable
+from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.diagnosis.trace import diagnose_loaded
-from tb_bottleneck.errors import BottleneckError, Unusable
-from tb_bottleneck.export.columns import TABLES, Column
-from tb_bottleneck.export.tables import Numbers, Words, collectives_table, events_table, kernels_table, rank_row
-from tb_bottleneck.persistence import atomic_file
+from tb_bottleneck.export.tables import (
+    TABLES,
+    Column,
+    Numbers,
+    Words,
+    collectives_table,
+    events_table,
+    kernels_table,
+    rank_row,
+)
 from tb_bottleneck.trace.trace import load
 
 _UNSAFE = re.compile(r"[^\w.-]+", re.ASCII)

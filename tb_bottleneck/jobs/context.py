@@ -5,10 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.intervals import union
-from tb_bottleneck.jobs.device_work import amounts_of, expected_device
+from tb_bottleneck.base.intervals import union
 from tb_bottleneck.jobs.group_kinds import Grid, grid_of
-from tb_bottleneck.jobs.own_table import OwnTable, own_table_of
+from tb_bottleneck.jobs.own_table import OwnTable, amounts_of, expected_device, own_table_of
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of

@@ -13,7 +13,7 @@ import numpy as np
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs
 from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.knowledge.process_groups import kind_of_description
+from tb_bottleneck.knowledge.catalogue import kind_of_description
 from tb_bottleneck.trace.header import ProcessGroup
 from tb_bottleneck.trace.table import Ints
 

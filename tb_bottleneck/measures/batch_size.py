@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import union
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.intervals import union
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.trace.loader import fetches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches

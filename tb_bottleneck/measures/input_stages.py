@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.record import Record, replace
 from tb_bottleneck.knowledge.catalogue import first_match, frame_patterns
-from tb_bottleneck.measure import Missing
-from tb_bottleneck.record import Record, replace
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE

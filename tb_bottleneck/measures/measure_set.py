@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sized
 from typing import Generic, Protocol, TypeVar
 
-from tb_bottleneck.attribution.account import Account
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.attribution.owned_spans import Account
+from tb_bottleneck.base.measure import Measure, Missing
 
 
 class EvidenceSource(Protocol):

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.categories import CATEGORIES, Category
-from tb_bottleneck.record import Record
 
 
 class MemoryAccount(Record, frozen=True):

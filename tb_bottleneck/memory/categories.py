@@ -5,9 +5,9 @@ from enum import Enum
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.phases import Phase, Phases
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tb_bottleneck.intervals import union
+from tb_bottleneck.base.intervals import union
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import INFO, SEVERITIES, WARNING, MemoryFinding, Value

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
-from tb_bottleneck.order_statistics import distinct_rows
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.frames.already_running import already_running_frames
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame

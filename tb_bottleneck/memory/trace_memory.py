@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.memory.sites import MODULE
-from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost

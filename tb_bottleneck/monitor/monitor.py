@@ -8,7 +8,7 @@ import weakref
 from types import TracebackType
 from typing import Any
 
-from tb_bottleneck.errors import BottleneckError, Unusable
+from tb_bottleneck.base.errors import BottleneckError, Unusable
 from tb_bottleneck.monitor.session import MonitorOptions, Session
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S
 

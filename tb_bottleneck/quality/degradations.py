@@ -7,17 +7,17 @@ import numpy as np
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.attribution.unprofiled import logged_unprofiled
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
-from tb_bottleneck.measures.trace.profiler_overhead import (
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.measures.trace.recorded_facts import (
     atypical_ratio,
+    only_operator,
     profiler_overhead,
     unprofiled_step,
 )
-from tb_bottleneck.measures.trace.purpose import only_operator
+from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kinds import Kind
 
 # The regimes with time that the profiler inflates: recording slows the host, and nothing else.

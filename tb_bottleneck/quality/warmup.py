@@ -4,7 +4,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
+from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
 from tb_bottleneck.quality.trace_defects import Defect
 
 # A recording with this share of first runs shows a start-up, not the training; unless the first runs recur.

@@ -9,6 +9,7 @@ memory shows the reason: torch.cuda.empty_cache() frees it outside any operator,
 after a failed request (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.allocator import (
@@ -19,7 +20,6 @@ from tb_bottleneck.measures.trace.allocator import (
 )
 from tb_bottleneck.measures.trace.host_dispatch import runtime_calls
 from tb_bottleneck.measures.trace.kernel_efficiency import fp32_products
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03

@@ -12,7 +12,8 @@ half of the rate of the device's own PCIe slot: no link within one machine is sl
 
 from dataclasses import replace
 
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
@@ -25,6 +26,7 @@ from tb_bottleneck.measures.trace.collectives import (
     collectives_after_backward,
     costliest_collective,
     data_parallel_devices,
+    exchanged_portions,
     hidden_collectives,
     message_size,
     point_to_point_collectives,
@@ -32,8 +34,6 @@ from tb_bottleneck.measures.trace.collectives import (
     shard_collectives,
     slot_bandwidth,
 )
-from tb_bottleneck.measures.trace.gradient_exchanges import exchanged_portions
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10

@@ -13,9 +13,9 @@ Source: a device regime limits the run if it owns more than half of the window; 
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.double_precision import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -32,8 +32,8 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     without_bf16,
 )
 from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads, unused_cores
+from tb_bottleneck.measures.trace.products import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.recorded_facts import product_library
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50

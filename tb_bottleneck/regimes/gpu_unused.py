@@ -6,10 +6,10 @@ Threshold: fires at 1 operator on the CPU without any launch in a recording that
 Source: guides on slow training first check for zero utilisation while work runs.
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_dispatch import operators
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 
 REGIME = Regime.GPU_UNUSED

@@ -9,16 +9,18 @@ Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.host_dispatch import (
+    host_operator_share,
+    host_operator_time,
+    host_operators,
     host_rows_recorded,
     idle_before_first_work,
     longest_host_pause,
     steps_between_pauses,
 )
-from tb_bottleneck.measures.trace.host_operators import host_operator_share, host_operator_time, host_operators
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10

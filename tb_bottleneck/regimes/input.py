@@ -11,16 +11,17 @@ from 6 fetches on: fewer may be the start of the workers, or one late batch; or 
 sampled the workers and they make batches for 90 % of their time. If a single one of the fetches waited, the wait is not
 known to recur, as with an interruption of a single step: it may name the run, and is not recoverable. The wait for the
 first batch of a run does not recur. With a worker for each core, more of them would only take turns. Workers that are
-behind set the pace (measures/trace/workers_pace.py).
+behind set the pace (measures/trace/loader_workers.py).
 """
 
 import math
 from dataclasses import replace
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.host_operators import batch_operator_share, created_share
+from tb_bottleneck.measures.trace.host_dispatch import batch_operator_share, created_share
 from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.measures.trace.interruptions import MIN_RECURRING_STEPS
 from tb_bottleneck.measures.trace.loader import (
@@ -42,19 +43,13 @@ from tb_bottleneck.measures.trace.loader import (
 from tb_bottleneck.measures.trace.loader_workers import (
     cores_available,
     workers_advised,
+    workers_behind,
     workers_factor,
     workers_for_loop,
     workers_needed,
     workers_used,
 )
-from tb_bottleneck.measures.trace.recorded_facts import (
-    loader_pins,
-    on_windows,
-    worker_start_method,
-    workers_persist,
-)
-from tb_bottleneck.measures.trace.workers_pace import workers_behind
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.measures.trace.recorded_facts import loader_pins, on_windows, worker_start_method, workers_persist
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05

@@ -10,6 +10,7 @@ Source: half of traceml's warning level for overheads, 10 % of the step (diagnos
 interruption is one call, and worth reporting earlier.
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.compiled_steps import recompiled_functions
@@ -26,7 +27,6 @@ from tb_bottleneck.measures.trace.interruptions import (
     steps_between_interruptions,
     usual_step,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05

@@ -4,13 +4,13 @@ import logging
 from dataclasses import replace
 from importlib import import_module
 
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.fast_step_limits import host_limit, input_limit, interruption_limit
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.measures.trace.uneven_steps import host_limit, input_limit, interruption_limit
 from tb_bottleneck.regimes.rule import (
     BROKEN,
     COMPARABLE,

@@ -12,21 +12,30 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 
 from dataclasses import replace
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.allocator import fitting_batch
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
-from tb_bottleneck.measures.trace.compilation import compiled_kernels, compiled_regions, graph_breaks, graph_launches
+from tb_bottleneck.measures.trace.compilation import (
+    compiled_kernels,
+    compiled_regions,
+    eager_functions,
+    graph_breaks,
+    graph_launches,
+)
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
-from tb_bottleneck.measures.trace.eager_functions import eager_functions
-from tb_bottleneck.measures.trace.fusion import optimizer_launches, optimizer_share, optimizer_work
+from tb_bottleneck.measures.trace.fusion import (
+    idle_in_unbatched_calls,
+    optimizer_launches,
+    optimizer_share,
+    optimizer_work,
+    unbatched_calls,
+)
 from tb_bottleneck.measures.trace.host_dispatch import models, operators, time_per_launch, values_read_singly
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
-from tb_bottleneck.measures.trace.memory_headroom import fitting_batch
-from tb_bottleneck.measures.trace.profiler_overhead import profiler_overhead
-from tb_bottleneck.measures.trace.recorded_facts import on_windows
-from tb_bottleneck.measures.trace.repeated_calls import idle_in_unbatched_calls, unbatched_calls
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.measures.trace.recorded_facts import on_windows, profiler_overhead
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10

@@ -12,14 +12,12 @@ Source: a device regime limits the run if it owns more than half of the window; 
 that stream.
 """
 
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.attention import attention_passes, unfused_attention_share
-from tb_bottleneck.measures.trace.compilation import compiled_regions
+from tb_bottleneck.measures.trace.compilation import compiled_regions, eager_functions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs
-from tb_bottleneck.measures.trace.convolutions import wide_activations
-from tb_bottleneck.measures.trace.eager_functions import eager_functions
 from tb_bottleneck.measures.trace.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -34,8 +32,8 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     types_multiplied,
 )
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
+from tb_bottleneck.measures.trace.products import attention_passes, unfused_attention_share, wide_activations
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import MIN_PRODUCT_SHARE
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from tb_bottleneck.measure import Measure, Missing, share_between
+from tb_bottleneck.base.measure import Measure, Missing, share_between
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
-from tb_bottleneck.regime import Regime
 
 FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 

@@ -5,11 +5,12 @@ Formula: that time / the window; the idle time counted after a call is at most a
 the device is busy costs nothing.
 Threshold: fires at 5 % of the window.
 Source: half of traceml's warning level for overheads, 10 % of the step (diagnostics/step_time/policy.py): a wait is
-one line of code, and worth reporting earlier. The kinds of waits are in measures/trace/costly_syncs.py; the costliest
+one line of code, and worth reporting earlier. The kinds of waits are in measures/trace/syncs.py; the costliest
 kind is the cause. If many waits are of kinds that cost too little to be named, removing a named kind would only make
 the next wait longer: then all kinds together are a cause.
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
@@ -27,7 +28,6 @@ from tb_bottleneck.measures.trace.syncs import (
     upload_waits,
     waiting_operators,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05

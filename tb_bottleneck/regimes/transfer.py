@@ -9,7 +9,8 @@ ml-engineering: 80 to 88 % of a link's raw rate). Copies to the host are the cau
 time: pinning the memory that is copied to the device does not help them.
 """
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.copies import (
@@ -24,7 +25,6 @@ from tb_bottleneck.measures.trace.copies import (
     recorded_link,
 )
 from tb_bottleneck.measures.trace.recorded_facts import loader_pins
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05

@@ -9,12 +9,12 @@ Source: torch-tb-profiler's estimated SM efficiency is the same ratio of blocks 
 window on, such kernels outweigh the other losses of a device-bound run.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.allocator import fitting_batch
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
-from tb_bottleneck.measures.trace.memory_headroom import fitting_batch
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.30

@@ -8,6 +8,7 @@ Source: above a fifth of the window every other share is uncertain by traceml's 
 traceml's warning level, 10 %; a step is long from twice the median on.
 """
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.kernels import unknown_kernels
@@ -18,7 +19,6 @@ from tb_bottleneck.measures.trace.uneven_steps import (
     uneven_steps,
     unexplained_excess,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.20

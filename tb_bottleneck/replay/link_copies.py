@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.knowledge.gpus import gpu_named
-from tb_bottleneck.knowledge.pcie import PINNED_LANES, pinned_rates
+from tb_bottleneck.knowledge.gpus import PINNED_LANES, gpu_named, pinned_rates
 from tb_bottleneck.replay.modified_graph import ModifiedGraph
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools

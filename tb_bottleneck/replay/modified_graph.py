@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.activity_times import ActivityTimes
-from tb_bottleneck.attribution.cpu_operators import undisturbed_share
+from tb_bottleneck.attribution.cpu_attribution import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.replay.check import Check
 from tb_bottleneck.replay.gain import Gain, Variants, gain_of, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of

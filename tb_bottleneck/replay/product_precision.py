@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
-from tb_bottleneck.measures.trace.convolutions import between_products, convolution_share
+from tb_bottleneck.knowledge.catalogue import Precision, precision_of
+from tb_bottleneck.measures.trace.products import between_products, convolution_share
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import first_tensor_type, with_operand_type

@@ -6,8 +6,9 @@ the other one judges a regime differently, and both have the same verdict: that 
 
 from collections.abc import Iterable, Iterator
 
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.report.builders.program_places import sentence_about
 from tb_bottleneck.report.efficiency.figures import set_rates
 from tb_bottleneck.report.efficiency.joined import join_efficiency
@@ -17,7 +18,6 @@ from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.report.unprofiled import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 # Shares that differ by less count as equal: steps differ by as much from one to the next.
 MIN_DIFFERENCE = 0.05

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tb_bottleneck.regime import AVOIDABLE_REGIMES
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES
 from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.step_time import step_ns_of

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import NS_PER_S
 
 # Clocks of hosts that are synchronised at all differ by less: NTP corrects by milliseconds, and steps only above 128 ms
 # (ntpd's step threshold).

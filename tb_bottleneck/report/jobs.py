@@ -12,13 +12,13 @@ shorter by the additional time that this one waits.
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.job_members import jobs_in
 from tb_bottleneck.report.memory_alert import take_alerts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 # A rank is a straggler if it waits this share of the step less than the median rank: traceml's warning level for its
 # straggler score is 0.10 of the step (diagnostics/step_time/policy.py).

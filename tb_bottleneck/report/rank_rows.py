@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, RegimeShares
 

@@ -6,12 +6,12 @@ machine does: cores, clocks, worker processes.
 
 from dataclasses import dataclass
 
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.regimes.rule import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
 from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 OUTSIDE_A_TRACE = frozenset(
     {

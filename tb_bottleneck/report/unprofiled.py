@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from string import Template
 
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text
 
 # A profiler with a lower cost changes no share enough to mention it (calibration method of the replay).
 MIN_PROFILER_COST = 0.05
 # The costliest options were measured to double a step's time, and a step of many small operators may be slowed more
-# (measures/trace/profiler_overhead.py: SHORTEST_UNPROFILED).
+# (measures/trace/recorded_facts.py: SHORTEST_UNPROFILED).
 MAX_PROFILER_RATIO = 5.0
 # Reasons of the health that state the difference already.
 STATED_BY = ("profiler_overhead", "atypical_steps")

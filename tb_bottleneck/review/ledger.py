@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.from_reports import run_of
+from tb_bottleneck.comparison.runs.report_comparison import run_of
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-from tb_bottleneck.untrusted_text import one_line
+from tb_bottleneck.base.text import one_line
 
 MAX_TEXT = 2_000  # characters of a reason or comment
 MAX_NAME = 4_096  # characters; the longest path of Linux

@@ -3,7 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from tb_bottleneck.knowledge.telemetry_texts import cause_titles
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.advice_texts import cause_titles
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.review.notes import clean
@@ -11,7 +12,6 @@ from tb_bottleneck.review.states import names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, MemoryFinding, Report
 from tb_bottleneck.sources.logdir import RecordingFile
-from tb_bottleneck.units import share_text
 
 _WIDTH = 100
 _MAX_UNREVIEWED = 20

@@ -7,9 +7,9 @@ peak of another one.
 
 from collections.abc import Mapping
 
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.knowledge.gpus import TERA
-from tb_bottleneck.knowledge.precisions import Precision
-from tb_bottleneck.record import Record
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, cpu_peaks_of, data_sheet_of, peaks_of
 from tb_bottleneck.trace.trace import Trace
 

@@ -9,15 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tb_bottleneck.knowledge.gpus import (
-    GIGA,
-    TERA,
-    Gpu,
-    bandwidth_from_properties,
-    gpu_named,
-    peak_from_properties,
-)
-from tb_bottleneck.knowledge.precisions import Precision
+from tb_bottleneck.knowledge.catalogue import Precision
+from tb_bottleneck.knowledge.gpus import GIGA, TERA, Gpu, bandwidth_from_properties, gpu_named, peak_from_properties
 from tb_bottleneck.trace.header import DeviceFacts
 from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.trace import Trace

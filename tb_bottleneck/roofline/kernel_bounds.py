@@ -11,9 +11,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
-from tb_bottleneck.knowledge.precisions import precision_of
-from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
 from tb_bottleneck.roofline.flops import flops
@@ -22,7 +23,6 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
-from tb_bottleneck.units import NS_PER_S
 
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 

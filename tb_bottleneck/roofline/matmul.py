@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.roofline.operator_args import shape_at
 
 # Positions of the two factors (aten/src/ATen/native/native_functions.yaml). Wrappers such as matmul and einsum are

@@ -1,6 +1,6 @@
 """Precision of a kernel from the types of its operator's operands, where the kernel's name does not contain it."""
 
-from tb_bottleneck.knowledge.precisions import Precision
+from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.trace.operands import Operands
 
 # Winograd's largest common tiles save a factor of 4 in multiplications, and caches outrun their memory by less. A

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 
 Shape = tuple[int, ...]
 

@@ -11,12 +11,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO
 
-from tb_bottleneck.errors import Inaccessible, NotFound, StillGrowing, TooLarge
+from tb_bottleneck.base.errors import Inaccessible, NotFound, StillGrowing, TooLarge
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.sources.frames import Frames, frames_of
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
 from tb_bottleneck.sources.paths import filesystem_of
-from tb_bottleneck.units import NS_PER_S
 
 try:
     from zlib_ng import zlib_ng as _zlib

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tb_bottleneck.errors import NotATrace, TooLarge
+from tb_bottleneck.base.errors import NotATrace, TooLarge
 from tb_bottleneck.sources.blocks import Blocks
 from tb_bottleneck.sources.boundaries import (
     BOUNDARY,

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
-from tb_bottleneck.persistence import open_regular
+from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.schema.metadata import REVIEW_DIRECTORY
 from tb_bottleneck.sources.filesystem import FoundFile, Status, display_name
 from tb_bottleneck.sources.host_names import without_host

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.sources.filesystem import FileSystem, FoundFile, Status, display_name
 from tb_bottleneck.sources.host_names import without_host
 from tb_bottleneck.sources.local_files import LOCAL

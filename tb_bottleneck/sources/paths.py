@@ -6,7 +6,7 @@ No other module opens, lists or inspects a path that the user gave for recording
 import re
 import zlib
 
-from tb_bottleneck.errors import NotFound, Unreadable
+from tb_bottleneck.base.errors import NotFound, Unreadable
 from tb_bottleneck.sources.filesystem import FileSystem, Status, display_name
 from tb_bottleneck.sources.frames import frames_of
 

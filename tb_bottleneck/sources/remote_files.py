@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.sources.filesystem import FoundFile, Status
-from tb_bottleneck.units import NS_PER_S
 
 Answer = TypeVar("Answer")
 

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.order_statistics import percentile
+from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.schema.signals import HOST
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
-from tb_bottleneck.units import NS_PER_S
 
 MIN_WINDOW_NS = 10 * NS_PER_S
 """Time of ten readings at one per second: the driver's utilisation is itself a mean over up to one second."""

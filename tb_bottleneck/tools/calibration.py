@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.monitor.facts import device_key
 
 SECONDS_EACH = 0.2

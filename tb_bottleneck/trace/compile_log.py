@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.sources.torch_trace.beside import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import Header
-from tb_bottleneck.units import NS_PER_US
 
 # Regions of compiled code, parts of compiling, and torch's wrapper of a compiled function.
 _MARKS = ("Torch-Compiled Region", "(dynamo_timed)", "torch/_dynamo/eval_frame.py")

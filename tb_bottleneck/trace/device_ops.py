@@ -9,8 +9,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.columns.packed_column import look_up, packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind

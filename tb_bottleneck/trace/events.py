@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.sources.kineto import Batch
 from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
@@ -18,7 +19,6 @@ from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.columns.packed_column import SumColumn, packed
 from tb_bottleneck.trace.columns.scanned_events import ScannedColumns
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
-from tb_bottleneck.units import NS_PER_US
 
 # Longer than any recording. Kineto writes such durations on overflow; HolisticTraceAnalysis treats them the same way.
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6

@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from tb_bottleneck.order_statistics import distinct_rows
+from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints
 from tb_bottleneck.trace.trace import Trace

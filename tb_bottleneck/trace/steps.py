@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.period import find_period

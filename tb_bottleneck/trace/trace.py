@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.errors import NotATrace
+from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
 from tb_bottleneck.trace.columns.labels import Thread

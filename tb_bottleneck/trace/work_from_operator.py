@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
-from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Ints
 

@@ -7,9 +7,9 @@ import pytest
 from helpers.draw import drawn_trace
 
 from tb_bottleneck import attribution
-from tb_bottleneck.attribution.account import account_of
+from tb_bottleneck.attribution.owned_spans import account_of
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.trace.steps import find_steps
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
-from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
+from tb_bottleneck.attribution.training_detection import OPTIMIZER, OPTIMIZER_STEP, optimizer_time
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tb_bottleneck.attribution import sync_cost
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.sync_cost import NEVER, RETURN_LAG_NS, ChargeableGaps, charge
-from tb_bottleneck.intervals import Spans, union
+from tb_bottleneck.base.intervals import Spans, union
 
 
 class Dispatching:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.monitor.facts import calibration_store
-from tb_bottleneck.persistence import CACHE_VARIABLE
 from tb_bottleneck.tools import calibration
 from tb_bottleneck.tools.calibration import Calibration
 

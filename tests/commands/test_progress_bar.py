@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tb_bottleneck.commands.progress_bar import progress_bar
+from tb_bottleneck.commands.terminal import progress_bar
 
 
 def test_without_a_terminal_nothing_is_drawn_or_imported():

@@ -5,8 +5,8 @@ import os
 import pytest
 from comparison.drawn_runs import recorded, repeated
 
-from tb_bottleneck.commands.run_argument import RunFiles, recordings_of
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.commands.arguments import RunFiles, recordings_of
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
 DRAWING = repeated(9, op="##..", gpu="..##")

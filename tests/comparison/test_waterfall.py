@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.regime import REGIMES
 
 NS = st.fixed_dictionaries({regime: st.floats(0, 1e12) for regime in REGIMES})
 

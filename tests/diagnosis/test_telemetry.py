@@ -9,8 +9,8 @@ from helpers.simulated_telemetry import HOST, SimulatedPhase, simulate
 from helpers.telemetry_files import NAME, write
 from helpers.telemetry_problems import HARD_NEGATIVES, PROBLEMS, TRUTH, simulated_phase
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 

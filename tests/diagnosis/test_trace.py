@@ -7,8 +7,8 @@ import os
 import pytest
 from helpers.draw import drawn
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.rendering.text import render
@@ -126,11 +126,11 @@ def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("part", "function"),
     [
-        ("input", "details.loader_work"),
-        ("compilation", "details.compiled_steps"),
-        ("serving", "details.serving_steps"),
+        ("input", "parts.loader_work"),
+        ("compilation", "parts.compiled_steps"),
+        ("serving", "parts.serving_steps"),
         ("places", "trace.cause_places"),
-        ("efficiency", "efficiency.utilisation"),
+        ("efficiency", "parts.utilisation"),
     ],
 )
 def test_a_part_that_fails_is_named_in_the_report_and_logged(tmp_path, monkeypatch, caplog, part, function):

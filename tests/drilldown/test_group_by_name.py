@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.drilldown.group_by_name import groups_of
-from tb_bottleneck.intervals import clip, union
 
 
 @pytest.mark.parametrize("seed", range(20))

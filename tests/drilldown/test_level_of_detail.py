@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_bottleneck.drilldown.lanes import Lane
-from tb_bottleneck.drilldown.level_of_detail import condense
+from tb_bottleneck.drilldown.timeline import condense
 
 
 def lane(*things):

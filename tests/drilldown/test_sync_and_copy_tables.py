@@ -4,7 +4,7 @@ import pytest
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.sync_and_copy_tables import add_waits
+from tb_bottleneck.drilldown.tables import add_waits
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 # In each step the program waits for a kernel of three columns, and for another one of two.

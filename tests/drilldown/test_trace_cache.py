@@ -4,8 +4,8 @@ import json
 
 from helpers.draw import drawn
 
-from tb_bottleneck.drilldown import trace_cache
-from tb_bottleneck.drilldown.trace_cache import TraceCache
+from tb_bottleneck.drilldown import inspected_trace
+from tb_bottleneck.drilldown.inspected_trace import TraceCache
 
 RUN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -17,9 +17,9 @@ RUN = """
 
 def test_a_trace_stays_in_memory_until_others_take_its_place(tmp_path, monkeypatch):
     read = []
-    real = trace_cache.load
-    monkeypatch.setattr(trace_cache, "load", lambda path, progress: read.append(path) or real(path, progress))
-    monkeypatch.setattr(trace_cache, "MAX_CACHED_EVENTS", 20)
+    real = inspected_trace.load
+    monkeypatch.setattr(inspected_trace, "load", lambda path, progress: read.append(path) or real(path, progress))
+    monkeypatch.setattr(inspected_trace, "MAX_CACHED_EVENTS", 20)
     cache = TraceCache()
     for name in ("a", "b", "c", "a"):
         (tmp_path / name).write_text(json.dumps(drawn(RUN)))

@@ -7,7 +7,7 @@ import pytest
 from fuzz import BROKEN_REPLAY, drill_down
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.open_run import open_recordings
+from tb_bottleneck.comparison.runs.compared_run import open_recordings
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render

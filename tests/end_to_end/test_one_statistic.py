@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from demo.pairs import RECORDED
+from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.text import render
-from tb_bottleneck.units import duration_text
 
 FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 TRACES = sorted([*RECORDED.rglob("*.pt.trace.json.gz"), *FOLDER.glob("*.json.gz")])

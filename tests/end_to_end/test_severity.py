@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from demo.pairs import RECORDED
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.report.rendering.text import render
 
 TRACES = sorted(RECORDED.glob("**/*.pt.trace.json.gz"))

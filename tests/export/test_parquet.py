@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.export.columns import TABLES
+from tb_bottleneck.export.tables import TABLES
 from tb_bottleneck.trace.trace import load
 
 pq = pytest.importorskip("pyarrow.parquet")

@@ -12,11 +12,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace, load_inspected
-from tb_bottleneck.drilldown.operations.kernel_tables import add_kernels
-from tb_bottleneck.drilldown.operations.operator_table import add_operators
+from tb_bottleneck.drilldown.operations.operation_tables import add_kernels, add_operators
 from tb_bottleneck.drilldown.tree.selection import Selection, selected_tree
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
-from tb_bottleneck.jobs.summary.process_groups import GroupTable
+from tb_bottleneck.jobs.summary.own_time import GroupTable
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.steps import Steps

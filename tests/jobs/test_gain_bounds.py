@@ -8,8 +8,8 @@ import pytest
 from helpers.simulated_jobs import context_of, simulated
 from simulate.jobs.topologies import Faults
 
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.culprits import culprits_of
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import gain_in_part
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from helpers.simulated_jobs import context_of, simulated
 
-from tb_bottleneck.knowledge.process_groups import kind_of_description
+from tb_bottleneck.knowledge.catalogue import kind_of_description
 
 
 @pytest.mark.parametrize(

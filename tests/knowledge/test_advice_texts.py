@@ -6,10 +6,10 @@ from pkgutil import iter_modules
 
 import pytest
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures import trace
-from tb_bottleneck.regime import Regime
 
 FILLED = {"share", "device", "per", "fires_at", "missing", "idle_device", "roofs"}
 

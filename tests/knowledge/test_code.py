@@ -13,12 +13,11 @@ import pytest
 
 from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.knowledge.windows_code import guarded
+from tb_bottleneck.knowledge.texts import guarded, job_texts
 from tb_bottleneck.plugin.workers.failures import FIXES
-from tb_bottleneck.regime import Regime
 
 torch = pytest.importorskip("torch")
 

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from demo.pairs import RECORDED
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.catalogue import all_texts
-from tb_bottleneck.knowledge.cpu_words import cpu_words, on_cpu, words_for
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.knowledge.texts import cpu_words, on_cpu, words_for
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.rendering.text import render

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.catalogue import Precision, load
 from tb_bottleneck.knowledge.gpus import (
     bandwidth_from_properties,
     entries,
@@ -13,7 +13,6 @@ from tb_bottleneck.knowledge.gpus import (
     peak_from_properties,
     rates,
 )
-from tb_bottleneck.knowledge.precisions import Precision
 
 COUNTS = load("gpus.toml")["multiprocessors"]
 NAMES = {entry.gpu.name: entry.gpu for entry in entries()}

@@ -4,10 +4,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.knowledge.texts import job_texts
 
 HOSTS = {
     "docs.kernel.org", "docs.nvidia.com", "docs.python.org", "docs.pytorch.org", "numpy.org", "pytorch.org",

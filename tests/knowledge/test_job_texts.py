@@ -6,8 +6,8 @@ from pathlib import Path
 from simulate.jobs.cases import PLANTERS
 
 from tb_bottleneck import jobs
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.knowledge.texts import job_texts
 
 CAUSES = "".join(path.read_text() for path in sorted((Path(jobs.__file__).parent / "causes").glob("*.py")))
 

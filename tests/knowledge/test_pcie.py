@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.knowledge.pcie import PINNED_LANES, USABLE_LINK_SHARE, lane_rates, pinned_rates
+from tb_bottleneck.knowledge.gpus import PINNED_LANES, USABLE_LINK_SHARE, lane_rates, pinned_rates
 
 ENCODING = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
 TRANSFERS = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}  # GT/s

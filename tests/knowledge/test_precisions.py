@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns, precision_patterns
-from tb_bottleneck.knowledge.precisions import DTYPES, UNITS, Precision, misaligned, precision_of
+from tb_bottleneck.knowledge.catalogue import (
+    DTYPES,
+    UNITS,
+    Precision,
+    first_match,
+    kernel_patterns,
+    misaligned,
+    precision_of,
+    precision_patterns,
+)
 
 FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 TRACES = sorted(FOLDER.glob("*.json.gz"))

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 
 import pytest
 
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.measures import telemetry as telemetry_measures
 from tb_bottleneck.regimes import telemetry
 from tb_bottleneck.regimes.telemetry.interruption import _KINDS

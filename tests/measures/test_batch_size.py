@@ -5,8 +5,8 @@ import json
 from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 
 STEPS = 9

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.input_stages import MAX_STAGES, sampled_work, stage_text, stages_of
 
 FETCH = "torch/utils/data/_utils/fetch.py(49): _MapDatasetFetcher.fetch"

@@ -5,7 +5,7 @@ import inspect
 import pkgutil
 from itertools import combinations
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures import telemetry, trace
 
 MIN_EDITS = 3

@@ -8,7 +8,7 @@ import pytest
 from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster

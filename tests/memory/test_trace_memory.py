@@ -7,7 +7,7 @@ import pytest
 from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.trace.trace import load
 

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tb_bottleneck.drilldown.trace_cache import TraceCache
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.drilldown.inspected_trace import TraceCache
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TablesQuestion
 
 

@@ -1,11 +1,11 @@
 """Rules that name measures of the wrong evidence source. test_mixed_sources.py checks that each one is a type error."""
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.loader import loader_idle
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Rule
 
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.regimes.judge import CRITICAL, RULES, conclusion_of
 from tb_bottleneck.regimes.rule import Verdict
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regimes import judge
 from tb_bottleneck.regimes.rule import BROKEN, CLEAR, FIRES, Cause, Judgement, Rule, Verdict

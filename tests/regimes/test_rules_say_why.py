@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tb_bottleneck import regimes
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.regimes.judge import RULES
 
 MODULES = [

@@ -5,7 +5,7 @@ from helpers.drawn_graphs import drawn_graph
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
 
-from tb_bottleneck.measures.trace import profiler_overhead
+from tb_bottleneck.measures.trace import recorded_facts
 from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN, HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.trace.kinds import Kind
 
@@ -25,7 +25,7 @@ def scales(drawing: str, **context: float) -> HostScale:
 def test_the_scale_is_solved_for_by_replaying(monkeypatch):
     """A step takes ten columns of 0.1 ms with the profiler and six without."""
     monkeypatch.setitem(
-        profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000
+        recorded_facts.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000
     )  # else the few calls drawn cannot have cost so much
     found = scales(LATE, unprofiled_step_ns=600_000)
     assert found.solved
@@ -36,7 +36,7 @@ def test_the_scale_is_solved_for_by_replaying(monkeypatch):
 
 def test_an_interruption_is_not_taken_for_time_that_the_profiler_costs(monkeypatch):
     """The same steps, one of them 3 ms longer: the overhead of the median step is 40 % of 1 ms, not of the mean."""
-    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    monkeypatch.setitem(recorded_facts.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
     interrupted = """
         step    aaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbccccccccccdddddddddd
         op      ##########..............................##############################

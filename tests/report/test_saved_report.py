@@ -7,7 +7,7 @@ import pytest
 from google.protobuf.json_format import ParseError
 
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun
-from tb_bottleneck.comparison.runs.from_reports import run_from_reports
+from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema.metadata import SCHEMA

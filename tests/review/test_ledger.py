@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.review.ledger import Fix, fixes_of, ledger
 from tb_bottleneck.review.notes import Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.review.subjects import subject_of
 from tb_bottleneck.sources.logdir import RecordingFile
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.knowledge.gpus import gpu_named
-from tb_bottleneck.knowledge.precisions import Precision
 from tb_bottleneck.roofline.device_peaks import (
     CALIBRATION,
     DATA_SHEET,

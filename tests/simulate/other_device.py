@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from simulate.pieces import MULTIPROCESSORS
 from simulate.program import Copy, Fetch, Instruction, Kernel, Launch, Program, Spend
 from simulate.variation import HOST, Variation
+from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import Gpu, gpu_named, multiprocessors_of
-from tb_bottleneck.knowledge.precisions import precision_of
 
 HERE_NAME = "NVIDIA A100-SXM4-40GB"
 THERE = (

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from tb_bottleneck.errors import NotFound, StillGrowing, TooLarge, Unreadable
+from tb_bottleneck.base.errors import NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.sources.blocks import SETTLED_S, Blocks
 from tb_bottleneck.sources.filesystem import Status
 from tb_bottleneck.sources.limits import Bounds

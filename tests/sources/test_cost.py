@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tb_bottleneck.errors import NotATrace
+from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources import kineto
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import Bounds

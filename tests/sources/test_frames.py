@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.errors import Unreadable
 from tb_bottleneck.sources.blocks import Blocks
 from tb_bottleneck.sources.limits import Bounds
 from tb_bottleneck.sources.logdir import scan

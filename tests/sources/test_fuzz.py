@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.errors import BottleneckError
 from tb_bottleneck.trace.trace import load
 
 TRACES = Path(__file__).parent.parent / "traces"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.errors import NotATrace, StillGrowing, TooLarge
+from tb_bottleneck.base.errors import NotATrace, StillGrowing, TooLarge
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import Bounds
 

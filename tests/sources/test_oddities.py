@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.errors import NotATrace
 from tb_bottleneck.trace.trace import load
 
 TRACES = Path(__file__).parent.parent / "traces"

@@ -14,8 +14,8 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.base.errors import NotFound, Unreadable
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.errors import NotFound, Unreadable
 from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.monitor.facts import calibration_store, device_key
 from tb_bottleneck.tools import calibration
 

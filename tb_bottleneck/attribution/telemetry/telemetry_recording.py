@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.account import Account, account_of
-from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds, bounds_of
-from tb_bottleneck.attribution.telemetry.window_accounts import Accounts, accounts_of
+from tb_bottleneck.attribution.owned_spans import Account, account_of
+from tb_bottleneck.attribution.telemetry.window_accounts import Accounts, DeviceBounds, accounts_of, bounds_of
 from tb_bottleneck.attribution.telemetry.window_signals import PHASES, Excess, Signals, excess_of, signals_of
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.telemetry.bounded_columns import Floats
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import Windows

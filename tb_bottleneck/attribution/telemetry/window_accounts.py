@@ -1,4 +1,11 @@
-"""The account from telemetry, per window: each share has one owner, and what cannot be assigned is unexplained.
+"""The account of each window of telemetry, and the limits of the work of the device in it.
+
+Estimates from the device's counters what bounds its work, and how long its link may have been busy.
+
+The profiling counters (GPM, Hopper and newer) measure the utilisation of the memory bandwidth and of the arithmetic
+units. Without them, power and memory activity give a rough estimate, or none.
+
+The account from telemetry, per window: each share has one owner, and what cannot be assigned is unexplained.
 
     1 = busy ┬ other tenants ─▶ unexplained
              └ own work ──────▶ memory, compute, underfilled by the device's counters; else unexplained
@@ -16,10 +23,89 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds
 from tb_bottleneck.attribution.telemetry.window_signals import Signals
-from tb_bottleneck.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.knowledge.gpus import GIGA, lane_rates
 from tb_bottleneck.telemetry.bounded_columns import Floats
+from tb_bottleneck.telemetry.windows import Windows
+
+# Shares of the peaks that the best kernels reach: copies reach 85 to 92 % of the bandwidth, matrix products 78 to 87 %
+# of the arithmetic (STAS, ml-engineering, maximum achievable matmul FLOPS).
+BANDWIDTH_REACHED, ARITHMETIC_REACHED = 0.85, 0.80
+# Our own rough thresholds for devices without profiling counters. They apply only if the device is busy most of the
+# time.
+MEMORY_ACCESSED = 0.70  # the driver's memory activity is a share of time, not of bandwidth, so it must be high
+POWER_OF_ARITHMETIC = 0.80  # share of the power limit; streaming kernels stay below it
+POWER_OF_LITTLE_WORK = 0.45  # a device that is always busy with less power than this runs small kernels
+MOSTLY_BUSY = 0.50
+# Pageable copies reach a third to a fifth of the link's bandwidth, so the traffic bounds the time of copies only up to
+# this factor.
+SLOWEST_COPY = 5.0
+
+
+@dataclass(frozen=True)
+class DeviceBounds:
+    """Estimates with one number per window."""
+
+    split: dict[Regime, Floats]
+    """Shares of the device's own work by regime; they sum to 1, or to 0 if unknown."""
+
+    copying: Floats
+    """Upper bound for the share of time of copies over the link; NaN if unknown."""
+
+    counters: bool
+    """True if the split is based on the profiling counters."""
+
+
+def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
+    """Returns the bounds of all windows."""
+    dram = windows.mean("dram_activity", of_device=True)
+    arithmetic = np.fmax(windows.mean("tensor_activity", of_device=True), windows.mean("fp32_activity", of_device=True))
+    counters = bool((~np.isnan(dram) & ~np.isnan(arithmetic)).any())
+    split = _by_counters(dram, arithmetic, signals) if counters else _by_power(windows, signals)
+    return DeviceBounds(split, _copying(windows), counters)
+
+
+def _by_counters(dram: Floats, arithmetic: Floats, signals: Signals) -> dict[Regime, Floats]:
+    """Returns shares by regime: the time at a roof is the counter / its value for kernels at that roof; the rest is
+    underfilled."""
+    busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
+    memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
+    too_much = np.fmax(memory + compute, 1.0)
+    memory, compute = np.nan_to_num(memory / too_much), np.nan_to_num(compute / too_much)
+    is_known = ~np.isnan(dram) & ~np.isnan(arithmetic)
+    return {
+        Regime.MEMORY: memory,
+        Regime.COMPUTE: compute,
+        Regime.UNDERFILLED: np.where(is_known, 1.0 - memory - compute, 0.0),
+    }
+
+
+def _by_power(windows: Windows, signals: Signals) -> dict[Regime, Floats]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        power = windows.mean("power", of_device=True) / windows.mean("power_limit", of_device=True)
+        accessed = windows.mean("memory_utilisation", of_device=True) / signals.utilisation
+        busy = signals.utilisation >= MOSTLY_BUSY
+        compute = busy & (power >= POWER_OF_ARITHMETIC)
+        memory = busy & ~compute & (accessed >= MEMORY_ACCESSED)
+        little = busy & ~memory & (power < POWER_OF_LITTLE_WORK)
+    masks = {Regime.MEMORY: memory, Regime.COMPUTE: compute, Regime.UNDERFILLED: little}
+    return {regime: mask.astype(float) for regime, mask in masks.items()}
+
+
+def _copying(windows: Windows) -> Floats:
+    traffic = windows.mean("pcie_received", of_device=True) + windows.mean("pcie_sent", of_device=True)
+    link = link_bandwidth(windows.mean("pcie_generation", of_device=True), windows.mean("pcie_width", of_device=True))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(SLOWEST_COPY * traffic / link)
+
+
+def link_bandwidth(generation: Floats, lanes: Floats) -> Floats:
+    """Returns the bandwidth in one direction in bytes/s; NaN if an argument or the generation is unknown."""
+    rates = lane_rates()
+    lane = np.array([rates.get(int(g), np.nan) if g == g else np.nan for g in np.round(generation).tolist()])
+    return np.asarray(lane * GIGA * np.round(lanes))
+
 
 # Once every two steps: between rarer waits (a loss that is logged), the host runs ahead.
 OFTEN_WAITING = 0.5

@@ -4,11 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.texts.value_text import sanitize
-from tb_bottleneck.errors import NotFound
-from tb_bottleneck.knowledge.gpus import GIGA, Gpu, entries, gpu_named, multiprocessors_of
-from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
-from tb_bottleneck.knowledge.precisions import Precision
+from tb_bottleneck.knowledge.catalogue import Precision
+from tb_bottleneck.knowledge.gpus import (
+    GIGA,
+    USABLE_LINK_SHARE,
+    Gpu,
+    entries,
+    gpu_named,
+    lane_rates,
+    multiprocessors_of,
+)
 from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
 from tb_bottleneck.trace.trace import Trace
 

@@ -6,26 +6,27 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.comparison.devices.device_model import device_by_sheet, device_of, speed_ratio
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     DevicePair,
     bounds_on_b,
     collective_assumptions,
+    loader_assumptions,
     precision_label,
     scaled_lengths,
     vendor_assumptions,
+    worker_throughput_limit,
 )
-from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import deviations, with_bounds
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.units import share_text
 
 # The variation between steps is unknown for a single step: then the margin is the mean error of predictions of this
 # kind (Habitat, ATC'21).

@@ -1,4 +1,6 @@
-"""Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
+"""How kernels and the loader get faster on another device.
+
+Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
 
 If shapes give the work of a kernel, the kernel is assumed to reach the same share of its roof on B: its time is the
 longer of its times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the kernel's name gives
@@ -6,16 +8,22 @@ the roof, the time is scaled by that roof's ratio alone. A grid that leaves mult
 device: one wave of blocks cannot use the other half of the chip (wave scaling of Habitat, Yu et al., ATC'21). Very
 short kernels are limited by start-up and draining, and keep their time; in the worst case, a slower device lengthens
 them too.
+
+Models the throughput of loader workers: a faster device does not make batches arrive sooner.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.knowledge.catalogue import Precision, precision_of
+from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS
+from tb_bottleneck.measures.trace.loader_workers import made_by_workers, workers_are_behind
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.product_precision import operand_type, rows_by_name, times_at_recorded_roofs
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operand_precision import with_operand_type
@@ -206,3 +214,39 @@ def precision_label(precision: Precision | None) -> str:
     if precision is None or precision.dtype is None:
         return "an unknown type"
     return f"{precision.dtype} on {'tensor cores' if precision.unit == 'tensor' else 'vector units'}"
+
+
+WORKERS_LIMIT = "the workers keep their current pace, and training waits for them"
+WORKERS_KEEP_UP = (
+    "the workers still keep up; their maximum pace is unknown because nothing waits for them, so in the worst "
+    "case it is their current pace"
+)
+
+
+def worker_throughput_limit(
+    recording: Recording, estimate: Estimate = Estimate.EXPECTED
+) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
+    """Returns the change to a graph in which workers set the pace, or None if they do not change anything.
+
+    If the workers are always behind, the waits for them take all the time that the rest of the step leaves. Workers
+    that keep up are expected to keep up; in the worst case, their current pace is their limit. None also if the
+    training process makes the batches, or if that is not known.
+    """
+    if not made_by_workers(recording):
+        return None
+    window = float(recording.account.window)
+    if not workers_are_behind(recording):
+        return (lambda graph: graph.with_floor(window)) if estimate is Estimate.LOW else None
+
+    def change(graph: ModifiedGraph) -> ModifiedGraph:
+        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), LONGEST_HANDOVER_NS)
+        return graph.with_gap(Activity.LOAD_BATCH, fetches).with_floor(window)
+
+    return change
+
+
+def loader_assumptions(recording: Recording) -> tuple[str, ...]:
+    """Returns what is assumed about the workers, if there are any."""
+    if not made_by_workers(recording):
+        return ()
+    return (WORKERS_LIMIT if workers_are_behind(recording) else WORKERS_KEEP_UP,)

@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.intervals import clip
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.significance import Times, undisturbed
-from tb_bottleneck.intervals import clip
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints

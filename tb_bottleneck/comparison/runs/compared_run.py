@@ -1,4 +1,9 @@
-"""One run of a comparison: judged from one recording, or from one recording per rank."""
+"""A run to compare, and how it is opened.
+
+One run of a comparison: judged from one recording, or from one recording per rank.
+
+Opens a run for a comparison: judges its traces together with what its monitor logged.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.significance import Times, ordinary, undisturbed
+from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry, read_all
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cross_check import MIN_UNPROFILED_STEPS, join
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.report.memory_alert import worth_fixing
@@ -223,3 +229,13 @@ def _refusal(file: str, report: pb.Report) -> str:
 
 def _row(report: pb.Report, regime: str) -> pb.AccountRow:
     return next(row for row in report.account if row.regime == regime)
+
+
+def open_recordings(
+    name: str, traces: Sequence[str], telemetry: Sequence[str] = (), progress: Progress | None = None
+) -> ComparedRun | UnjudgedRun:
+    """Reads and judges the traces and telemetry files of one run, each oldest first."""
+    readers = [TelemetryReader(file) for file in telemetry]
+    reports = [read_all(reader, run=name) or judge_telemetry(reader, run=name) for reader in readers]
+    located = list(zip(telemetry, reports, strict=True))
+    return judge_run(name, traces, progress, located, [reader.telemetry.facts for reader in readers])

@@ -6,15 +6,18 @@ from itertools import pairwise
 
 import numpy as np
 
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.series.regression_point import regression_point_of
-from tb_bottleneck.comparison.series.varying_setting import (
+from tb_bottleneck.comparison.series.explanations import (
     DIFFERENT_WORK,
     HISTORY,
     SETTINGS,
     SWEEP,
     VaryingSetting,
     number_of,
+    regression_point_of,
     varying_setting_of,
 )
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS, difference, mean_interval
@@ -22,13 +25,10 @@ from tb_bottleneck.comparison.texts.value_text import time_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import batch_size_of
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
 from tb_bottleneck.trace.table import Floats
-from tb_bottleneck.units import duration_text, share_text
 
 # At the knee, the remaining gain is this share of the best throughput.
 KNEE_GAIN_LEFT = 0.1

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from math import log
 
+from tb_bottleneck.base.regime import Owner, Regime
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.comparison.devices.device_model import with_article
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.value_text import (
@@ -15,10 +17,8 @@ from tb_bottleneck.comparison.texts.value_text import (
 )
 from tb_bottleneck.comparison.workload.similarity import WEIGHTS, Similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
-from tb_bottleneck.regime import Owner, Regime
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Window
-from tb_bottleneck.units import duration_text, share_text
 
 # A regime with this share of the difference is its main part; if none has, the difference is spread over several.
 MAIN_CHANGE_FROM, WHOLE_CHANGE_FROM = 0.5, 0.95

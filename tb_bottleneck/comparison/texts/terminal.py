@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
-from tb_bottleneck.comparison.series.varying_setting import DIFFERENT_WORK
+from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.comparison.series.explanations import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.headline import may_be_same_work
 from tb_bottleneck.comparison.texts.value_text import ratio_text, speedup_range_text, speedup_text, time_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
 
 BAR_WIDTH = 12  # with the longest label, a row has 80 characters
 # Rows with a smaller share of the longer run are left out.

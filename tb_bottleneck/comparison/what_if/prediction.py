@@ -8,29 +8,38 @@ from math import log
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.devices.loader_throughput import loader_assumptions, worker_throughput_limit
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import REGIMES, Owner, Regime
+from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.comparison.devices.kernel_scaling import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
 from tb_bottleneck.comparison.waterfall import waterfall
-from tb_bottleneck.comparison.what_if.changes.batch_size import change_batch_size
-from tb_bottleneck.comparison.what_if.changes.change import CannotPredict, Change
-from tb_bottleneck.comparison.what_if.changes.device import change_device, device_pair_to, slot_assumptions
-from tb_bottleneck.comparison.what_if.changes.loader_workers import change_workers
-from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link, with_link
-from tb_bottleneck.comparison.what_if.changes.precision import change_precision
-from tb_bottleneck.comparison.what_if.outcome import gain_of_changes, noise_of, outcome_of
-from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
-from tb_bottleneck.comparison.what_if.without_profiler import (
+from tb_bottleneck.comparison.what_if.batch_size import change_batch_size
+from tb_bottleneck.comparison.what_if.hardware import (
+    CannotPredict,
+    Change,
+    change_device,
+    change_link,
+    device_pair_to,
+    slot_assumptions,
+    with_link,
+)
+from tb_bottleneck.comparison.what_if.loader_workers import change_workers
+from tb_bottleneck.comparison.what_if.outcome import (
     SpeedupWithoutProfiler,
+    add_peak_memory,
     device_bound,
+    gain_of_changes,
+    noise_of,
+    outcome_of,
     speedup_without_profiler,
 )
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.comparison.what_if.precision import change_precision
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import batch_size_of
-from tb_bottleneck.regime import REGIMES, Owner, Regime
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -38,7 +47,6 @@ from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.health_notes import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.units import duration_text, share_text
 
 # A regime that owns a smaller share of the step after the change does not limit the change.
 MIN_FIX_SHARE = 0.05

@@ -3,11 +3,11 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.workload.operator_time import changed_kernels
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, ignored_facts
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator

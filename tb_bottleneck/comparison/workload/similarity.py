@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import EMPTY, Spans, union
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.intervals import EMPTY, Spans, union
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.batch_size import passes_of
 from tb_bottleneck.measures.efficiency.contractions import contractions
 from tb_bottleneck.trace.kinds import Kind

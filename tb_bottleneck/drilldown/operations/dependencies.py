@@ -1,11 +1,16 @@
-"""What an operation of a device comes from, and what it waited for before it began."""
+"""What an operation waits for, and the search for operations.
+
+What an operation of a device comes from, and what it waited for before it began.
+
+Finds rows of the timeline by their names.
+"""
 
 import numpy as np
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.host_rows import HostRows
 from tb_bottleneck.drilldown.tree.paths import BY, operator_rows, paths_of
-from tb_bottleneck.errors import NotFound
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, find_device_dependencies, stream_free
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.kinds import Kind
@@ -121,3 +126,23 @@ def _op(trace: Trace, op: int) -> pb.TimelineRow:
     ops = trace.all_device_ops
     name = trace.names[ops.name[op]][:_MAX_NAME_LENGTH]
     return pb.TimelineRow(name=name, begin_ns=float(ops.start[op]), end_ns=float(ops.end[op]))
+
+
+MAX_FOUND = 1_000
+
+
+def add_found(inspected: InspectedTrace, text: str, answer: pb.FindAnswer) -> None:
+    """Adds the rows on the timeline whose names contain a text, in any case: the first ones, and how many there are."""
+    wanted, parts = text.lower(), []
+    for number, lane in enumerate(inspected.lanes.rows):
+        named = np.flatnonzero(lane.name >= 0)
+        occurring = np.unique(lane.name[named], return_counts=True)[0].tolist()
+        matching = [name for name in occurring if wanted in lane.names[name].lower()]
+        rows = named[np.isin(lane.name[named], matching)]
+        parts.append(np.stack([lane.start[rows], lane.end[rows], lane.name[rows], np.full(len(rows), number)], axis=1))
+    found = np.concatenate(parts) if parts else np.empty((0, 4), np.int64)
+    answer.count = len(found)
+    answer.total_ns = float((found[:, 1] - found[:, 0]).sum())
+    for begin, end, name, number in found[np.argsort(found[:, 0], kind="stable")[:MAX_FOUND]].tolist():
+        lane = inspected.lanes.rows[number]
+        answer.rows.add(name=lane.names[name][:_MAX_NAME_LENGTH], track=lane.track, begin_ns=begin, end_ns=end)

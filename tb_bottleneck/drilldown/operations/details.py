@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.operations.operator_rows import operator_rows_of
-from tb_bottleneck.errors import NotFound
 from tb_bottleneck.measures.user_code.places import HostTimes, located, places_of
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.kinds import MODULE

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tb_bottleneck.base.text import bytes_text, duration_text, one_line, rate_text, share_text
 from tb_bottleneck.report.rendering.figures import count_text
 from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.schema import evidence_pb2 as pb
-from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text
-from tb_bottleneck.untrusted_text import one_line
 
 Column = tuple[str, Callable[[Any], str]]
 _NOTHING = ("", "0", "0 ns")  # a column of these is left out, such as the device's on a CPU

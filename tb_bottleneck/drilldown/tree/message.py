@@ -1,13 +1,116 @@
-"""A tree as a message of bounded size."""
+"""A tree as a message: aligned with another one, with notes of findings.
 
+Two trees on the same nodes, to show what differs.
+
+What a recording lacks for a kind of tree, and the line of code that records it.
+
+A tree as a message of bounded size.
+"""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.tree.alignment import aligned
-from tb_bottleneck.drilldown.tree.notes import notes_of
-from tb_bottleneck.drilldown.tree.prune import REST, largest, largest_change
-from tb_bottleneck.drilldown.tree.selection import Selection, devices_of, selected_tree
+from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, Labels, depths
+from tb_bottleneck.drilldown.tree.paths import has_marks
+from tb_bottleneck.drilldown.tree.selection import REST, Selection, devices_of, largest, largest_change, selected_tree
 from tb_bottleneck.drilldown.tree.tree import Tree
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.schema import evidence_pb2 as pb
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.trace import Trace
+
+# Lines of a function move when the program is edited; the keys of compiled graphs are hashes.
+_CHANGING = re.compile(r"\(\d+\)(?=: )|(?<=CompiledFxGraph )\S+ ")
+
+
+def aligned(a: Tree, b: Tree) -> tuple[Tree, Tree]:
+    """Returns both trees with the nodes of both: node i of one is node i of the other, with zeros where it is missing.
+
+    Nodes are the same if their paths have the same names, without the line numbers of functions.
+    """
+    labels = Labels()
+    forest = Forest(labels.add("root", ""))
+    label = [np.array([_label(labels, tree, node) for node in range(len(tree.parent))], np.int64) for tree in (a, b)]
+    depth, node = [depths(a.parent), depths(b.parent)], [np.full(len(tree.parent), ROOT) for tree in (a, b)]
+    for level in range(1, max(int(each.max()) for each in depth) + 1):
+        rows = [np.flatnonzero(each == level) for each in depth]
+        above = [node[side][tree.parent[rows[side]]] for side, tree in enumerate((a, b))]
+        found = forest.add(np.concatenate(above), np.concatenate([label[side][rows[side]] for side in (0, 1)]))
+        node[0][rows[0]], node[1][rows[1]] = np.split(found, [len(rows[0])])
+    parent, _ = forest.columns()
+    names = _names(len(parent), ((a, node[0]), (b, node[1])))
+    return _on(a, node[0], parent, names), _on(b, node[1], parent, names)
+
+
+def _label(labels: Labels, tree: Tree, node: int) -> int:
+    return labels.add(tree.kind[node], _CHANGING.sub("", tree.name[node]))
+
+
+def _names(size: int, sides: tuple[tuple[Tree, Ints], ...]) -> list[tuple[str, str]]:
+    """Returns kind and name of each node; those of the second tree where both have it."""
+    names = [("root", "")] * size
+    for tree, node in sides:
+        for at, kind, name in zip(node.tolist(), tree.kind, tree.name, strict=True):
+            names[at] = (kind, name)
+    return names
+
+
+def _on(tree: Tree, node: Ints, parent: Ints, names: list[tuple[str, str]]) -> Tree:
+    def spread(column: Floats) -> Floats:
+        return np.bincount(node, column, len(parent)).astype(np.float64)
+
+    begin, end = np.zeros((2, len(parent)), np.int64)
+    begin[node], end[node] = tree.begin, tree.end
+    return replace(
+        tree,
+        parent=parent,
+        kind=tuple(kind for kind, _ in names),
+        name=tuple(name for _, name in names),
+        regimes=np.stack([spread(column) for column in tree.regimes]),
+        columns={name: spread(column) for name, column in tree.columns.items()},
+        calls=spread(tree.calls),
+        begin=begin,
+        end=end,
+    )
+
+
+_MISSING = {
+    "module": "No modules were recorded. Record with with_stack=True, or let the monitor mark them: "
+    "Monitor(logdir, model=model, module_depth=4).",
+    "line": "No function of the program was recorded. Record with with_stack=True.",
+    "operator": "No operators were recorded.",
+    "range": 'The program has no ranges. Mark its parts: with torch.profiler.record_function("name"): …',
+}
+# A smaller unmapped share changes no conclusion.
+_WORTH_MENTIONING = 0.02
+
+
+def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
+    """Returns sentences about what the tree cannot show."""
+    notes = []
+    if tree.by not in tree.kind:
+        notes.append(_MISSING[tree.by])
+    elif tree.by == "module" and not has_marks(trace):
+        notes.append("The profiler numbers the modules of each class; their names in the model are not recorded.")
+    unmapped = sum(float(tree.exclusive[node]) for node, kind in enumerate(tree.kind) if kind == "unmapped")
+    if unmapped > _WORTH_MENTIONING * tree.window:
+        notes.append(
+            f"{share_text(unmapped / tree.window)} of the time is unmapped: the recording does not show what launched "
+            "the work, or what delayed it."
+        )
+    if tree.by in ("module", "line") and any("GraphLaunch" in name for name in tree.name):
+        notes.append(
+            "Kernels of a CUDA graph belong to the place that launches the graph, because torch records nothing inside."
+        )
+    if not len(trace.rows(Kind.CALL)) and len(trace.all_device_ops):
+        notes.append("No runtime calls were recorded, so device work cannot be mapped to the host.")
+    return tuple(notes)
+
 
 MAX_NODES = 1_500
 """Nodes of a message besides those that stand for others: with these, at most about 600 kB of JSON."""

@@ -6,13 +6,13 @@ to the return of the call that launches the operation after it; from then on, it
 
 import numpy as np
 
-from tb_bottleneck.attribution.device_busy import ops_by_regime
+from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.intervals import overlapping
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.drilldown.tree.host_rows import NO_TIME, HostRows, OwnTime
-from tb_bottleneck.intervals import overlapping
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Bools, Ints

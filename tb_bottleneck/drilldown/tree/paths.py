@@ -1,7 +1,7 @@
 """The path of each host row: the modules, lines, operators or ranges that enclose it.
 
 A row of the backward pass belongs to the path of the forward operator with the same sequence number
-(measures/user_code/forward_operators.py). With record_function ranges it stays in the range that the main thread is in,
+(measures/user_code/modules.py). With record_function ranges it stays in the range that the main thread is in,
 unless this range also encloses the forward operator.
 """
 
@@ -9,17 +9,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.optimizer_steps import OPTIMIZER
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.tree.forest import ROOT, Forest, Labels, depths
-from tb_bottleneck.drilldown.tree.host_rows import HostRows
-from tb_bottleneck.measures.user_code.forward_operators import forward_of
+from tb_bottleneck.attribution.training_detection import OPTIMIZER
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, HostRows, Labels, depths
 from tb_bottleneck.measures.user_code.frames import (
     already_running,
     is_torch_block,
     is_user_function,
 )
-from tb_bottleneck.record import Record
+from tb_bottleneck.measures.user_code.modules import forward_of
 from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
 from tb_bottleneck.trace.frames.module_names import merged_module, module_name

@@ -1,16 +1,22 @@
-"""The part of a recording that a tree is about: a device, and a range of steps."""
+"""What of a tree is shown.
+
+The part of a recording that a tree is about: a device, and a range of steps.
+
+Selects nodes of a tree: the largest ones, with all others as one node per parent, or those with a text.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.tree import Tree, tree_of
-from tb_bottleneck.errors import NotFound
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 
 @dataclass(frozen=True)
@@ -77,3 +83,115 @@ def _steps(steps: Steps, first: int | None, last: int | None) -> Steps:
     if not 1 <= begin <= end <= count:
         raise NotFound(f"steps {begin} to {end} are not in the window: it has the steps 1 to {count}")
     return Steps(steps.basis, np.array(steps.edges[begin - 1 : end + 1]), np.array(steps.host[begin - 1 : end + 1]))
+
+
+REST = "rest"
+"""The kind of the nodes that stand for others."""
+
+
+def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
+    """Returns the tree with at most `limit` of its nodes, and one more for each of these that lost some.
+
+    Nodes are compared by the share of a column (see `values_of`), or by the largest share of any column.
+    """
+    columns = [values_of(tree, by)] if by else [tree.exclusive, *tree.columns.values()]
+    shares = [np.abs(column) / max(abs(float(column[0])), 1.0) for column in columns]
+    rank = _with_below(tree.parent, np.max(shares, axis=0))
+    return with_rest(tree, _first(rank, limit))
+
+
+def largest_change(a: Tree, b: Tree, limit: int) -> tuple[Tree, Tree]:
+    """Returns two aligned trees with the nodes whose time changed most, or that contain such nodes."""
+    change = _with_below(a.parent, np.abs(b.exclusive / max(b.steps, 1) - a.exclusive / max(a.steps, 1)))
+    kept = _first(change, limit)
+    return with_rest(a, kept), with_rest(b, kept)
+
+
+def values_of(tree: Tree, column: str) -> Floats:
+    """Returns a column by its name: one of tree.COLUMNS, `calls`, or `time` for the time by regime."""
+    if column == "calls":
+        return tree.calls
+    return tree.exclusive if column == "time" else tree.columns[column]
+
+
+def matching(tree: Tree, text: str) -> tuple[Tree, Rows]:
+    """Returns the tree of the nodes whose names contain a text, in any case, with those above and below.
+
+    Also returns the outermost matching nodes, as nodes of that tree.
+    """
+    found = np.array([text.lower() in name.lower() for name in tree.name], np.bool_)
+    inside = found.copy()  # or below a node that matches: parents have smaller numbers
+    kept = found.copy()
+    for node in range(1, len(found)):
+        inside[node] |= inside[tree.parent[node]]
+    for node in range(len(found) - 1, 0, -1):
+        kept[tree.parent[node]] |= kept[node]
+    kept |= inside
+    kept[0] = True
+    outermost = found & ~np.append(False, inside[tree.parent[1:]])
+    return taken(tree, np.flatnonzero(kept)), (np.cumsum(kept) - 1)[outermost]
+
+
+def with_rest(tree: Tree, kept: Bools) -> Tree:
+    """Returns the kept nodes; a new node below each stands for its children that are left out."""
+    rows = np.flatnonzero(kept)
+    lost = np.flatnonzero(~kept & np.append(False, kept[tree.parent[1:]]))
+    if not len(lost):
+        return tree
+    below = np.ones(len(kept))  # nodes that each left-out child stands for
+    for node in range(len(kept) - 1, 0, -1):
+        if not kept[node]:
+            below[tree.parent[node]] += below[node]
+    parents, group = np.unique(tree.parent[lost], return_inverse=True)
+    group = group.reshape(-1)
+    numbers = np.bincount(group, below[lost], len(parents))
+    part = taken(tree, rows)
+    number = np.cumsum(kept) - 1
+
+    def extended(column: Floats) -> Floats:
+        return np.append(column[rows], np.bincount(group, column[lost], len(parents)))
+
+    return replace(
+        part,
+        parent=np.append(part.parent, number[parents]),
+        kind=(*part.kind, *[REST] * len(parents)),
+        name=(*part.name, *(f"{count:.0f} more" for count in numbers.tolist())),
+        regimes=np.stack([extended(column) for column in tree.regimes]),
+        columns={name: extended(column) for name, column in tree.columns.items()},
+        calls=extended(tree.calls),
+        begin=np.append(part.begin, np.zeros(len(parents), np.int64)),
+        end=np.append(part.end, np.zeros(len(parents), np.int64)),
+    )
+
+
+def taken(tree: Tree, rows: Rows) -> Tree:
+    """Returns some nodes; a node's parent must be among them."""
+    number = np.full(len(tree.parent), -1)
+    number[rows] = np.arange(len(rows))
+    return replace(
+        tree,
+        parent=np.where(tree.parent[rows] >= 0, number[tree.parent[rows]], -1),
+        kind=tuple(tree.kind[row] for row in rows.tolist()),
+        name=tuple(tree.name[row] for row in rows.tolist()),
+        regimes=tree.regimes[:, rows],
+        columns={name: column[rows] for name, column in tree.columns.items()},
+        calls=tree.calls[rows],
+        begin=tree.begin[rows],
+        end=tree.end[rows],
+    )
+
+
+def _with_below(parent: Ints, values: Floats) -> Floats:
+    """Returns the largest value at or below each node."""
+    largest_below = values.copy()
+    for node in range(len(parent) - 1, 0, -1):
+        largest_below[parent[node]] = max(largest_below[parent[node]], largest_below[node])
+    return largest_below
+
+
+def _first(rank: Floats, limit: int) -> Bools:
+    """Returns a mask of the root and the highest nodes; of equal ones, those with smaller numbers, as parents have."""
+    kept = np.zeros(len(rank), np.bool_)
+    kept[np.argsort(-rank, kind="stable")[:limit]] = True
+    kept[0] = True
+    return kept

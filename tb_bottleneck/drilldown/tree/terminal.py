@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.drilldown.tree.prune import REST, values_of
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.base.text import bytes_text, duration_text, one_line, share_text
+from tb_bottleneck.drilldown.tree.selection import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.figures import count_text
 from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.trace.table import Floats, Ints
-from tb_bottleneck.units import bytes_text, duration_text, share_text
-from tb_bottleneck.untrusted_text import one_line
 
 SORTS = ("time", *(name for name in COLUMNS if name != "backward"), "calls")
 """What rows can be sorted by: columns of a tree, and the time by regime."""

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.drilldown.tree.forest import ROOT, sums_with_children
-from tb_bottleneck.drilldown.tree.host_rows import HostRows
-from tb_bottleneck.drilldown.tree.operator_work import operator_work
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.drilldown.tree.host_rows import ROOT, HostRows, operator_work, sums_with_children
 from tb_bottleneck.drilldown.tree.owned_pieces import NOTHING, UNMAPPED, Pieces, launching_rows, owned_pieces
 from tb_bottleneck.drilldown.tree.paths import MAX_TEXT, Paths, paths_of
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Floats, Ints

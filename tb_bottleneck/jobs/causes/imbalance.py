@@ -1,16 +1,22 @@
-"""Work that differs between ranks from step to step, and between the stages of a pipeline."""
+"""Imbalance between ranks, and slow links.
+
+Work that differs between ranks from step to step, and between the stages of a pipeline.
+
+Slow links, exposed collectives and pipeline bubbles: time in communication that no slow rank explains.
+"""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
 from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
-from tb_bottleneck.jobs.causes.work_amounts import expert_skew
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
-from tb_bottleneck.jobs.scenarios import even_stages, even_work, microbatch_classes
-from tb_bottleneck.jobs.summary.rank_summary import Own
+from tb_bottleneck.jobs.pairing.pairs import P2P
+from tb_bottleneck.jobs.scenarios import even_stages, even_work, hidden, microbatch_classes, unchanged, wires_at_most
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Floats, Ints
 
 # The slowest rank of a step computes longer than the mean by this share of the step.
@@ -89,3 +95,130 @@ def _microbatches(context: JobContext) -> Iterator[Candidate]:
     if spread >= MIN_MICROBATCH_SPREAD:
         everyone = np.arange(len(context.job.summaries))
         yield Candidate("data_imbalance", everyone, even_work, {"microbatch_spread": spread})
+
+
+# A link is slow if it reaches this share of the bandwidth of its peers.
+SLOW_BANDWIDTH = 0.7
+# Exposed transfers take this share of the step.
+MIN_EXPOSED = 0.10
+# Of several operations that are exposed together, one with less is left alone.
+MIN_PART = 0.01
+# A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
+# microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
+MIN_BUBBLE = 0.34
+MIN_CALLS = 3
+OVERLAPPED_KINDS = ("data", "sharded", "unknown")
+"""Groups whose collectives can run beside the work that follows. The others carry what that work needs."""
+
+
+def slow_links(context: JobContext) -> Iterator[Candidate]:
+    """Yields one candidate with all slow groups or channels: those slower than others of the same kind and size."""
+    slow, usual = _slow_rows(context)
+    if not len(slow):
+        return
+    rows = context.job.rows
+    used = context.pairs.pair[slow]
+    ranks = np.unique(rows.rank[np.isin(context.pairs.pair, used)])
+    facts = {"wire_ns": float(np.median(context.wires.wire[slow])), "usual_wire_ns": float(np.median(usual))}
+    yield Candidate("slow_link", ranks, lambda changed, of: wires_at_most(changed, slow, usual), facts)
+
+
+def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
+    """Returns the rows of slow channels, and the usual wire time of each in ns.
+
+    Where a member is not recorded, a slow link looks like waiting for that member.
+    """
+    rows, paired = context.job.rows, context.pairs.pair >= 0
+    paired[paired] = context.wires.complete[context.pairs.pair[paired]]
+    kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
+    chosen = np.flatnonzero(paired)
+    operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
+    alike = _number(kinds[rows.group[chosen]], operation, rows.bytes[chosen])
+    channel = _number(rows.group[chosen], *_ends(context, chosen))
+    wire = context.wires.wire[chosen]
+    slow, usual = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for kind in range(int(alike.max(initial=-1)) + 1):
+        mine = np.flatnonzero(alike == kind)
+        channels = np.unique(channel[mine])
+        typical = {of: float(np.median(wire[mine[channel[mine] == of]])) for of in channels.tolist()}
+        lower = sorted(typical.values())[(len(typical) - 1) // 2]
+        for of, value in typical.items():
+            members = chosen[mine[channel[mine] == of]]
+            if len(channels) > 1 and lower < SLOW_BANDWIDTH * value and len(members) >= MIN_CALLS:
+                slow.append(members)
+                usual.append(np.full(len(members), lower))
+    return np.concatenate(slow), np.concatenate(usual)
+
+
+def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
+    """Returns the two ranks of each message in order; -1 for collectives."""
+    table = context.job.rows
+    own = np.array(context.job.ranks, np.int64)[table.rank[rows]]
+    message, peer = np.isin(table.operation[rows], P2P), table.peer[rows]
+    return np.where(message, np.minimum(own, peer), -1), np.where(message, np.maximum(own, peer), -1)
+
+
+def _number(*columns: Ints) -> Ints:
+    numbers = np.zeros(len(columns[0]), np.int64)
+    for values in columns:
+        _, inverse = np.unique(values, return_inverse=True)
+        _, numbers = np.unique(numbers * (inverse.max(initial=0) + 1) + inverse, return_inverse=True)
+    return numbers.astype(np.int64)
+
+
+def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
+    """Yields one candidate with the collectives that take a large share of the step, by kind of group and operation.
+
+    If following work needs their results, they cannot run beside it: the gain is then a bound, without any transfer.
+    """
+    rows, (_, transfer) = context.job.rows, context.waited
+    if not len(rows):
+        return
+    names, kinds = np.unique(context.grid.kinds, return_inverse=True)
+    of_kind = kinds[rows.group]
+    key = of_kind * len(Operation) + rows.operation
+    total = context.step_ns * context.steps * len(context.job.summaries)
+    transfer = np.where(np.isin(rows.operation, P2P), 0.0, transfer)
+    slow, usual = _slow_rows(context)  # what a slow link adds is not the collective's
+    transfer[slow] *= usual / np.maximum(context.wires.wire[slow], 1.0)
+    share = np.bincount(key, weights=transfer, minlength=len(names) * len(Operation)) / total
+    # What can be hidden is judged together: gathers and scatters of one layer run beside the same work.
+    overlapped = np.repeat(np.isin(names, OVERLAPPED_KINDS), len(Operation))
+    together = share[overlapped].sum() >= MIN_EXPOSED
+    large = np.flatnonzero(np.where(overlapped, together & (share >= MIN_PART), share >= MIN_EXPOSED))
+    if not len(large):
+        return
+    costliest = int(share.argmax())
+    facts: dict[str, float | str] = {
+        "exposed_share": float(share[large].sum()),
+        "operation": Operation(costliest % len(Operation)).name.lower(),
+        "group": str(names[costliest // len(Operation)]),
+    }
+    everyone, chosen = np.arange(len(context.job.summaries)), np.isin(key, large)
+    hideable = chosen & np.isin(names[of_kind], OVERLAPPED_KINDS)
+    if hideable.any():
+        most, half = (partial(hidden, rows=hideable, share=share) for share in (1.0, 0.5))
+        yield Candidate("exposed_collectives", everyone, most, facts, low=half)
+        return
+    none = wires_at_most(unchanged(context), np.flatnonzero(chosen), np.zeros(int(chosen.sum())))
+    yield Candidate("exposed_collectives", everyone, None, facts, bound=none.length(context))
+
+
+def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
+    """Yields a candidate if too few microbatches fill the pipeline.
+
+    The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473).
+    """
+    stages, rows = context.grid.stages, context.job.rows
+    first = np.flatnonzero(context.grid.stage == 0)
+    sends = (rows.operation == Operation.SEND) & np.isin(rows.rank, first)
+    if stages < 2 or not sends.any():
+        return
+    microbatches = float(sends.sum()) / len(first) / context.steps
+    bubble = (stages - 1) / (microbatches + stages - 1)
+    if bubble < MIN_BUBBLE:
+        return
+    filled = (microbatches + stages - 1) / (microbatches + (stages - 1) / 2)
+    facts = {"bubble": bubble, "microbatches": microbatches, "stages": float(stages)}
+    everyone = np.arange(len(context.job.summaries))
+    yield Candidate("pipeline_bubble", everyone, None, facts, bound=context.replay.length / filled)

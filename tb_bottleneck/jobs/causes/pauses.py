@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import at_common_steps, kinds_mask, like_peers

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidate import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, kernel_ratio, work_ratio
 from tb_bottleneck.jobs.causes.origins import origins
-from tb_bottleneck.jobs.causes.work_amounts import expert_skew, kernel_ratio, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.scenarios import Changed, even_work, like_peers

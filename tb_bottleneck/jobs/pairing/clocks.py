@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.trace.table import Bools, Floats, Ints
-from tb_bottleneck.units import NS_PER_S
 
 # Small messages end within some microseconds of each other on all ranks, large ones within 0.1 to 0.6 ms (TraceLens,
 # tests/traces/mi300/llama_70b_fsdp).

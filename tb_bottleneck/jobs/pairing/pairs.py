@@ -1,18 +1,121 @@
-"""Pairs collectives and messages across the ranks of a job.
+"""Pairs of collectives on the ranks of a job.
+
+Numbers the collectives of each class (a process group, or an operation and a size) equally on all ranks.
+
+Where steps are numbered, a collective is the n-th of its class in its step. A rank that lost rows has another sequence
+of operations and sizes in a step than most ranks: it is aligned to theirs, and what does not match stays unknown. Where
+steps are not numbered, windows may begin at different collectives. The sequences of a whole recording are then shifted
+to the longest agreement; repeated steps agree at several shifts, of which the clocks choose one.
+
+Pairs collectives and messages across the ranks of a job.
 
 In order of trust, at one level for all collectives of a job: Comms Id; group and sequence number; group, step and
 position in the step; for recordings without groups also the operation and the size. A message is the n-th of its step
 from one rank to another in its group: sequence numbers of senders and receivers are counted apart.
 """
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 import numpy as np
 
 from tb_bottleneck.jobs.pairing.job_table import JobRows, JobTable
-from tb_bottleneck.jobs.pairing.ordinals import UNKNOWN, ordinals_of
 from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, Rows
+
+UNKNOWN = -(1 << 40)
+"""The step of a row that could not be numbered."""
+
+# Share of the compared operations that must agree after a shift.
+MIN_AGREEMENT = 0.95
+# Fewer common operations are no evidence for a shift.
+MIN_COMMON = 8
+MAX_SHIFTS = 512
+# Longer sequences of one step are not aligned: the time grows with the square of the length.
+MAX_ALIGNED = 4096
+_Token = tuple[int, int]
+
+
+def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
+    """Returns the step and the position of each row; step UNKNOWN for rows of class -1 and those not numbered."""
+    step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
+    for rows_of_rank in _sequences(job, classes).values():
+        number = _in_steps if job.numbered else _in_recording
+        number(job, rows_of_rank, step, ordinal)
+    return step, ordinal
+
+
+def _sequences(job: JobTable, classes: Ints) -> dict[int, dict[int, Rows]]:
+    """Returns per class and rank the rows in order of issue."""
+    found: defaultdict[int, dict[int, Rows]] = defaultdict(dict)
+    chosen = np.flatnonzero(classes >= 0)
+    order = chosen[np.lexsort((job.rows.order[chosen], job.rows.rank[chosen], classes[chosen]))]
+    keys = np.stack((classes[order], job.rows.rank[order]), axis=1)
+    edges = np.flatnonzero(np.any(np.diff(keys, axis=0, prepend=-1) != 0, axis=1)) if len(order) else order
+    for part in np.split(order, edges[1:]):
+        if len(part):
+            found[int(classes[part[0]])][int(job.rows.rank[part[0]])] = part
+    return found
+
+
+def _tokens(job: JobTable, rows: Rows) -> list[_Token]:
+    operation, size = job.rows.operation[rows], job.rows.bytes[rows]
+    varying = operation == Operation.ALL_TO_ALL
+    return list(zip(operation.tolist(), np.where(varying, 0, size).tolist(), strict=True))
+
+
+def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
+    by_step: defaultdict[int, list[Rows]] = defaultdict(list)
+    for rows in rows_of_rank.values():
+        numbers = job.rows.step[rows]
+        for part in np.split(rows, np.flatnonzero(np.diff(numbers)) + 1):
+            by_step[int(job.rows.step[part[0]])].append(part)
+    for number, parts in by_step.items():
+        sequences = [_tokens(job, part) for part in parts]
+        usual = list(Counter(map(tuple, sequences)).most_common(1)[0][0])
+        for part, sequence in zip(parts, sequences, strict=True):
+            _assign(part, sequence, usual, number, step, ordinal)
+
+
+def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int, step: Ints, ordinal: Ints) -> None:
+    if sequence == usual:
+        step[part], ordinal[part] = number, np.arange(len(part))
+        return
+    if max(len(sequence), len(usual)) > MAX_ALIGNED:
+        return
+    for block in SequenceMatcher(None, usual, sequence, autojunk=False).get_matching_blocks():
+        rows = part[block.b : block.b + block.size]
+        step[rows], ordinal[rows] = number, np.arange(block.a, block.a + block.size)
+
+
+def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
+    reference = max(rows_of_rank.values(), key=len)
+    for rows in rows_of_rank.values():
+        shift = 0 if rows is reference else _shift(job, reference, rows)
+        if shift is not None:
+            step[rows], ordinal[rows] = 0, np.arange(len(rows)) + shift
+
+
+def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
+    """Returns the position of the first of `rows` in the reference, or None if no shift or several agree.
+
+    Of several shifts by whole steps, the clocks choose the one at which the ends are nearest, if that is clear.
+    """
+    ids: dict[_Token, int] = {}
+    one, other = (np.array([ids.setdefault(token, len(ids)) for token in _tokens(job, of)]) for of in (reference, rows))
+    ends_one, ends_other = job.rows.end[reference], job.rows.end[rows]
+    least = min(MIN_COMMON, len(one), len(other))
+    good: list[tuple[float, int]] = []
+    for shift in range(-min(len(other), MAX_SHIFTS), min(len(one), MAX_SHIFTS)):
+        length = min(len(one) - max(shift, 0), len(other) - max(-shift, 0))
+        a, b = (slice(begin, begin + length) for begin in (max(shift, 0), max(-shift, 0)))
+        if length >= least and (one[a] == other[b]).mean() >= MIN_AGREEMENT:
+            good.append((abs(float(np.median(ends_one[a] - ends_other[b]))), shift))
+    good.sort()
+    clear = len(good) == 1 or (len(good) > 1 and good[0][0] < good[1][0] / 4)
+    return good[0][1] if clear else None
+
 
 P2P = (int(Operation.SEND), int(Operation.RECV))
 SIZED = tuple(int(op) for op in (Operation.ALL_REDUCE, Operation.BROADCAST, Operation.REDUCE))

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
 from tb_bottleneck.jobs.pairing.job_table import job_table
-from tb_bottleneck.jobs.report.group_rows import group_rows
 from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
+from tb_bottleneck.jobs.report.rank_table import group_rows
 from tb_bottleneck.jobs.report.wording import (
     action_of,
     action_sentence,
@@ -26,8 +27,7 @@ from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.advice_texts import guide_of
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency

@@ -17,10 +17,11 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from tb_bottleneck.errors import BottleneckError, Unreadable
+from tb_bottleneck.base.errors import BottleneckError, Unreadable
+from tb_bottleneck.base.persistence import write_atomically
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts
-from tb_bottleneck.persistence import write_atomically
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
@@ -30,7 +31,6 @@ from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, StepTable
 from tb_bottleneck.sources.filesystem import display_name
 from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
-from tb_bottleneck.units import NS_PER_S
 
 FORMAT = 1
 """Version of the file. A file of another version is not read."""

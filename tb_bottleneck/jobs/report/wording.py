@@ -9,19 +9,18 @@ import shlex
 from collections.abc import Mapping
 from string import Template
 
-from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.jobs.report.rank_table import ranks_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
-from tb_bottleneck.knowledge.efficiency_texts import job_text
-from tb_bottleneck.knowledge.efficiency_texts import job_texts as efficiency_texts
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts
+from tb_bottleneck.knowledge.texts import job_text, job_texts
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.efficiency.of_job import add_job_texts
 from tb_bottleneck.report.jobs import straggler_sentence
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
 WORK = frozenset(kind.name.lower() for kind in Own)

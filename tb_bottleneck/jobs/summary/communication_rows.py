@@ -13,8 +13,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.jobs.summary.operation_names import operation_of, peer_in
-from tb_bottleneck.jobs.summary.process_groups import GroupTable
+from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
 from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
 from tb_bottleneck.trace.device_ops import Work

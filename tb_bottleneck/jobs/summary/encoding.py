@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.jobs.summary.rank_summary import (
     Communications,
     KernelTimes,
@@ -21,7 +22,6 @@ from tb_bottleneck.jobs.summary.rank_summary import (
     RankSummary,
     StepWork,
 )
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.header import MAX_GROUPS, ProcessGroup
 from tb_bottleneck.trace.table import Ints, Table
 

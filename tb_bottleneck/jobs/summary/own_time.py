@@ -1,21 +1,114 @@
-"""Splits the time of one rank into waits for communications and its own work.
+"""What a rank did itself: its operations, groups and own time.
+
+Maps the names of collectives in torch, NCCL and Gloo to operations.
+
+The process groups of one rank: those in the header, and those that the collectives name.
+
+Splits the time of one rank into waits for communications and its own work.
 
 The rank waits in an interval of exposed communication until the last communication that ends in it, if work was queued
 behind that communication or the host was blocked by it. Until that work was launched, the device was idle because of
 the host, and the communication only ran meanwhile: that is the rank's own time.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, merge, subtract, union
-from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Own, Points
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.intervals import Spans, merge, subtract, union
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Operation, Own, Points
+from tb_bottleneck.trace.columns.messages import Message
+from tb_bottleneck.trace.header import MAX_GROUPS, MAX_RANKS, Header, ProcessGroup
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
+
+# In this order: a reduce-scatter contains "reduce", an all-gather "gather". Names: record_param_comms has "allreduce",
+# "_allgather_base", "reduce_scatter_tensor_coalesced"; annotations have "nccl:all_reduce", "gloo:all_gather"; kernels
+# have "ncclDevKernel_AllReduce_Sum_f32_RING_LL" (torch/csrc/distributed/c10d, NCCL src/device).
+_WORDS = (
+    ("allreduce", Operation.ALL_REDUCE),
+    ("reducescatter", Operation.REDUCE_SCATTER),
+    ("allgather", Operation.ALL_GATHER),
+    ("alltoall", Operation.ALL_TO_ALL),
+    ("broadcast", Operation.BROADCAST),
+    ("barrier", Operation.BARRIER),
+    ("sendrecv", Operation.OTHER),
+    ("gather", Operation.GATHER),
+    ("scatter", Operation.SCATTER),
+    ("reduce", Operation.REDUCE),
+    ("send", Operation.SEND),
+    ("recv", Operation.RECV),
+)
+_PEER = re.compile(r"(\d{1,8})\s*(->|<-)\s*(\d{1,8})", re.ASCII)
+
+
+def operation_of(name: str) -> Operation:
+    """Returns the operation that a name contains, or OTHER."""
+    plain = name.lower().replace("_", "")
+    return next((operation for word, operation in _WORDS if word in plain), Operation.OTHER)
+
+
+def peer_in(name: str) -> int:
+    """Returns the other rank in `nccl:send 0->1` or `nccl:recv 1<-0`, or -1."""
+    match = _PEER.search(name)
+    return int(match[3]) if match else -1
+
+
+UNNAMED = ProcessGroup("", "", (), 0)
+"""The group of collectives that do not name theirs."""
+
+_RANK = re.compile(r"\d{1,8}", re.ASCII)
+
+
+class GroupTable:
+    """Process groups by name, in order of their first use."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = {group.name: group for group in header.groups}
+        self._row_of: dict[str, int] = {}
+        self._groups: list[ProcessGroup] = []
+
+    def unnamed(self) -> int:
+        """Returns the row of the group of collectives that do not name theirs."""
+        return self._row("", UNNAMED)
+
+    def row_of(self, message: Message) -> int:
+        """Returns the row of a message's group. The header's list of ranks is complete, the message's may be cut."""
+        if not message.group and not message.ranks:
+            return self.unnamed()
+        key = message.group or message.ranks
+        if key in self._row_of:
+            return self._row_of[key]
+        known = self._header.get(message.group)
+        ranks = known.ranks if known is not None and known.ranks else ranks_in(message.ranks)
+        size = message.size if message.size > 0 else known.size if known is not None else len(ranks)
+        description = message.description or (known.description if known is not None else "")
+        return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
+
+    def groups(self) -> tuple[ProcessGroup, ...]:
+        """Returns the groups in use."""
+        return tuple(self._groups)
+
+    def _row(self, key: str, group: ProcessGroup) -> int:
+        if key not in self._row_of and len(self._groups) >= MAX_GROUPS:
+            return self.unnamed() if "" in self._row_of else 0
+        row = self._row_of.setdefault(key, len(self._groups))
+        if row == len(self._groups):
+            self._groups.append(group)
+        return row
+
+
+def ranks_in(text: str) -> tuple[int, ...]:
+    """Returns the ranks of a list as text, or nothing if it is cut.
+
+    Kineto cuts lists of over 30 ranks and appends "..." (libkineto/src/output_json.cpp, kTruncatLength).
+    """
+    return () if "..." in text else tuple(int(rank) for rank in _RANK.findall(text)[:MAX_RANKS])
+
 
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000

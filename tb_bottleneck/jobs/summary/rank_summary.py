@@ -5,7 +5,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.trace.header import ProcessGroup
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 

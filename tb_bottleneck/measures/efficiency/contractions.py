@@ -13,10 +13,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
-from tb_bottleneck.knowledge.precisions import DTYPES, Precision, precision_of
+from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, first_match, operator_patterns, precision_of
 from tb_bottleneck.measures.trace.window import in_host_steps
-from tb_bottleneck.order_statistics import distinct_rows
 from tb_bottleneck.roofline.attention import attention_of
 from tb_bottleneck.roofline.dense_peaks import DensePeaks, dense_peaks_of
 from tb_bottleneck.roofline.flops import flops

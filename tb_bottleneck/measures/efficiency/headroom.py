@@ -5,18 +5,17 @@ import re
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import clip, union
-from tb_bottleneck.knowledge.gpus import Gpu, entries
-from tb_bottleneck.knowledge.headroom_texts import larger_device_names
-from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE, lane_rates
-from tb_bottleneck.knowledge.precisions import Precision, precision_of
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.intervals import clip, union
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.order_statistics import heaviest_value
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.catalogue import Precision, precision_of
+from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, entries, lane_rates
+from tb_bottleneck.knowledge.texts import larger_device_names
 from tb_bottleneck.measures.efficiency.utilisation import utilisation
 from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
 from tb_bottleneck.memory.weights import weights_read
-from tb_bottleneck.order_statistics import heaviest_value
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.dense_peaks import DensePeaks
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy

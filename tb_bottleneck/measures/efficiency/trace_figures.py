@@ -1,11 +1,78 @@
-"""The figures of efficiency that a trace gives. Energy is not among them."""
+"""Figures of efficiency of a trace.
+
+Samples and tokens of a step, and the share of a trace's time in useful steps.
+
+The figures of efficiency that a trace gives. Energy is not among them.
+"""
+
+import re
+
+import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measures.batch_size import batch_size_of
-from tb_bottleneck.measures.efficiency.device_use import device_use
-from tb_bottleneck.measures.efficiency.figure import Figures, unknown
-from tb_bottleneck.measures.efficiency.throughput import goodput_of_trace, samples_figure, tokens_per_step
-from tb_bottleneck.measures.efficiency.utilisation import utilisation
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
+from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
+from tb_bottleneck.measures.efficiency.utilisation import device_use, utilisation
+from tb_bottleneck.measures.trace.window import in_host_steps
+from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.operands import operands_of
+
+_EMBEDDING = "aten::embedding"  # (weight, indices, ...)
+_ATTENTION = re.compile(r"attention|flash_attn|^aten::_(?:safe_)?softmax$")
+_BATCH_AND_LENGTH = 2  # dimensions of the indices of an embedding of tokens
+# A median of fewer steps is one of them.
+MIN_STEPS_OF_GOODPUT = 3
+
+
+def tokens_per_step(recording: Recording) -> Figure:
+    """Returns the tokens of a step: the indices that the first embedding of the forward pass looks up.
+
+    A table of another size, as of positions, is not counted. Only models with attention have tokens: other embeddings
+    look up features.
+    """
+    trace, events = recording.trace, recording.trace.events
+    if not any(_ATTENTION.search(name) for name in trace.names):
+        return unknown("no_attention")
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    rows = rows[name_matches(trace.names, events.name[rows], _EMBEDDING.__eq__)]
+    again = np.zeros(len(rows), np.bool_)
+    nodes = np.flatnonzero(is_autograd_node(trace))
+    for thread in np.unique(events.thread[rows], return_counts=True)[0].tolist():
+        around, own = nodes[events.thread[nodes] == thread], events.thread[rows] == thread
+        if len(around):
+            again[own] = innermost(events.start[around], events.end[around], events.start[rows[own]])[0]
+    counts: dict[object, int] = {}
+    for row in rows[~again].tolist():
+        operands = operands_of(trace.signatures[events.signature[row]])
+        dims = operands.dims if operands is not None else ()
+        if len(dims) > 1 and len(dims[1]) >= _BATCH_AND_LENGTH:
+            counts[dims[0]] = counts.get(dims[0], 0) + int(np.prod(dims[1]))
+    first = next(iter(counts.values()), 0)
+    return known(first / len(recording.steps), "embedding") if first else unknown("no_embedding")
+
+
+def samples_figure(samples: SamplesPerStep | Missing) -> Figure:
+    """Returns the samples of a step of a trace."""
+    if isinstance(samples, Missing):
+        return unknown("as_stated", because=samples.because)
+    return known(float(samples.samples), "as_stated", because=samples.basis)
+
+
+def goodput_of_trace(recording: Recording) -> Figure:
+    """Returns steps x median step time / time of the window, at most 1."""
+    steps = recording.steps
+    if steps.basis == "whole":
+        return unknown("no_steps")
+    if len(steps) < MIN_STEPS_OF_GOODPUT:
+        return unknown("few_steps")
+    share = len(steps) * percentile(steps.durations.astype(np.float64), 50) / recording.account.window
+    return known(min(share, 1.0), "recorded_steps", steps=f"{len(steps):,}")
 
 
 def trace_figures(recording: Recording) -> Figures:

@@ -3,8 +3,8 @@
 import re
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measure import Measure, Missing, text_measure
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 _ARCHITECTURE = re.compile(r"^(?:sm|compute)_(\d{2,3})[af]?$", re.ASCII)

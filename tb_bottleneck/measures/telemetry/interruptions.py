@@ -1,11 +1,26 @@
-"""Measures of what interrupts a training: checkpoints, logging, garbage collections and evaluation, per step."""
+"""Interruptions and starts of epochs.
+
+Measures of what interrupts a training: checkpoints, logging, garbage collections and evaluation, per step.
+
+Measures of the starts of epochs, at which each iterator of the loader may start its workers anew.
+
+    step of the epoch     last | first            second ...          usual
+    wait for a batch        w  | end start  make   w  w  w  w           w
+
+Workers that are not kept end with the last batch, start with the next iterator, and their queues are empty then: these
+three waits are the cost of starting them anew.
+"""
 
 import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
-from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS, OFF_CADENCE
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers
+from tb_bottleneck.measures.telemetry.step_phases import STEADY
+from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 
 def checkpoint_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -60,3 +75,95 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
     usual = float(np.median(alone if len(alone) else longest))
     steps = np.where(count == 1, longest > 0, np.minimum(mean * count / usual, count) if usual > 0 else 0)
     return Measure(float(steps.sum() / count.sum()), "share", "", int(count.sum()), EVIDENCE_SOURCE)
+
+
+BEYOND_ROUNDS = 1.5
+"""With too few workers the long waits come once per round of workers. Waits that come later than this many rounds have
+another reason."""
+
+
+PREFETCH_FACTOR = 2
+"""Batches per worker in the queue, by default (pytorch docs, torch.utils.data.DataLoader)."""
+
+
+def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
+    """Part of the loader's wait that is at the starts of epochs (share of the wait): until the workers of the last
+    epoch have ended, for the first batch, and beyond the usual wait until the queue is full.
+
+    In recordings without that time, epochs are recognised by long waits that come at a steady distance, of more steps
+    than the loader has workers.
+    """
+    total = float(np.nansum(recording.windows.total("loader_wait")))
+    if total <= 0:
+        return Missing(recording.why_missing("loader_wait"))
+    begun = _epochs_begun(recording)
+    if begun is not None:
+        at_starts = _waits_at(begun, recording)
+        return Measure(min(at_starts / total, 1.0), "share", "loader time", max(len(begun), 1), EVIDENCE_SOURCE)
+    number, beyond = _long_waits(recording)
+    distance = np.diff(number)
+    if len(distance) < 2:
+        return Missing("too few long waits to recognise epochs")
+    usual = float(np.median(distance))
+    steady = float(np.median(np.abs(distance - usual))) <= STEADY * usual
+    if not steady or usual <= BEYOND_ROUNDS * configured_workers(recording):
+        return Measure(0.0, "share", "loader time", len(number), EVIDENCE_SOURCE)
+    return Measure(min(float(beyond.sum()) / total, 1.0), "share", "loader time", len(number), EVIDENCE_SOURCE)
+
+
+def first_batch_time(recording: TelemetryRecording) -> Measure | Missing:
+    """Median time from the start of an epoch to its first batch (ns)."""
+    _, longest, _ = recording.windows.highest("epoch_start")
+    starts = longest[np.nan_to_num(longest) > 0]
+    if not len(starts):
+        return Missing("no epoch begins in the judged steps")
+    return Measure(float(np.median(starts)), "ns", "epoch", len(starts), EVIDENCE_SOURCE)
+
+
+def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
+    """Steps of an epoch; of recordings that do not show it, from one long wait for a batch to the next (count)."""
+    begun = _epochs_begun(recording)
+    distance = np.diff(_long_waits(recording)[0] if begun is None else begun)
+    if len(distance) < 1 + (begun is None):
+        return Missing("too few long waits to recognise epochs")
+    return Measure(float(np.median(distance)), "count", "epoch", len(distance) + 1, EVIDENCE_SOURCE)
+
+
+def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
+    """Time from the first reading of the monitor to the end of the first step (ns): imports, workers, first batch."""
+    telemetry = recording.telemetry
+    began = min((int(rows.end[0]) for rows in telemetry.series.values() if len(rows)), default=None)
+    if began is None or not len(telemetry.steps):
+        return Missing("no reading before the first step was recorded")
+    return Measure(float(max(int(telemetry.steps.end[0]) - began, 0)), "ns", "", source=EVIDENCE_SOURCE)
+
+
+def _epochs_begun(recording: TelemetryRecording) -> Times | None:
+    """Returns the steps that begin an epoch; None if that was not recorded."""
+    number, longest, _ = recording.windows.highest("epoch_start")
+    return None if np.isnan(longest).all() else number[np.nan_to_num(longest) > 0]
+
+
+def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
+    """Returns the time in ns of the waits at the starts of these epochs."""
+    number, _, mean = recording.windows.highest("loader_wait")
+    waits, count = np.nan_to_num(mean), recording.windows.counts_of_steps
+    since = number - begun[np.maximum(np.searchsorted(begun, number, side="right") - 1, 0)] if len(begun) else number
+    first = np.isin(number, begun)
+    queue = PREFETCH_FACTOR * max(configured_workers(recording), 1)
+    filling = (since > 0) & (since < queue) & ~first
+    others = ~first & ~filling
+    usual = percentile(waits[others], 50, count[others]) if others.any() else 0.0
+    beyond = np.where(first, waits, np.where(filling, np.maximum(waits - usual, 0.0), 0.0))
+    return float((beyond * count).sum())
+
+
+def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
+    """Returns the numbers of the steps that wait much longer than usual for a batch, and by how many ns."""
+    number, longest, mean = recording.windows.highest("loader_wait")
+    is_known = ~np.isnan(longest)
+    if not is_known.any():
+        return number[:0], longest[:0]
+    usual = percentile(mean[is_known], 50, recording.windows.counts_of_steps[is_known])
+    long = is_known & (longest > OFF_CADENCE * usual)
+    return number[long], longest[long] - usual

@@ -1,9 +1,19 @@
-"""Measures of the storage that the loader reads: its kind, the bytes per sample, and the workers that wait for it."""
+"""Storage and the link to the device.
+
+Measures of the storage that the loader reads: its kind, the bytes per sample, and the workers that wait for it.
+
+Measures of the link between host and device: its speed under load, its highest speed, and the time of copies.
+"""
 
 from collections import defaultdict
 
+import numpy as np
+
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.attribution.telemetry.window_accounts import link_bandwidth
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.knowledge.gpus import gpu_named, lane_rates, link_text
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     configured_workers,
     cores_busy,
@@ -11,7 +21,6 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     while_starved,
     worker_busy,
 )
-from tb_bottleneck.units import NS_PER_S
 
 _STORAGE = {
     "rotational": "a rotating disk",
@@ -86,3 +95,95 @@ def workers_queue(recording: TelemetryRecording) -> Measure | Missing:
     if isinstance(pressure, Measure) and pressure.value < NO_PRESSURE and not all_busy:
         return Measure(0.0, "share", "", pressure.count, EVIDENCE_SOURCE)
     return Missing(recording.why_missing("worker_core_wait"))
+
+
+LOADED_FOR_LINK = 0.20
+"""The link is judged in windows with at least this utilisation: an idle link slows down to save power."""
+
+
+def transfer_time(recording: TelemetryRecording) -> Measure | Missing:
+    """Host time in calls that move tensors per step (ns)."""
+    return recording.per_step("transfer", "ns")
+
+
+def link_reached(recording: TelemetryRecording) -> Measure | Missing:
+    """Under load: the highest speed of the link (share of the highest speed of this GPU in this slot)."""
+    best = _best(recording)
+    return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], EVIDENCE_SOURCE)
+
+
+def link_speed(recording: TelemetryRecording) -> Measure | Missing:
+    """Generation and lanes of the link under load, and the highest possible ones (text)."""
+    best = _best(recording)
+    if isinstance(best, Missing):
+        return best
+    generation, lanes, max_generation, max_lanes = best[2]
+    most = (_device_generation(recording), _device_lanes(recording))
+    return text_measure(link_text((generation, lanes), (max_generation, max_lanes), *most))
+
+
+def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
+    """The link's highest rate in this slot (share of its rate at the device's own generation and lanes)."""
+    best, device, lanes = _best(recording), _device_generation(recording), _device_lanes(recording)
+    if isinstance(best, Missing) or (device is None and lanes is None):
+        return best if isinstance(best, Missing) else Missing(recording.why_missing("pcie_generation_gpu_max"))
+    generation, width = best[2][2:]
+    rates = lane_rates()
+    in_slot, most = rates.get(generation), rates.get(generation if device is None else device)
+    if in_slot is None or most is None:
+        return Missing("the rate of this generation of the link is not known")
+    by_lanes = min(width / lanes, 1.0) if lanes is not None else 1.0
+    return Measure(min(in_slot / most, 1.0) * by_lanes, "share", "", best[1], EVIDENCE_SOURCE)
+
+
+def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
+    """Lanes of the link in this slot (share of the device's lanes, by its name)."""
+    best, lanes = _best(recording), _device_lanes(recording)
+    if isinstance(best, Missing) or lanes is None:
+        return best if isinstance(best, Missing) else Missing("the lanes of this device are not known")
+    return Measure(min(best[2][3] / lanes, 1.0), "share", "", best[1], EVIDENCE_SOURCE)
+
+
+def pinning(recording: TelemetryRecording) -> Measure | Missing:
+    """Whether the loader pins its batches (text). Missing if it does, since there is nothing to change then."""
+    pins = recording.facts.get("pin_memory")
+    if pins is True:
+        return Missing("the loader pins its batches")
+    return text_measure("False" if pins is False else "not recorded")
+
+
+def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean traffic over the link in both directions (bytes per second)."""
+    sent, received = (recording.windows.mean(name, of_device=True) for name in ("pcie_sent", "pcie_received"))
+    return recording.mean(sent + received, "bytes_per_s", recording.why_missing("pcie_received"))
+
+
+def _device_generation(recording: TelemetryRecording) -> int | None:
+    """Returns the highest generation of the device in any slot, or None if it was not recorded."""
+    values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
+    return round(float(values.max())) if len(values) else None
+
+
+def _device_lanes(recording: TelemetryRecording) -> int | None:
+    """Returns the number of lanes of a device with this name, or None if it is not known."""
+    gpu = gpu_named(str(recording.facts.get("device_name", "")))
+    return gpu.pcie_lanes if gpu is not None else None
+
+
+def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
+    """Returns the highest relative speed under load, the number of windows, and the generations and widths.
+
+    The last item contains generation, width, highest generation and highest width.
+    """
+    windows = recording.windows
+    loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK
+    names = ("pcie_generation", "pcie_width", "pcie_generation_max", "pcie_width_max")
+    columns = [np.where(loaded, windows.mean(name, of_device=True), np.nan) for name in names]
+    current, highest = link_bandwidth(columns[0], columns[1]), link_bandwidth(columns[2], columns[3])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = current / highest
+    if not (ratio > 0).any():
+        return Missing("the link's speed was not recorded while the device was loaded")
+    best = int(np.nanargmax(ratio))
+    values = [round(float(column[best])) for column in columns]
+    return min(float(ratio[best]), 1.0), int((ratio > 0).sum()), (values[0], values[1], values[2], values[3])

@@ -1,12 +1,20 @@
-"""Measures of the driver's memory calls: who makes them, and whether memory is freed and allocated again."""
+"""The allocator, and the memory that is left.
+
+Measures of the driver's memory calls: who makes them, and whether memory is freed and allocated again.
+
+How much larger the batch could be before the device's memory is full.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window import in_host_steps, with_example
+from tb_bottleneck.memory.forecast.forecasts import Forecaster
+from tb_bottleneck.memory.forecast.samples import samples_of
+from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools
@@ -56,3 +64,14 @@ def _calls(recording: Recording) -> tuple[Calls, Bools]:
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)
     mine &= np.isin(trace.calls.thread, recording.host.launching_threads)
     return trace.calls.take(mine), called[mine]
+
+
+def fitting_batch(recording: Recording) -> Measure | Missing:
+    """Largest power of two by which the batch can be multiplied so that the predicted peak still fits (count)."""
+    memory = trace_memory(recording.trace)
+    if isinstance(memory, Missing):
+        return memory
+    samples = samples_of(memory)
+    if samples is None or memory.account.capacity is None:
+        return Missing("the samples of a step or the size of the device's memory are not recorded")
+    return Measure(float(Forecaster(memory, samples).largest_factor(memory.account.capacity)), "count")

@@ -1,4 +1,9 @@
-"""Measures of the collectives: the size of their messages, their bandwidth, and the share hidden by compute."""
+"""Collectives, and exchanges of gradients.
+
+How often the gradients of an optimizer step are exchanged.
+
+Measures of the collectives: the size of their messages, their bandwidth, and the share hidden by compute.
+"""
 
 from dataclasses import dataclass
 
@@ -7,19 +12,52 @@ import numpy as np
 from tb_bottleneck.attribution.cpu_collectives import host_collectives, message_bytes
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import clip, intersect, union
-from tb_bottleneck.knowledge.pcie import USABLE_LINK_SHARE
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.intervals import clip, intersect, union
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import distinct_values, heaviest_value
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE
 from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
-from tb_bottleneck.order_statistics import distinct_values, heaviest_value
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
-from tb_bottleneck.units import NS_PER_S
+
+_REDUCTIONS = ("allreduce", "all_reduce")
+
+
+def exchanged_portions(recording: Recording) -> Measure | Missing:
+    """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
+
+    These are the forward passes with an all-reduce before the next one begins. With gradient accumulation one is
+    enough: the last portion's exchange contains the gradients of all (pytorch docs, DistributedDataParallel.no_sync).
+    """
+    trace, kinds = recording.trace, (Kind.ANNOTATION, Kind.CPU_OP)
+    forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, *kinds)
+    updates = host_rows(recording, lambda name: name.startswith(OPTIMIZER_STEP), *kinds)
+    if not len(forwards):
+        return NO_DATA_PARALLEL
+    if not len(updates):
+        return Missing("no step of an optimizer was recorded")
+    rows = collectives_of(recording)
+    rows = rows.take(
+        name_matches(trace.names, rows.name, lambda name: any(word in name.lower() for word in _REDUCTIONS))
+    )
+    if not len(rows):
+        return NO_COLLECTIVE
+    begins = np.sort(trace.events.start[forwards])
+    portion = np.searchsorted(begins, rows.issued, side="right") - 1
+    exchanged = len(np.unique(portion[portion >= 0]))
+    return with_example(exchanged / len(updates), "count", "optimizer step", rows.start, rows.end)
+
+
+def _reduces(name: str) -> bool:
+    return any(word in name.lower() for word in _REDUCTIONS)
+
 
 NO_COLLECTIVE = Missing("no collective was recorded")
 NO_DATA_PARALLEL = Missing("the model is not a DistributedDataParallel, or its forward pass was not recorded")

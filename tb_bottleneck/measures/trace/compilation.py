@@ -1,14 +1,137 @@
-"""Measures of compilation already in use: kernels written by torch.compile, and captured graphs."""
+"""torch.compile: what is compiled, and what runs outside.
+
+Functions that torch.compile was called for, but that run without compiled code.
+
+torch does so for a whole function if a graph break lies in a loop or a `with` block, which it cannot resume
+(pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show it: torch's wrapper is called, and no compiled
+region begins inside. Releases of torch that have this frame mark every compiled region, so a missing one tells.
+
+Operators that a compiled program calls outside of its graphs.
+
+Measures of compilation already in use: kernels written by torch.compile, and captured graphs.
+"""
 
 import re
+from collections import defaultdict
 
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
+from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Rows, by_thread
+
+# The wrapper of a compiled function (pytorch torch/_dynamo/eval_frame.py).
+_WRAPPER = re.compile(r"(?:^|/)torch/_dynamo/eval_frame\.py\(\d+\): compile_wrapper$")
+_COMPILED = re.compile(r"^Torch-Compiled Region|\(dynamo_timed\)$|^CompiledFunction$|^## Call CompiledFxGraph")
+_MAX_LISTED, _MAX_FRAMES = 3, 100
+UNKNOWN = "the reason was not recorded; the most common one is a graph break in a loop"
+
+
+class Uncompiled(Record, frozen=True):
+    """A function with the reason why torch runs it without compiling. Texts are untrusted."""
+
+    function: str
+    file: str
+    line: int
+    reason: str
+
+
+@memoized
+def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
+    """Returns the functions of which no call in the window ran compiled code."""
+    trace, events = recording.trace, recording.trace.events
+    wrappers = host_rows(recording, lambda name: bool(_WRAPPER.search(name)), Kind.PYTHON)
+    if not len(wrappers):
+        return ()
+    compiled = host_rows(recording, lambda name: bool(_COMPILED.search(name)), Kind.CPU_OP, Kind.ANNOTATION)
+    starts = np.sort(events.start[compiled])
+    inside = np.searchsorted(starts, events.end[wrappers]) - np.searchsorted(starts, events.start[wrappers])
+    ran: dict[tuple[str, int, str], int] = defaultdict(int)
+    frames = trace.rows(Kind.PYTHON)
+    first = np.searchsorted(events.start[frames], events.start[wrappers])
+    for wrapper, count, at in zip(wrappers.tolist(), inside.tolist(), first.tolist(), strict=True):
+        frame = _called(recording, frames[at : at + _MAX_FRAMES], wrapper)
+        if frame:
+            ran[frame_parts(frame)] += count
+    log = compile_log(trace.header.context)
+    return tuple(
+        Uncompiled(cut(function), cut(file), line, log.failure_of(file, line) or UNKNOWN)
+        for (file, line, function), count in ran.items()
+        if not count
+    )
+
+
+def eager_functions(recording: Recording) -> Measure | Missing:
+    """The functions that run without compiled code although torch.compile was called for them (text)."""
+    found = uncompiled(recording)
+    if not found:
+        return Missing("no function was recorded that torch.compile left uncompiled")
+    texts = [f"{entry.function} ({entry.file}:{entry.line}): {entry.reason}" for entry in found[:_MAX_LISTED]]
+    return text_measure("; ".join(texts), len(found))
+
+
+def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
+    """Returns the first of these frames of the program that is inside of a wrapper; empty if there is none."""
+    trace, events = recording.trace, recording.trace.events
+    inside = frames[(events.thread[frames] == events.thread[wrapper]) & (events.end[frames] <= events.end[wrapper])]
+    names = (trace.names[events.name[row]] for row in inside.tolist())
+    return next((name for name in names if is_user_frame(name)), "")
+
+
+TIMED = "(dynamo_timed)"
+"""How the names of the parts of compiling end."""
+
+_MAX_OUTSIDE = 5
+# Rows of compiled code, and of torch.compile's own checks before it.
+_IN_GRAPHS = (
+    "Torch-Compiled Region",
+    "TorchDynamo Cache Lookup",
+    "dynamo",
+    "Pregraph bytecode",
+    "## Call CompiledFxGraph",
+    "CompiledFunction",
+    "autograd::engine::evaluate_function: CompiledFunction",
+)
+
+
+class OutsideOperator(Record, frozen=True):
+    """An operator that is called outside of compiled regions: calls and time of the host, in all steps."""
+
+    name: str
+    calls: int
+    ns: float
+
+
+def operators_outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
+    """Returns the outermost operators that are not in compiled code, the longest time first."""
+    trace, events = recording.trace, recording.trace.events
+    if not len(regions):
+        return ()
+    rows = host_rows(recording, lambda name: not name.endswith(TIMED), Kind.CPU_OP)
+    rows = np.union1d(rows, regions)
+    calls: dict[int, int] = defaultdict(int)
+    spent: dict[int, float] = defaultdict(float)
+    for own in by_thread(rows, events.thread).values():
+        parent = nest(events.start[own], events.end[own]).parent
+        outermost = own[parent == np.arange(len(own))]
+        for name, ns in zip(events.name[outermost].tolist(), events.duration[outermost].tolist(), strict=True):
+            calls[name] += 1
+            spent[name] += ns
+    ordered = sorted(spent, key=lambda name: -spent[name])
+    ordered = [name for name in ordered if not trace.names[name].startswith(_IN_GRAPHS)][:_MAX_OUTSIDE]
+    return tuple(OutsideOperator(cut(trace.names[name]), calls[name], spent[name]) for name in ordered)
+
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 # Blocks around the code that torch.compile has generated (pytorch torch/_dynamo/eval_frame.py and, in older versions
@@ -16,7 +139,7 @@ _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 _REGIONS = ("Torch-Compiled Region", "## Call CompiledFxGraph")
 _REGION_KINDS = (Kind.ANNOTATION, Kind.CPU_OP)
 # Kernels written by torch.compile's code generator (pytorch torch/_inductor/codegen/triton.py).
-_COMPILED = re.compile(r"^triton_(?:poi|per|red|tem|for|mm|bmm)_")
+_OF_COMPILER = re.compile(r"^triton_(?:poi|per|red|tem|for|mm|bmm)_")
 
 
 def compiled_kernels(recording: Recording) -> Measure | Missing:
@@ -24,7 +147,7 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
     if not recording.on_device:
         return _NO_DEVICE
     ops = device_work(recording, *COMPUTE_KERNELS)
-    compiled = ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(_COMPILED.search(name))))
+    compiled = ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(_OF_COMPILER.search(name))))
     return with_example(len(compiled) / max(len(ops), 1), "share", "kernels", compiled.start, compiled.end)
 
 

@@ -13,19 +13,18 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.intervals import Spans, union
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.text import NS_PER_US, duration_text
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
-from tb_bottleneck.measures.trace.eager_functions import uncompiled
-from tb_bottleneck.measures.trace.operators_outside_graphs import TIMED, OutsideOperator, operators_outside
+from tb_bottleneck.measures.trace.compilation import TIMED, OutsideOperator, operators_outside, uncompiled
 from tb_bottleneck.measures.trace.window import host_rows
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.frames.frame_owner import frame_parts
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Rows, by_thread
-from tb_bottleneck.units import NS_PER_US, duration_text
 
 _REGION = re.compile(r"^Torch-Compiled Region: (?:!\d+/)?(\d{1,9})/(\d{1,9})")
 _FUNCTION_TIMED = f"_compile.compile_inner {TIMED}"

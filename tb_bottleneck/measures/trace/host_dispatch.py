@@ -1,23 +1,117 @@
-"""Measures of the host outside the loader: launches, runtime calls, operators, and pauses in Python."""
+"""The host outside of the loader: dispatching, pauses, and operators that compute there.
+
+Measures of operators that compute on the host although the run has a device (attribution/host_operators.py).
+
+Measures of the host outside the loader: launches, runtime calls, operators, and pauses in Python.
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.host_operators import CREATES
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_model
-from tb_bottleneck.intervals import Spans
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.intervals import Spans
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Rows
 
-_CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
+_CPU_RUN = Missing("the work ran on the CPU: all operators compute there")
+_NONE = Missing("no operator computed on the host for long")
+MAX_NAMES_LISTED = 3
+
+
+def host_operator_share(recording: Recording) -> Measure | Missing:
+    """Share of the window in which the device is idle while operators compute on the host, batches excepted."""
+    if not recording.on_device:
+        return _CPU_RUN
+    idle = recording.gaps.by_activity.of(Activity.COMPUTE)
+    return Measure(float(idle.sum()) / recording.account.window, "share", "window", int((idle > 0).sum()))
+
+
+def host_operator_time(recording: Recording) -> Measure | Missing:
+    """Time per step in which operators compute on the host and the device is idle, batches excepted."""
+    if not recording.on_device:
+        return _CPU_RUN
+    gaps = recording.gaps
+    idle = gaps.by_activity.of(Activity.COMPUTE)
+    late = np.flatnonzero(idle > 0)
+    per_step = float(idle.sum()) / len(recording.steps)
+    return with_example(per_step, "ns", "step", gaps.begin[late], gaps.end[late])
+
+
+def host_operators(recording: Recording) -> Measure | Missing:
+    """The names of operators that compute on the host, batches excepted, longest first."""
+    if not recording.on_device:
+        return _CPU_RUN
+    names, count = operator_names(recording, makes_batch=False)
+    return text_measure(", ".join(names), count) if names else _NONE
+
+
+def batch_operator_share(recording: Recording) -> Measure | Missing:
+    """Share of the device's idle time for batches in which operators of the loop compute them on the host.
+
+    Operators inside the loader's own fetches do not count.
+    """
+    if not recording.on_device:
+        return _CPU_RUN
+    gaps = recording.gaps
+    idle = gaps.by_activity.of(Activity.LOAD_BATCH)
+    late = np.flatnonzero(idle > 0)
+    if not len(late):
+        return Missing("the device was not idle for a batch")
+    made = recording.host.host_operators.spans(makes_batch=True)
+    inside = made.covered(gaps.begin[late], gaps.end[late])
+    return Measure(float(np.minimum(inside, idle[late]).sum() / idle.sum()), "share", "loader time", len(late))
+
+
+def created_share(recording: Recording) -> Measure | Missing:
+    """Share of the time of the operators that make batches in those that write constant or random values."""
+    if not recording.on_device:
+        return _CPU_RUN
+    rows = _outermost(recording, makes_batch=True)
+    if not len(rows):
+        return _NONE
+    events = recording.trace.events
+    creates = name_matches(
+        recording.trace.names, events.name[rows], lambda name: first_match(host_operator_patterns(), name) == CREATES
+    )
+    spent = events.duration[rows]
+    return Measure(float(spent[creates].sum() / spent.sum()), "share", "batch operators", int(creates.sum()))
+
+
+def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], int]:
+    """Returns the names of the window's host operators, longest first and at most three, and their number.
+
+    An operator that calls another one of them is left out.
+    """
+    events, rows = recording.trace.events, _outermost(recording, makes_batch)
+    if not len(rows):
+        return [], 0
+    names, which = np.unique(events.name[rows], return_inverse=True)
+    longest = np.argsort(-np.bincount(which, weights=events.duration[rows]), kind="stable")[:MAX_NAMES_LISTED]
+    return [cut(recording.trace.names[name]) for name in names[longest].tolist()], len(rows)
+
+
+def _outermost(recording: Recording, makes_batch: bool) -> Rows:
+    """Returns the rows of the window's host operators without those that call another one of them."""
+    events, operators = recording.trace.events, recording.host.host_operators
+    chosen = in_host_steps(recording, operators.start) & (operators.makes_batch == makes_batch)
+    rows = operators.rows[chosen]
+    calls_next = np.append(events.start[rows[1:]] < events.end[rows[:-1]], False)[: len(rows)]
+    return np.asarray(rows[~calls_next], rows.dtype)
+
+
+_HOST_DISPATCH_CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
 # As many as items of a small batch, rather than the metrics of a step. Our own limit.
@@ -43,7 +137,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
     """Time of the window per launching call; missing if one call launches all kernels of a graph."""
     calls = host_calls(recording, Role.LAUNCH)
     if not len(calls):
-        return _CPU_RUN
+        return _HOST_DISPATCH_CPU_RUN
     if name_matches(recording.trace.names, calls.name, lambda name: "GraphLaunch" in name).any():
         return Missing("graphs are replayed, and one call launches all kernels of a graph")
     gaps = recording.gaps
@@ -56,7 +150,7 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
     """Runtime and driver calls per step, including waits."""
     calls = recording.trace.calls
     if not recording.on_device:
-        return _CPU_RUN
+        return _HOST_DISPATCH_CPU_RUN
     if not len(calls):
         return Missing("no runtime calls were recorded, so waits and allocations are not visible")
     count = int(in_host_steps(recording, calls.start).sum())
@@ -111,7 +205,7 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
     It is 0 in a recording with steps: they began before it, or are marked.
     """
     if not recording.on_device:
-        return _CPU_RUN
+        return _HOST_DISPATCH_CPU_RUN
     gaps = recording.gaps
     early = (gaps.end <= recording.trace.all_device_ops.start.min()) & (recording.steps.basis == "whole")
     idle = gaps.by_activity[early].total(Activity.COMPUTE, Activity.OTHER)

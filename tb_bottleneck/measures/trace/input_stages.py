@@ -6,8 +6,10 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import union
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.intervals import union
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of, with_classes
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,
@@ -19,11 +21,9 @@ from tb_bottleneck.measures.trace.loader import (
 )
 from tb_bottleneck.measures.trace.window import device_work, host_rows, in_host_steps
 from tb_bottleneck.measures.user_code.frames import ancestors, frames_by_thread
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.units import share_text
 
 MOMENTS = 1_000
 """Moments of the fetches whose frames are looked up: a stage with a tenth of the time is known to two points."""

@@ -5,14 +5,14 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
-from tb_bottleneck.intervals import Spans, clip, union
+from tb_bottleneck.base.intervals import Spans, clip, union
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
-from tb_bottleneck.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.trace.first_runs import first_runs_of
+from tb_bottleneck.measures.trace.uneven_steps import first_runs_of
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of, with_example
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows

@@ -3,17 +3,17 @@
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.precisions import Precision, misaligned, precision_of
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import heaviest_value
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.catalogue import Precision, misaligned, precision_of
 from tb_bottleneck.measures.trace.kernels import longest_call_of
 from tb_bottleneck.measures.trace.window import device_work, window_share
-from tb_bottleneck.order_statistics import heaviest_value
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import MIN_SIGNATURES, BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
-from tb_bottleneck.units import share_text
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 # TF32 is worth its loss of precision from this ratio of the rates on; devices have 1 or at least 2.

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import heaviest_value
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.window import device_work, window_share, with_example
-from tb_bottleneck.order_statistics import heaviest_value
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.roofline.underfilled import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short

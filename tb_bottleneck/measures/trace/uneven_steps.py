@@ -1,4 +1,10 @@
-"""Measures of steps that take much longer than the others although operators or kernels run in them.
+"""Steps that differ: first runs, uneven ones, and what fast ones allow to recover.
+
+Time in which code runs for the first time: it is compiled, loaded or tuned.
+
+Measures of the largest share of the window that fast steps allow a fix to recover, by regime.
+
+Measures of steps that take much longer than the others although operators or kernels run in them.
 
 Long waits have regimes of their own. Here, more of the same kind of work runs, or the same work takes longer: an
 evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
@@ -8,13 +14,77 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.intervals import clip
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.measures.fast_steps import fast_step
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Ints, Rows
+
+# A start-up may take the first steps of a recording; first runs in most of at least this many steps are no start-up.
+MIN_STEPS_TO_RECUR = 3
+
+
+def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
+    """Returns the start, the end and the first-run time (ns) of each interval with first runs and no device work.
+
+    On a CPU run the main thread is the device.
+    """
+    if recording.on_device:
+        gaps = recording.gaps
+        starting = gaps.by_activity.of(Activity.INITIALIZE)
+        rows = starting > 0
+        return gaps.begin[rows], gaps.end[rows], starting[rows]
+    thread = recording.host.main_thread
+    if thread is None:
+        return (np.empty(0, np.int64),) * 3
+    spans = clip(recording.host.activities(thread)[Activity.INITIALIZE], recording.steps.begin, recording.steps.end)
+    return spans.starts, spans.ends, spans.ends - spans.starts
+
+
+def first_runs_recur(recording: Recording, share: float) -> bool:
+    """Returns True if first runs take this share of the window even without the half of the steps where they take most.
+
+    This happens if torch.compile meets a new shape in each step. A start-up is over after the first steps.
+    """
+    edges = recording.steps.edges
+    if len(recording.steps) < MIN_STEPS_TO_RECUR:
+        return False
+    begin, _, starting = first_runs_of(recording)
+    step = np.searchsorted(edges, begin, side="right") - 1
+    by_step = np.bincount(step, weights=starting, minlength=len(recording.steps))
+    calmest = np.argsort(by_step, kind="stable")[: len(by_step) // 2]
+    return bool(by_step[calmest].sum() > share * np.diff(edges)[calmest].sum())
+
+
+def interruption_limit(recording: Recording) -> Measure | Missing:
+    """Share of the window that steps without an interruption allow to recover."""
+    return _limit(recording, Regime.INTERRUPTION)
+
+
+def input_limit(recording: Recording) -> Measure | Missing:
+    """Share of the window that steps without a wait for data allow to recover."""
+    return _limit(recording, Regime.INPUT)
+
+
+def host_limit(recording: Recording) -> Measure | Missing:
+    """Share of the window that steps without a pause of Python allow to recover."""
+    return _limit(recording, Regime.HOST)
+
+
+def _limit(recording: Recording, regime: Regime) -> Measure | Missing:
+    edges = recording.steps.edges
+    costs = recording.owned_spans.of(regime).covered(edges[:-1], edges[1:]).astype(np.float64)
+    times = np.diff(edges).astype(np.float64)
+    fast = fast_step(times, costs)
+    if not fast:
+        return Missing("this time is in all steps, or too few steps are without it")
+    return Measure(max(1 - fast / float(times.mean()), 0.0), "share", "window", len(times))
+
 
 # A tenth of the steps that take twice the median or more cost a tenth of the time: as much as a problem.
 LONG_STEP = 2.0

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import union
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.intervals import union
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches

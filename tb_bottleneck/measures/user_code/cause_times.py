@@ -1,4 +1,8 @@
-"""The moments of host threads that a cause comes from.
+"""Where causes are in the program, in the training process and in workers.
+
+The places of the program at which worker processes make batches, as the monitor sampled them.
+
+The moments of host threads that a cause comes from.
 
 The time that a regime owns is sampled; of a cause with kernels of its own, the time of these. If the device works at a
 sample, the moment is that of the launching call; if it is idle, the launching thread is at work at the sample itself.
@@ -6,28 +10,52 @@ Of a regime with several causes, each takes the moments of its own rows. Waits a
 idle time that it costs, which partly follows it.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.intervals import Spans, intersect, subtract, union
-from tb_bottleneck.measures.trace.attention import attention_time
-from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
-from tb_bottleneck.measures.trace.double_precision import double_kernels
-from tb_bottleneck.measures.trace.fusion import pointwise_ops
+from tb_bottleneck.base.intervals import Spans, intersect, subtract, union
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.measures.input_stages import LoaderWork
+from tb_bottleneck.measures.trace.fusion import pointwise_ops, repeated_calls
 from tb_bottleneck.measures.trace.input_stages import loader_work
 from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
-from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
+from tb_bottleneck.measures.trace.products import attention_time, double_kernels
+from tb_bottleneck.measures.trace.syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function
-from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
-from tb_bottleneck.measures.user_code.worker_places import worker_places
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.measures.user_code.places import MAX_PLACES, HostTimes, Place, places_of
 from tb_bottleneck.trace.device_ops import DeviceOps
+from tb_bottleneck.trace.frames.frame_owner import frame_parts
+from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Ints
+
+CAUSES = frozenset({"too_few_workers", "too_few_cores", "cores_limit_workers", "slow_storage", "few_fetches"})
+"""Causes of the regime `input` in which the training waits for what its workers do."""
+
+
+def worker_places(work: LoaderWork | Missing, cause: str) -> tuple[Place, ...]:
+    """Returns the places with the most time of making a batch, if workers were sampled and the cause is about them.
+
+    Shares are of the time of all stages: the training waits as long as making a batch takes.
+    """
+    if isinstance(work, Missing) or work.basis != "samples" or cause not in CAUSES:
+        return ()
+    times: Counter[str] = Counter()
+    for stage in work.stages:
+        if stage.place:
+            times[stage.place] += stage.ns  # type: ignore[assignment]
+    places = []
+    for frame, ns in times.most_common(MAX_PLACES):
+        file, line, function = frame_parts(frame)
+        places.append(Place(ns / max(work.ns, 1.0), cut(file), line, cut(function)))
+    return tuple(places)
+
 
 # The number of evenly spread times at which frames are looked up: a line with 1 % of the time is found 20 times.
 SAMPLES = 2_000

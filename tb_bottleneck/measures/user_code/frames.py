@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.frames.already_running import already_running_frames

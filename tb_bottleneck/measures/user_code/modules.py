@@ -1,4 +1,9 @@
-"""The module in which most of some time lies: the one that runs, or else the nearest one around it."""
+"""Modules and forward operators.
+
+The forward operators that operators of the backward pass belong to, for one recording.
+
+The module in which most of some time lies: the one that runs, or else the nearest one around it.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,14 +12,26 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.user_code.frames import MAX_DEPTH
-from tb_bottleneck.record import Record
+from tb_bottleneck.trace.autograd.forward_links import ForwardLinks, forward_links, linked_forward
 from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats, Ints, Rows, by_thread
+
+
+@memoized
+def _links(recording: Recording) -> ForwardLinks:
+    return forward_links(recording.trace)
+
+
+def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
+    """Returns the backward operator that runs on each thread at each time, and its forward operator; -1 for none."""
+    return linked_forward(recording.trace, _links(recording), threads, times)
+
 
 # From this share of the time on, a module is named.
 MIN_MODULE_SHARE = 0.5

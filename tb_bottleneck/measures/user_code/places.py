@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measures.user_code.forward_operators import forward_of
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.measures.user_code.frames import (
     already_running,
     ancestors,
@@ -21,8 +21,7 @@ from tb_bottleneck.measures.user_code.frames import (
     is_user_function,
     marks_by_thread,
 )
-from tb_bottleneck.measures.user_code.modules import module_of
-from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.measures.user_code.modules import forward_of, module_of
 from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_own_frame, short_frame
 from tb_bottleneck.trace.frames.module_names import merged_module, module_name
 from tb_bottleneck.trace.kernel_names import cut

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.memory.course.recorded_memory import RecordedMemory, step_of_peak
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.table import Ints, Rows
 
 POINTS = 160

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.course.recorded_memory import RecordedMemory
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Ints
 
 POINTS = 160

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.categories import CATEGORIES
 from tb_bottleneck.memory.course.recorded_memory import RecordedMemory, step_of_peak
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Ints, Rows
 
 LARGEST = 40

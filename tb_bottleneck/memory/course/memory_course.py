@@ -1,10 +1,10 @@
 """The course of the memory: over the step of the peak, by block, and over the steps."""
 
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.course.curve import MemoryCurve, curve_of
 from tb_bottleneck.memory.course.history import MemoryHistory, history_of
 from tb_bottleneck.memory.course.lifetimes import Lifetime, lifetimes_of
 from tb_bottleneck.memory.course.recorded_memory import RecordedMemory
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.table import Ints
 
 

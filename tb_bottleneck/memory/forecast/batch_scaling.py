@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.trace_memory import TraceMemory
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import CRITICAL, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation
 from tb_bottleneck.memory.growth import finding_of
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
-from tb_bottleneck.units import NS_PER_US
 
 _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
@@ -22,7 +23,6 @@ from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.table import Bools, Ints, Rows
-from tb_bottleneck.units import NS_PER_US
 
 ROUNDING = 512
 """Sizes of blocks are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""

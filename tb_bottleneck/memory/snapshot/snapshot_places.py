@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.memory.sites import MAX_DEPTH, Place, Site, group_sites
-from tb_bottleneck.order_statistics import distinct_values
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.trace.frames.frame_owner import is_user_frame
 from tb_bottleneck.trace.table import Ints

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture.trace_files import MIN_FREE_BYTES
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
-from tb_bottleneck.persistence import atomic_file
 
 SIGNAL = "memory_snapshots"
 HISTORY = 100_000

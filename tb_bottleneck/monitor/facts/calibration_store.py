@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from tb_bottleneck.persistence import cache_directory, read_own, write_atomically
+from tb_bottleneck.base.persistence import cache_directory, read_own, write_atomically
 
 CALIBRATION_SCHEMA = 1
 NAMES = (

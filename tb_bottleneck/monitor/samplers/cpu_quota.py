@@ -7,9 +7,9 @@ grow faster than time (Linux documentation, scheduler/sched-bwc).
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.monitor.facts.cgroups import cpu_groups
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.units import NS_PER_US
 
 _TOTAL, _PERIODS = "quota_throttled_total", "quota_throttled_periods"
 _NO_GROUP = "no control group with a CPU controller was found for this process in /proc/self/cgroup and /sys/fs/cgroup"

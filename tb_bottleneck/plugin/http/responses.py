@@ -12,13 +12,13 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as WsgiResponse
 
+from tb_bottleneck.base.text import one_line
 from tb_bottleneck.plugin.http.hosts import HostPolicy, refusal
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.worker_client import Reply
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.evidence_pb2 import Pending
-from tb_bottleneck.untrusted_text import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from google.protobuf import json_format
 
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.plugin.state.lru import LruCache
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, SavedJobQuestion, TraceFile
 from tb_bottleneck.plugin.workers.worker_client import Reply
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rank_rows import first_action, gain_of, named_rank
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Health, Job, Report, TrainingJob, Verdict

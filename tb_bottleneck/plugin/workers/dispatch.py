@@ -8,16 +8,14 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun
-from tb_bottleneck.comparison.runs.open_run import open_recordings
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.drilldown.operations.dependencies import dependencies_of
+from tb_bottleneck.drilldown.inspected_trace import TraceCache
+from tb_bottleneck.drilldown.operations.dependencies import add_found, dependencies_of
 from tb_bottleneck.drilldown.operations.details import details_of
-from tb_bottleneck.drilldown.operations.search import add_found
 from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
-from tb_bottleneck.drilldown.trace_cache import TraceCache
 from tb_bottleneck.drilldown.trace_slice import slice_of
 from tb_bottleneck.drilldown.tree.message import tree_message, tree_messages
 from tb_bottleneck.drilldown.tree.selection import Selection

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Callable
 
-from tb_bottleneck.errors import Unreadable, Unusable
+from tb_bottleneck.base.errors import Unreadable, Unusable
 from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse
+from tb_bottleneck.jobs.report.health import tables_of
 from tb_bottleneck.jobs.report.job_report import judged_together
-from tb_bottleneck.jobs.report.job_writer import tables_of
 from tb_bottleneck.jobs.report.saved_job import JobTables, Stale, read
 from tb_bottleneck.jobs.report.wording import headline_of
 from tb_bottleneck.plugin.save_command import save_command

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
-from tb_bottleneck.errors import BottleneckError
+from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
 from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached
@@ -27,7 +27,7 @@ from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.sources.local_files import LOCAL
 
 if TYPE_CHECKING:
-    from tb_bottleneck.drilldown.trace_cache import TraceCache
+    from tb_bottleneck.drilldown.inspected_trace import TraceCache
 
 PROGRESS_SECONDS = 0.1  # minimum time between two progress frames
 PARENT_SECONDS = 1.0  # interval of the check for the parent; normally the end of stdin comes sooner
@@ -53,7 +53,7 @@ def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
     """Answers questions until stdin ends. `function` is the dotted name of `dispatch.answer`, or of a function with the
     same signature. Traces stay in memory between questions."""
     requests, replies = _start(memory_bytes, parent)
-    from tb_bottleneck.drilldown.trace_cache import TraceCache  # not needed by a worker that analyses recordings
+    from tb_bottleneck.drilldown.inspected_trace import TraceCache
 
     _serve(requests, replies, partial(_answer, pkgutil.resolve_name(function), TraceCache()))
 

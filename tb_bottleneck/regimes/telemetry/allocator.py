@@ -8,7 +8,8 @@ Source: regimes/allocator.py; pytorch docs, torch.cuda.memory_stats: num_alloc_r
 that result in a cache flush and a retry.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import (
@@ -19,7 +20,6 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     idle_inside_phases,
     peak_memory_share,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.allocator import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 

@@ -7,11 +7,11 @@ Source: regimes/communication.py; collectives run on the device in parallel with
 distinguishes them.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import world_size
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.communication import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 

@@ -9,7 +9,8 @@ the part of the work that does not run, 1 - 1 / (threads per core).
 Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default is the owner's choice, and reported.
 """
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.builds import (
@@ -21,27 +22,25 @@ from tb_bottleneck.measures.telemetry.builds import (
     processor,
     torch_blas,
 )
-from tb_bottleneck.measures.telemetry.clocks import (
+from tb_bottleneck.measures.telemetry.device import (
+    bound_known,
+    bound_source,
     clock_reduction,
+    fp32_used,
     heat_throttled,
     highest_temperature,
     loaded_power_share,
+    mean_power_share,
+    own_work,
     power_braked,
     power_capped,
     power_limit_of_default,
+    tensor_cores_used,
     time_lost_to_heat,
     time_lost_to_power,
 )
-from tb_bottleneck.measures.telemetry.core_contention import threads_to_use
-from tb_bottleneck.measures.telemetry.device_utilisation import (
-    bound_known,
-    bound_source,
-    fp32_used,
-    mean_power_share,
-    own_work,
-    tensor_cores_used,
-)
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, workers_beside_main
+from tb_bottleneck.measures.telemetry.recoverable import threads_to_use
 from tb_bottleneck.measures.telemetry.step_phases import (
     blas_library,
     core_pressure,
@@ -50,7 +49,6 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     run_queue_per_core,
     torch_threads_per_core,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS, contended_cores

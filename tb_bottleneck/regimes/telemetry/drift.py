@@ -11,7 +11,8 @@ the device may be intended, as with longer sequences, so it is not known to be r
 
 from dataclasses import replace
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.drift import (
@@ -24,8 +25,7 @@ from tb_bottleneck.measures.telemetry.drift import (
     samples_over_run,
     step_time_over_run,
 )
-from tb_bottleneck.measures.telemetry.epochs import epoch_length
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.measures.telemetry.interruptions import epoch_length
 from tb_bottleneck.regimes.rule import FIRES, WORTH_RECOVERING, Cause, Verdict
 
 UNNAMED = "host_python"

@@ -6,10 +6,10 @@ Threshold: utilisation below 2 % of the judged time, with steps or with half of 
 Source: regimes/gpu_unused.py; a desktop that draws its screen exceeds a few percent only while something moves.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
+from tb_bottleneck.measures.telemetry.device import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import cores_busy
 from tb_bottleneck.measures.telemetry.step_phases import step_time
 from tb_bottleneck.regimes.gpu_unused import REGIME

@@ -9,18 +9,19 @@ reading of the Linux documentation, accounting/psi), and the process itself wait
 tenth of its core time on. More torch threads than cores (regimes/compute.py) are the cause if the process waits.
 """
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.core_contention import (
+from tb_bottleneck.measures.telemetry.device import process_cores
+from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle, workers_beside_main
+from tb_bottleneck.measures.telemetry.recoverable import (
     contention_limit,
     core_wait,
     thread_runs,
     threads_beside_others,
     threads_to_use,
 )
-from tb_bottleneck.measures.telemetry.device_utilisation import process_cores
-from tb_bottleneck.measures.telemetry.input_pipeline import cores_usable, device_idle, workers_beside_main
 from tb_bottleneck.measures.telemetry.step_phases import (
     core_pressure,
     intra_op_threads,
@@ -30,7 +31,6 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     timed_phase_count,
     torch_threads_per_core,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
 from tb_bottleneck.regimes.host import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule

@@ -15,16 +15,11 @@ the core time that it allows: traceml's warning level for an overhead.
 import math
 from dataclasses import replace
 
-from tb_bottleneck.measure import Measure, Missing, known_value
+from tb_bottleneck.base.measure import Measure, Missing, known_value
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.builds import numpy_blas
-from tb_bottleneck.measures.telemetry.core_contention import (
-    loader_core_wait,
-    threads_beside_others,
-    threads_to_use,
-)
-from tb_bottleneck.measures.telemetry.epochs import epoch_length, epoch_start_wait, first_batch_time, time_to_first_step
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     cores_busy,
     cores_of_others,
@@ -36,26 +31,29 @@ from tb_bottleneck.measures.telemetry.input_pipeline import (
     loader_wait_time,
     operating_system,
     own_cores_while_loading,
+    slowest_stage,
     storage_pressure,
+    time_per_batch,
     utilisation_deviation,
     waiting_workers_to_try,
     worker_busy,
     worker_count_to_try,
+    worker_processes_needed,
     worker_start,
+    workers_ahead,
     workers_beside_main,
     workers_now,
     workers_restart,
 )
-from tb_bottleneck.measures.telemetry.input_stages import (
-    slowest_stage,
-    time_per_batch,
-    worker_processes_needed,
-    workers_ahead,
+from tb_bottleneck.measures.telemetry.interruptions import (
+    epoch_length,
+    epoch_start_wait,
+    first_batch_time,
+    time_to_first_step,
 )
-from tb_bottleneck.measures.telemetry.step_limits import most_without_loader
-from tb_bottleneck.measures.telemetry.step_phases import quota_throttled
+from tb_bottleneck.measures.telemetry.recoverable import loader_core_wait, threads_beside_others, threads_to_use
+from tb_bottleneck.measures.telemetry.step_phases import most_without_loader, quota_throttled
 from tb_bottleneck.measures.telemetry.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import CORES_FOR_WORKER, FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.telemetry.host import MIN_CORE_WAIT, QUOTA_LIMITS, contended_cores

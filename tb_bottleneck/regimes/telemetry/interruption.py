@@ -12,16 +12,10 @@ Source: regimes/interruption.py; three times the median is the limit for outlier
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.measure import Missing, known_value
+from tb_bottleneck.base.measure import Missing, known_value
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.compilations import (
-    compilations_counted,
-    compiled_again_share,
-    recompilations_seen,
-    recompiling_time,
-    share_in_compilation,
-)
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.interruptions import (
     checkpoint_time,
@@ -32,19 +26,23 @@ from tb_bottleneck.measures.telemetry.interruptions import (
     steps_with_checkpoint,
     steps_with_logging,
 )
-from tb_bottleneck.measures.telemetry.step_limits import (
-    most_without_checkpoints,
-    most_without_collections,
-    most_without_evaluation,
-    most_without_logging,
+from tb_bottleneck.measures.telemetry.run_time import (
+    compilations_counted,
+    compiled_again_share,
+    recompilations_seen,
+    recompiling_time,
+    share_in_compilation,
 )
 from tb_bottleneck.measures.telemetry.step_phases import (
     long_step_excess,
     long_step_period,
     long_steps,
+    most_without_checkpoints,
+    most_without_collections,
+    most_without_evaluation,
+    most_without_logging,
     step_time,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.interruption import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 

@@ -1,8 +1,8 @@
 """The rules for telemetry: the same regimes in the same order. A regime without a telemetry rule abstains."""
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import judge
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import ABSTAINS, Judgement, Rule, Verdict

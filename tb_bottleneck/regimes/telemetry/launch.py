@@ -6,13 +6,13 @@ Threshold: as for traces; all of it counts as recoverable, because no profiler s
 Source: regimes/launch.py.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import process_cores, utilisation
+from tb_bottleneck.measures.telemetry.device import process_cores, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phase_count
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.launch import FIRES_AT
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 

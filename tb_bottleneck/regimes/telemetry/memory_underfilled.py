@@ -5,13 +5,15 @@ Formula: time at a limit = the counter / its value for kernels at this limit; th
 Half of the underfilled time counts as recoverable, as for traces. If SM activity is below 50 %, its rest instead: that
 part of the underfilled time bounds what a larger batch saves per sample. A higher one does not show how full they are.
 Threshold: as for traces; abstains if no counter was recorded.
-Source: regimes/memory.py, regimes/underfilled.py; attribution/telemetry/device_bound.py has the sources of the figures.
+Source: regimes/memory.py, regimes/underfilled.py; the sources of the figures are in
+attribution/telemetry/window_accounts.py.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import (
+from tb_bottleneck.measures.telemetry.device import (
     bandwidth_used,
     bound_known,
     bound_source,
@@ -20,7 +22,6 @@ from tb_bottleneck.measures.telemetry.device_utilisation import (
     multiprocessors_used,
     tensor_cores_used,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes import memory, underfilled
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 

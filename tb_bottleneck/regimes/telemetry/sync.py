@@ -6,13 +6,13 @@ Threshold: as for traces, for the idle time of waits and launches together; belo
 Source: regimes/sync.py.
 """
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import utilisation
+from tb_bottleneck.measures.telemetry.device import utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
 from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 from tb_bottleneck.regimes.sync import FIRES_AT
 

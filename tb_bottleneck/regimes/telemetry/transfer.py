@@ -10,11 +10,12 @@ Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an i
 loaded readings count. The speed of a link changes by a factor of two at least, so 10 % is only a margin for rounding.
 """
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
-from tb_bottleneck.measures.telemetry.pcie_link import (
+from tb_bottleneck.measures.telemetry.storage import (
     link_reached,
     link_speed,
     link_traffic,
@@ -23,7 +24,6 @@ from tb_bottleneck.measures.telemetry.pcie_link import (
     slot_limit,
     transfer_time,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.transfer import FIRES_AT
 

@@ -7,19 +7,14 @@ that no signal shows, are no problem: the rule abstains.
 Source: regimes/unexplained.py; 10 % is traceml's warning level for an overhead of the step.
 """
 
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device_utilisation import (
-    other_processes,
-    other_processes_utilisation,
-    own_work,
-    utilisation,
-)
+from tb_bottleneck.measures.telemetry.device import other_processes, other_processes_utilisation, own_work, utilisation
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle, utilisation_deviation
 from tb_bottleneck.measures.telemetry.recoverable import unexplained_idle
 from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phases
-from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.unexplained import FIRES_AT
 

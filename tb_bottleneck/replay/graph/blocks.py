@@ -12,7 +12,7 @@ np.maximum.reduceat over all blocks at once. A block ends where another item dep
 
 import numpy as np
 
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
 from tb_bottleneck.replay.graph.group_rows import rows_by_key

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
-from tb_bottleneck.order_statistics import percentile
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.name_filter import name_matches

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role

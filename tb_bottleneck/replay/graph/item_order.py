@@ -7,7 +7,7 @@ matters. Operations that were launched before the recording come before all rows
 
 import numpy as np
 
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.replay.graph.device_dependencies import stream_free
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS, USUAL_CALL_NS
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, drains, ended_inside
 from tb_bottleneck.trace.name_filter import name_matches

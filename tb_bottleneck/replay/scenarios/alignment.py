@@ -8,8 +8,8 @@ share of the peak that the best tenth of the aligned products (by time) reaches.
 
 import numpy as np
 
-from tb_bottleneck.knowledge.precisions import misaligned, precision_of
-from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.knowledge.catalogue import misaligned, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy

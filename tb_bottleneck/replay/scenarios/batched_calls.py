@@ -1,6 +1,6 @@
 """Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
 
-Changes: of each loop (measures/trace/repeated_calls.py) only the first call's host time and launches remain. Kernels of
+Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Kernels of
 the other calls that fill the device take as long as now, because their work remains; those too small to fill it are
 done with the first call's kernels.
 Assumes: no call needs the result of another one, and there is memory for all items at once.
@@ -10,7 +10,7 @@ Bounds: low: half of the other calls' time stays. High: as expected.
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.measures.trace.repeated_calls import repeated_calls
+from tb_bottleneck.measures.trace.fusion import repeated_calls
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 from tb_bottleneck.roofline.underfilled import underfilled

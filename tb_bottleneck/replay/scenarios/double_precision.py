@@ -11,7 +11,7 @@ results per clock and multiprocessor for compute capability 8.6 and 8.9).
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.measures.trace.double_precision import double_kernels, double_time
+from tb_bottleneck.measures.trace.products import double_kernels, double_time
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work

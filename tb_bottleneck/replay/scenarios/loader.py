@@ -13,11 +13,10 @@ training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers tha
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.intervals import Spans
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.intervals import Spans
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS, SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.measures.trace.loader_workers import workers_factor, workers_needed
-from tb_bottleneck.measures.trace.workers_pace import workers_are_behind
+from tb_bottleneck.measures.trace.loader_workers import workers_are_behind, workers_factor, workers_needed
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 

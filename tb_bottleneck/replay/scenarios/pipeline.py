@@ -14,8 +14,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.trace.host_operators import batch_operator_share, created_share
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.measures.trace.host_dispatch import batch_operator_share, created_share
 from tb_bottleneck.measures.trace.loader_workers import workers_for_loop
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import copies, loader, storage

@@ -9,8 +9,8 @@ Bounds: low: half of the time beyond the median stays. High: no fetch waits, as 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.intervals import Spans, union
-from tb_bottleneck.measure import Measure
+from tb_bottleneck.base.intervals import Spans, union
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.trace.loader import uneven_fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios import loader

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.measures.trace.costly_syncs import EXPLICIT, OTHER, READ, SHAPE, UPLOAD, costly_waits_of
+from tb_bottleneck.measures.trace.syncs import EXPLICIT, OTHER, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
@@ -28,7 +28,7 @@ COMBINED_REMAINING = {Estimate.EXPECTED: 0.3, Estimate.LOW: 0.5, Estimate.HIGH: 
 
 
 def apply(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the waits of these kinds (measures/trace/costly_syncs.py)."""
+    """Removes the waits of these kinds (measures/trace/syncs.py)."""
     items = graph.items
     called = _called_by(graph, kinds)
     gone = waiting(graph) & called

@@ -1,11 +1,11 @@
 """What to change first and its gain, as one sentence: the first line of every form of a report."""
 
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
 from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 # A wider interval has one decimal place: the second one is not known.
 WIDE = 0.15

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
 from tb_bottleneck.measures.trace.kernel_efficiency import roofs_known
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyVerdict
 

@@ -5,16 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from string import Template
 from typing import Protocol
 
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
-from tb_bottleneck.knowledge.cpu_words import words_for
-from tb_bottleneck.knowledge.windows_code import guarded
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.knowledge.texts import guarded, words_for
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.window import Window
-from tb_bottleneck.units import share_text
 
 
 class Context(Record, frozen=True):

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from tb_bottleneck.knowledge.measured_changes import estimated_gain
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING, Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.predictions import NotPredicted, simulated_speedup, why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 # From the most severe to the least severe.
 _LEVELS = ("critical", "warning", "info")

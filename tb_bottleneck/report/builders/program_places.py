@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.user_code.places import Place
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Places = Mapping[tuple[Regime, str], Sequence[Place]]

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tb_bottleneck.order_statistics import distinct_values
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.record import Record
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.trace import Trace

@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
 
-from tb_bottleneck.attribution.account import Account
-from tb_bottleneck.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
+from tb_bottleneck.attribution.owned_spans import Account
+from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, REGIMES, Regime
+from tb_bottleneck.base.text import bytes_text, duration_text, share_text
 from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice
-from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.record import Record
-from tb_bottleneck.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.regimes.judge import Conclusion, program_leads
 from tb_bottleneck.regimes.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
@@ -25,7 +26,6 @@ from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.metadata import SCHEMA
-from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 
 class ReportIdentity(Record, frozen=True):

@@ -3,14 +3,14 @@
 from functools import cache
 from string import Template
 
-from tb_bottleneck.attribution.account import Account
+from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
-from tb_bottleneck.measures.trace.purpose import backward_recorded, only_operator, steps_found, training_recorded
-from tb_bottleneck.regime import AVOIDABLE_REGIMES, Regime
+from tb_bottleneck.measures.trace.recorded_facts import backward_recorded, only_operator, steps_found, training_recorded
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
 

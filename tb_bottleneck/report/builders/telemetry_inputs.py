@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.device_utilisation import own_work
+from tb_bottleneck.measures.telemetry.device import own_work
 from tb_bottleneck.measures.telemetry.input_pipeline import loader_wait_time
 from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
 from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measure import Measure
-from tb_bottleneck.measures.telemetry.core_contention import contention_limit
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.measures.telemetry.recoverable import (
     contention_by_window,
+    contention_limit,
     idle_gpu_windows,
     recoverable_by_window,
     underfilled_by_window,
 )
 from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING
 from tb_bottleneck.regimes.rule import WORTH_RECOVERING

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import Template
 
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.telemetry.recoverable import UNSEEN, UnknownTime
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.regimes.telemetry.judge import RULES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
-from tb_bottleneck.units import NS_PER_S, share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})

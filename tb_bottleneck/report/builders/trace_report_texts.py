@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from string import Template
 
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
-from tb_bottleneck.measure import Measure, Missing
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     memory_reached,
@@ -12,12 +14,10 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     roofs_known,
     shapes_recorded,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import RULES, Conclusion
 from tb_bottleneck.regimes.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.confidence import KNOWN_FROM_SHAPES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
-from tb_bottleneck.units import share_text
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.order_statistics import percentile
-from tb_bottleneck.record import Record
-from tb_bottleneck.units import duration_text
+from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 
 MAX_STEP_TIMES = 60
 """Number of step times that a report shows."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.sources.paths import filesystem_of
 from tb_bottleneck.sources.torch_trace.beside import names_beside
 from tb_bottleneck.version import __version__

@@ -12,21 +12,19 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import one_line, share_text
 from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import all_texts
-from tb_bottleneck.knowledge.cpu_words import on_cpu, words_for
-from tb_bottleneck.knowledge.efficiency_texts import figure_texts
 from tb_bottleneck.knowledge.gpus import known_names
+from tb_bottleneck.knowledge.texts import figure_texts, on_cpu, words_for
 from tb_bottleneck.measures.input_stages import Stage, stage_text
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.report.builders.action import set_action
 from tb_bottleneck.report.builders.details.broken_parts import broken_part
 from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
 from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
-from tb_bottleneck.untrusted_text import one_line
 
 MAX_NAME = 600  # characters
 _NAMES = {

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
-from tb_bottleneck.persistence import cache_directory, is_own, read_own, write_atomically
+from tb_bottleneck.base.persistence import cache_directory, is_own, read_own, write_atomically
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 

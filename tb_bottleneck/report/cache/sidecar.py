@@ -14,12 +14,11 @@ from pathlib import Path
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.persistence import write_atomically
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
-from tb_bottleneck.knowledge.cpu_words import on_cpu
-from tb_bottleneck.knowledge.windows_code import guarded
-from tb_bottleneck.persistence import write_atomically
-from tb_bottleneck.regime import REGIMES, Regime
+from tb_bottleneck.knowledge.texts import guarded, on_cpu
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES

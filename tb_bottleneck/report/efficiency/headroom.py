@@ -6,10 +6,10 @@ Nothing here is a finding. A kind whose cause is a finding is left out, and so i
 from collections.abc import Iterator
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.knowledge.cpu_words import words_for
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.knowledge.gpus import Gpu, gpu_named
-from tb_bottleneck.knowledge.headroom_texts import headroom_label, headroom_text
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.knowledge.texts import headroom_label, headroom_text, words_for
 from tb_bottleneck.measures.efficiency.headroom import (
     all_reduce_ns,
     distances,
@@ -20,12 +20,11 @@ from tb_bottleneck.measures.efficiency.headroom import (
     traffic_share,
 )
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.attention import unfused_attention_share
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
 from tb_bottleneck.measures.trace.loader import loader_fetch
-from tb_bottleneck.measures.trace.purpose import backward_recorded
-from tb_bottleneck.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.measures.trace.products import unfused_attention_share
+from tb_bottleneck.measures.trace.recorded_facts import backward_recorded
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

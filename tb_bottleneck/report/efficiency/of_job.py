@@ -8,11 +8,11 @@ stated.
 from collections.abc import Collection, Sequence
 from statistics import fmean
 
-from tb_bottleneck.knowledge.efficiency_texts import figure_texts, job_definition, job_text
+from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.knowledge.texts import figure_texts, job_definition, job_text
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_price, set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import NS_PER_S
 
 OWN_SAMPLES = frozenset({"data", "expert", "sharded"})
 """Kinds of process groups whose ranks have samples of their own."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 
 def lines_of(report: pb.Report) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from tb_bottleneck.base.text import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import bytes_text, duration_text, rate_text, share_text
 
 _SHOWN: dict[str, Callable[[float], str]] = {
     "ns": duration_text,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.rendering.details import efficiency
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading
 from tb_bottleneck.report.rendering.verdict import alert_after, alert_before
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
 
 MAX_SHOWN_GROUPS = 8
 

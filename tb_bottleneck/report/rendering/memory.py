@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import bytes_text, share_text
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import bytes_text, share_text
 
 _BAR = 25
 _SITES = 5

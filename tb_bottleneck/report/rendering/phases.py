@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import NS_PER_S, share_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import NS_PER_S, share_text
 
 MAX_LINES = 20
 _MINUTE, _HOUR = 60, 3600

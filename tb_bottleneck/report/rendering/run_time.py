@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.rendering.layout import Line
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
 
 LEAST = 0.005
 _BAR = 25

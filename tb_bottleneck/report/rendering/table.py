@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tb_bottleneck.base.text import markdown, one_line
 from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.table_columns import COLUMNS
 from tb_bottleneck.report.rendering.table_rows import Row
-from tb_bottleneck.untrusted_text import markdown, one_line
 
 WIDE = 170
 """From this width on, verdict, device and action stand on the line of the training, not below it."""

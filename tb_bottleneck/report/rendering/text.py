@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering import checks, memory, phases, run_time
@@ -28,7 +29,6 @@ from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.report.rendering.verdict import verdict_lines
 from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
 
 _BAR = 25  # with the longest label, a row has less than 80 characters
 # Lines with less of the cost do not matter; the JSON form has them.

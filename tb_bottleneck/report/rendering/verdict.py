@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 _SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
 _SMALL = "Minor: less than a tenth of the time can be saved"

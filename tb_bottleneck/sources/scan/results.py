@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tb_bottleneck.errors import Unusable
+from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.sources.trace_event import (
     EXACT_FLOAT_US,
     MEMORY_EVENT,

@@ -2,7 +2,7 @@
 
 import re
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.sources.paths import first_bytes
 
 # Names of files that torch.cuda.memory._dump_snapshot writes in its documentation.

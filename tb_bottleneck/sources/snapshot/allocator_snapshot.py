@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.errors import TooLarge, Unreadable
+from tb_bottleneck.base.errors import TooLarge, Unreadable
 from tb_bottleneck.sources.blocks import Blocks
 from tb_bottleneck.sources.limits import Bounds
 from tb_bottleneck.sources.snapshot.fast_entries import FastEntries

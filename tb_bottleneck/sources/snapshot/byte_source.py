@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
 
 
 class ByteSource:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.errors import TooLarge
+from tb_bottleneck.base.errors import TooLarge
 
 Ints = NDArray[np.int64]
 # Rows that are converted at once.

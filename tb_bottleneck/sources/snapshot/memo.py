@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.errors import TooLarge, Unreadable
+from tb_bottleneck.base.errors import TooLarge, Unreadable
 
 # Keys and actions are short; a text may be in the memo more than once.
 _SHORT, _SAME_TEXTS = 32, 8

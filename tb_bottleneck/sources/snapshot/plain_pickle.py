@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from tb_bottleneck.errors import TooLarge, Unreadable
+from tb_bottleneck.base.errors import TooLarge, Unreadable
 from tb_bottleneck.sources.snapshot.byte_source import ByteSource
 from tb_bottleneck.sources.snapshot.forbidden_opcodes import refusal
 from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits

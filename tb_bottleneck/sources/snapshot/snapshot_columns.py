@@ -7,7 +7,7 @@ key is normal. Frames and stacks are interned: events of one call site share a s
 from dataclasses import dataclass
 from typing import Any
 
-from tb_bottleneck.errors import TooLarge
+from tb_bottleneck.base.errors import TooLarge
 from tb_bottleneck.sources.snapshot.integer_columns import Columns
 from tb_bottleneck.sources.snapshot.memo import Memo, StackNumber
 

@@ -3,7 +3,7 @@
 import os
 from functools import lru_cache
 
-from tb_bottleneck.persistence import open_regular
+from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 
 SNIFFED_BYTES = 64 * 1024

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from tb_bottleneck.persistence import open_regular
+from tb_bottleneck.base.persistence import open_regular
 
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes

@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection
 from functools import lru_cache
 
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.sources.local_files import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of
-from tb_bottleneck.units import NS_PER_S
 
 MAX_LOGS = 1_000
 """Of a folder, the newest ones."""

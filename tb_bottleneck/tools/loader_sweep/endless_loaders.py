@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tb_bottleneck.errors import NotFound, Unusable
+from tb_bottleneck.base.errors import NotFound, Unusable
 from tb_bottleneck.tools.loader_sweep.user_factory import one_line
 
 # The arguments that select the samples of a batch; a loader with a batch sampler must not have them, too.

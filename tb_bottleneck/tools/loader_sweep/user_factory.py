@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from tb_bottleneck.errors import NotFound, Unusable
-from tb_bottleneck.untrusted_text import one_line as untrusted_line
+from tb_bottleneck.base.errors import NotFound, Unusable
+from tb_bottleneck.base.text import one_line as untrusted_line
 
 _MAX_NAMES = 8
 

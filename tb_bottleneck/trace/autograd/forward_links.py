@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.order_statistics import distinct_values
-from tb_bottleneck.record import Record
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_US, us_to_ns
 from tb_bottleneck.trace.table import Bools, Ints
-from tb_bottleneck.units import NS_PER_US, us_to_ns
 
 # Larger times do not fit into int64 nanoseconds.
 MAX_TIME_US = 9.2e15

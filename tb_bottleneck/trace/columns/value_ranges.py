@@ -11,10 +11,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.table import Bools, Ints, Table
-from tb_bottleneck.units import NS_PER_S
 
 # Times are since 1970 or since the start of the machine. 2^62 ns since 1970 is in the year 2116.
 MAX_TIME_NS = 2**62

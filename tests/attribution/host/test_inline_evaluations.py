@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.host.inline_evaluations import inline_evaluations
+from tb_bottleneck.attribution.host_operators import inline_evaluations
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.trace import load
 

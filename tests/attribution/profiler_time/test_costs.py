@@ -4,7 +4,7 @@ import pytest
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.profiler_time.costs import CostRange, costs_of
-from tb_bottleneck.knowledge.profiler_costs import python_costs
+from tb_bottleneck.knowledge.measured import python_costs
 
 FACTS = {
     "python_slowdown": 2.5,

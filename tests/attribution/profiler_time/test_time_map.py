@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.attribution.profiler_time.time_map import time_map
+from tb_bottleneck.attribution.profiler_time.costs import time_map
 
 SINCE_1970 = 1_795_600_000_000_000_000
 

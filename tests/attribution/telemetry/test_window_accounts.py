@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.attribution.telemetry.device_bound import DeviceBounds, link_bandwidth
-from tb_bottleneck.attribution.telemetry.window_accounts import accounts_of
+from tb_bottleneck.attribution.telemetry.window_accounts import DeviceBounds, accounts_of, link_bandwidth
 from tb_bottleneck.attribution.telemetry.window_signals import Signals
-from tb_bottleneck.regime import DEVICE_REGIMES
+from tb_bottleneck.base.regime import DEVICE_REGIMES
 
 SHARE = st.floats(0, 1) | st.just(float("nan"))
 

@@ -3,6 +3,7 @@
 import pytest
 from comparison.drawn_runs import H200, context, judged, repeated
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.device_model import (
     device_named,
@@ -14,9 +15,8 @@ from tb_bottleneck.comparison.devices.device_model import (
 )
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.knowledge.gpus import known_names
-from tb_bottleneck.knowledge.precisions import Precision
 
 DRAWING = repeated(9, op="##..", gpu="..##")
 BF16, FP32 = Precision("tensor", "bf16"), Precision("vector", "fp32")

@@ -6,9 +6,9 @@ import sys
 import pytest
 from comparison.drawn_runs import A100, H200, V100, judged, repeated
 
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
-from tb_bottleneck.regime import REGIMES, Regime
 
 BOUND = repeated(9, op="##......", launch=".|......", gpu="..######", sync="..######")
 

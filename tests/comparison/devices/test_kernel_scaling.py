@@ -10,7 +10,7 @@ from helpers.draw import drawn
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.knowledge.precisions import precision_of
+from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.replay.modified_graph import Estimate
 
 STREAM, PRODUCT = "stream", "gpu"

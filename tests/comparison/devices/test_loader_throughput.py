@@ -4,14 +4,14 @@ import pytest
 from comparison.drawn_runs import H200, context, judged, repeated
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.devices.loader_throughput import (
+from tb_bottleneck.comparison.devices.kernel_scaling import (
     WORKERS_KEEP_UP,
     WORKERS_LIMIT,
     loader_assumptions,
     worker_throughput_limit,
 )
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.measures.trace.workers_pace import workers_are_behind
+from tb_bottleneck.measures.trace.loader_workers import workers_are_behind
 
 # A batch is ready every ten columns, and the device works on it for four of them.
 BEHIND = repeated(9, workers="######....", op="......#...", launch="......|...", gpu=".......###", sync=".......###")

@@ -7,8 +7,8 @@ import pytest
 from comparison.drawn_runs import judged, recorded, repeated
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.common_basis import device_spans_of, on_common_basis
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
+from tb_bottleneck.comparison.runs.report_comparison import device_spans_of, on_common_basis
 
 CALLS = 16
 ROWS = {

@@ -5,12 +5,12 @@ import json
 import pytest
 from comparison.drawn_runs import H200, judged, repeated
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.runs.from_reports import run_from_reports
+from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.report.rendering.json_form import as_dict
 
 SLOW = repeated(9, loader="######....", gpu="......####")

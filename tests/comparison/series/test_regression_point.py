@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tb_bottleneck.comparison.series.regression_point import regression_point_of
-from tb_bottleneck.regime import REGIMES
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.comparison.series.explanations import regression_point_of
 
 
 def row(*steps, jitter=0.01):

@@ -2,7 +2,7 @@
 
 from comparison.drawn_runs import A100, H200, context, judged, repeated
 
-from tb_bottleneck.comparison.series.varying_setting import HISTORY, SETTINGS, SWEEP, number_of, varying_setting_of
+from tb_bottleneck.comparison.series.explanations import HISTORY, SETTINGS, SWEEP, number_of, varying_setting_of
 
 STEP = repeated(9, workers="####....", gpu="....####")
 ALONE = repeated(9, loader="####....", gpu="....####")

@@ -4,8 +4,8 @@ import pytest
 from helpers.simulated_training_memory import SimulatedTraining
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.comparison.what_if.peak_memory import add_peak_memory
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.comparison.what_if.outcome import add_peak_memory
 from tb_bottleneck.memory.forecast.forecasts import MAX_GROWTH
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps

@@ -1,6 +1,6 @@
 """Peaks of two runs are compared by category, without small differences."""
 
-from tb_bottleneck.comparison.workload.memory_rows import memory_rows
+from tb_bottleneck.comparison.workload.operator_time import memory_rows
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

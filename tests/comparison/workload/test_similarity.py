@@ -6,9 +6,9 @@ import pytest
 from comparison.drawn_runs import judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.workload.similarity import SAME_WORK_FROM, Similarity, _weights, similarity
-from tb_bottleneck.measure import Missing
 
 
 def alike(tmp_path, a, b):

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 from drilldown.tree.recorded_model import GEMM, MAIN, Recorder, recorded_steps
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.operations.critical_path import critical_path
-from tb_bottleneck.drilldown.operations.dependencies import dependencies_of
+from tb_bottleneck.drilldown.operations.dependencies import MAX_FOUND, add_found, dependencies_of
 from tb_bottleneck.drilldown.operations.details import details_of
-from tb_bottleneck.drilldown.operations.search import MAX_FOUND, add_found
 from tb_bottleneck.drilldown.tables import tables_of
-from tb_bottleneck.errors import NotFound
 from tb_bottleneck.schema import evidence_pb2 as pb
 
 STREAM = "device "

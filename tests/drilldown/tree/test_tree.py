@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from drilldown.tree.recorded_model import AUTOGRAD, GEMM, MAIN, Recorder, recorded_steps
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.paths import BY
 from tb_bottleneck.drilldown.tree.selection import Selection, recording_of, selected_tree
 from tb_bottleneck.drilldown.tree.tree import Tree
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.trace import load
 
 TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", "")) if os.environ.get("TB_BOTTLENECK_TRACES") else None

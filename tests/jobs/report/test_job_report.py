@@ -10,13 +10,12 @@ from helpers.simulated_jobs import context_of, planted, simulated, without_rows
 from simulate.jobs.cases import PLANTERS
 from simulate.jobs.topologies import Faults
 
-from tb_bottleneck.jobs.report.group_rows import bus_factor, group_rows
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.report.health import health_of, is_trusted
 from tb_bottleneck.jobs.report.job_report import jobs_of
-from tb_bottleneck.jobs.report.rank_names import ranks_text
+from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows, ranks_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.measures.efficiency.figure import known
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.efficiency.figures import add_figures
 from tb_bottleneck.report.rendering.job_text import ranges_text, render_job
 from tb_bottleneck.report.rendering.json_form import as_json

@@ -7,13 +7,13 @@ import pytest
 from helpers.simulated_jobs import simulated
 from simulate.jobs.topologies import Faults
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.jobs.report.health import JobWriter, tables_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
-from tb_bottleneck.jobs.report.job_writer import JobWriter, tables_of
 from tb_bottleneck.jobs.report.saved_job import Stale, read, saved_path, write
 from tb_bottleneck.jobs.report.wording import headline_of
-from tb_bottleneck.knowledge.job_texts import job_texts
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.knowledge.texts import job_texts
 from tests.jobs.report.test_job_report import report_of
 
 

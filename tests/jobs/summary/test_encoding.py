@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jobs.summary.drawn_summaries import WAITING, summary
 
-from tb_bottleneck.errors import Unreadable
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.jobs.summary import encoding
 from tb_bottleneck.jobs.summary.encoding import decode, encode, first_steps
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from helpers.telemetry_rows import packet, recording_of
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.drift import (
     drift_of,
@@ -15,7 +16,6 @@ from tb_bottleneck.measures.telemetry.drift import (
     largest_growth,
     samples_over_run,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 
 STEPS = 600

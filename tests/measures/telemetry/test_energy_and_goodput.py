@@ -4,9 +4,7 @@ import pytest
 from helpers.simulated_telemetry import UUID, S, SimulatedPhase, simulate
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
-from tb_bottleneck.measures.telemetry.energy import joules_per_step
-from tb_bottleneck.measures.telemetry.goodput import goodput
+from tb_bottleneck.measures.telemetry.efficiency import goodput, joules_per_step, telemetry_figures
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
 

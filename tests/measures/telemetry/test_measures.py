@@ -8,17 +8,12 @@ from helpers.telemetry_files import context
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.telemetry import (
     builds,
-    clocks,
-    core_contention,
-    device_utilisation,
-    epochs,
+    device,
     input_pipeline,
     interruptions,
-    pcie_link,
-    step_limits,
     step_phases,
     storage,
 )
@@ -43,14 +38,14 @@ def value(measure, *phases: SimulatedPhase, **options) -> float:
 @pytest.mark.parametrize(
     ("measure", "made", "expected"),
     [
-        (device_utilisation.utilisation, SimulatedPhase(), 1.0),
+        (device.utilisation, SimulatedPhase(), 1.0),
         (input_pipeline.loader_wait_time, SimulatedPhase(load=158.5), 158.5e6),
         (input_pipeline.worker_busy, simulated_phase("storage"), 0.15),
         (input_pipeline.storage_pressure, simulated_phase("storage"), 0.6),
-        (clocks.heat_throttled, simulated_phase("hot"), 1.0),
-        (clocks.clock_reduction, simulated_phase("hot"), 0.4),
-        (clocks.loaded_power_share, simulated_phase("capped"), 1.0),
-        (pcie_link.link_reached, simulated_phase("link"), 0.25),
+        (device.heat_throttled, simulated_phase("hot"), 1.0),
+        (device.clock_reduction, simulated_phase("hot"), 0.4),
+        (device.loaded_power_share, simulated_phase("capped"), 1.0),
+        (storage.link_reached, simulated_phase("link"), 0.25),
         (step_phases.host_waits, simulated_phase("waits"), 3.0),
         (step_phases.blocks_allocated, simulated_phase("emptied"), 6.0),
         (step_phases.long_step_excess, simulated_phase("paused"), 20 * 66.7e6),
@@ -108,7 +103,7 @@ def test_a_period_is_given_in_steps():
 
 
 def test_a_link_is_described_in_words():
-    found = pcie_link.link_speed(recording_of(simulated_phase("link")))
+    found = storage.link_speed(recording_of(simulated_phase("link")))
     assert isinstance(found, Measure)
     assert found.text == "generation 5 x4, maximum generation 5 x16"
 
@@ -132,7 +127,7 @@ def _epochs(waits: list[float], begins: list[int], workers: int) -> float:
     packet.steps.columns.add(name="loader_wait", values=[wait * 1e6 for wait in waits])
     packet.steps.columns.add(name="epoch_start", values=[float(number in begins) for number in range(len(waits))])
     telemetry.add([context({"workers": workers}), packet])
-    found = epochs.epoch_start_wait(telemetry_recording.TelemetryRecording(telemetry))
+    found = interruptions.epoch_start_wait(telemetry_recording.TelemetryRecording(telemetry))
     assert isinstance(found, Measure)
     return found.value
 
@@ -148,20 +143,17 @@ def test_starting_workers_costs_the_waits_for_their_end_and_until_their_queue_is
 def test_at_most_the_fastest_steps_remain_without_a_cost_on_a_cpu():
     every = SimulatedPhase(device=None, dispatch=20.0, load=30.0, interrupted={"logging": 50.0})
     options = {"facts": {"device_kind": "cpu"}, "without": (*HEALTHY, "gpu_utilisation", "device_busy")}
-    without_loader = value(step_limits.most_without_loader, every, **options)
+    without_loader = value(step_phases.most_without_loader, every, **options)
     assert without_loader == pytest.approx(1 - 71 / 101.5, abs=0.03), "a tenth of the steps is a little faster"
-    beside_writer = value(step_limits.most_without_logging, every, **options)
+    beside_writer = value(step_phases.most_without_logging, every, **options)
     assert beside_writer == pytest.approx(1 - 0.25 * 51 / 101.5, abs=0.03), "its thread slowed all steps"
 
 
 def test_on_a_device_the_cost_itself_is_the_bound():
-    assert isinstance(step_limits.most_without_loader(recording_of(SimulatedPhase())), Missing)
+    assert isinstance(step_phases.most_without_loader(recording_of(SimulatedPhase())), Missing)
 
 
-MODULES = (
-    builds, clocks, core_contention, device_utilisation, epochs,
-    input_pipeline, interruptions, pcie_link, step_limits, step_phases, storage,
-)  # fmt: skip
+MODULES = (builds, device, input_pipeline, interruptions, step_phases, storage)
 HELPERS = ("throttling_loss_by_window", "core_wait_by_window", "configured_workers", "while_starved")
 
 ALL = [
@@ -178,11 +170,11 @@ def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measur
     found = measure(recording_of(simulated_phase("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
     if measure in (
         step_phases.long_steps,
-        device_utilisation.bound_source,
+        device.bound_source,
         input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
         storage.storage_advice,
-        pcie_link.pinning,
+        storage.pinning,
     ):
         return  # without steps there are no interruptions, the source is a text, and advice is not a measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"

@@ -6,7 +6,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.attention import MAX_OPERATORS_BETWEEN, attention_passes, unfused_attention_share
+from tb_bottleneck.measures.trace.products import MAX_OPERATORS_BETWEEN, attention_passes, unfused_attention_share
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -11,8 +11,9 @@ from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording as Measured
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.collectives import (
     all_to_all_collectives,
     backend,
@@ -30,7 +31,6 @@ from tb_bottleneck.measures.trace.collectives import (
     ranks,
     slot_bandwidth,
 )
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -5,7 +5,7 @@ from simulate.examine import examine, measured
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy, launch_bound
 
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.trace.compilation import compiled_kernels, graph_breaks, graph_launches
 
 COMPILED = PROBLEMS["a compiled model without graphs"].make(1)

@@ -6,13 +6,12 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.details import details_of
-from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.compile_log import compile_log
+from tb_bottleneck.measures.trace.compilation import UNKNOWN, eager_functions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
-from tb_bottleneck.measures.trace.eager_functions import UNKNOWN, eager_functions
 from tb_bottleneck.report.rendering.details import compilation as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load

@@ -10,8 +10,8 @@ from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording as Measured
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.copies import (
     bytes_copied_back,
     copy_back_share,

@@ -4,7 +4,7 @@ import pytest
 from helpers.typed_runs import ON_A_GPU, ON_THE_CPU, typed_file, typed_recording
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.double_precision import costliest_in_double, double_precision_share
+from tb_bottleneck.measures.trace.products import costliest_in_double, double_precision_share
 
 BOTH = pytest.mark.parametrize("drawing", [ON_THE_CPU, ON_A_GPU], ids=["cpu", "gpu"])
 

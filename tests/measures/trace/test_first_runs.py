@@ -8,7 +8,7 @@ from helpers.verdict_findings import first_of_verdict
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.first_runs import first_runs_of, first_runs_recur
+from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

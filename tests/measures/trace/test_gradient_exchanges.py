@@ -6,9 +6,9 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.gradient_exchanges import exchanged_portions
+from tb_bottleneck.measures.trace.collectives import exchanged_portions
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

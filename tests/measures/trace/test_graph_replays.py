@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.details import details_of
-from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.details import graphs as text
 from tb_bottleneck.report.rendering.text import render

@@ -5,14 +5,13 @@ import json
 import pytest
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.details import details_of
-from tb_bottleneck.diagnosis.parts import Parts
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
 from tb_bottleneck.measures.user_code.cause_times import cause_places
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import RULE
 from tb_bottleneck.report.rendering.details import input_pipeline as text
 from tb_bottleneck.trace.steps import find_steps

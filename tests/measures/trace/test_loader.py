@@ -9,8 +9,9 @@ from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import (
     batches_seen,
@@ -21,7 +22,6 @@ from tb_bottleneck.measures.trace.loader import (
     usual_fetch,
     waiting_fetches,
 )
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.input import RULE
 from tb_bottleneck.report.cache.sidecar import _has_own_advice
 from tb_bottleneck.trace.steps import find_steps

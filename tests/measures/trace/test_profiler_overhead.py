@@ -6,10 +6,10 @@ import pytest
 from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.profiler_overhead import (
+from tb_bottleneck.measures.trace.recorded_facts import (
     atypical_ratio,
     logged_unprofiled,
     profiler_overhead,

@@ -7,7 +7,7 @@ import pytest
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.repeated_calls import idle_in_unbatched_calls, repeated_calls, unbatched_calls
+from tb_bottleneck.measures.trace.fusion import idle_in_unbatched_calls, repeated_calls, unbatched_calls
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenarios.batched_calls import SCENARIO
 from tb_bottleneck.trace.steps import find_steps

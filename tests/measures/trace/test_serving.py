@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.diagnosis.details import details_of
-from tb_bottleneck.diagnosis.parts import Parts
+from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.measures.trace.serving import shape_of
 from tb_bottleneck.report.rendering.details import serving as text
 from tb_bottleneck.trace.steps import find_steps

@@ -9,11 +9,11 @@ from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
 
 from tb_bottleneck.attribution.recording import Recording
-from tb_bottleneck.measure import Measure, Missing
-from tb_bottleneck.measures.trace.costly_syncs import costly_waits_of
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,
     costly_waits,
+    costly_waits_of,
     explicit_waits,
     kinds_of_waits,
     minor_kind_waits,

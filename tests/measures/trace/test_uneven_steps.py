@@ -6,8 +6,8 @@ import pytest
 from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measure import Missing
 from tb_bottleneck.measures.trace.uneven_steps import (
     uneven_step_factor,
     uneven_step_operators,

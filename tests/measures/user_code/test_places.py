@@ -9,6 +9,7 @@ from simulate.examine import measured
 from simulate.problems import PROBLEMS
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.measures.user_code.cause_times import (
@@ -19,7 +20,6 @@ from tb_bottleneck.measures.user_code.cause_times import (
     wait_times,
 )
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_of
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps

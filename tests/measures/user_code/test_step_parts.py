@@ -6,9 +6,9 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.user_code.step_parts import step_parts
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

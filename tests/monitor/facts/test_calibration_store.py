@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.monitor.facts import calibration_store
-from tb_bottleneck.persistence import CACHE_VARIABLE
 
 H200 = ("NVIDIA H200", "570.86.15")
 FIGURES = {"bf16_flops": 7.9e14, "launch_ns": 4100.0}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
 
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.rule import FIRES
 from tb_bottleneck.regimes.telemetry import interruption
 

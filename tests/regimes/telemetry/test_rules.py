@@ -8,8 +8,8 @@ from helpers.simulated_telemetry import HEALTHY, simulate
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.regimes import judge as traces
 from tb_bottleneck.regimes import telemetry
 from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Rule

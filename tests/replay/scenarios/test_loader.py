@@ -6,7 +6,7 @@ from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
 from tb_bottleneck.attribution.activity_times import no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.intervals import union
+from tb_bottleneck.base.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches, at_workers_pace
 

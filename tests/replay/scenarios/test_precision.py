@@ -6,9 +6,9 @@ from helpers import draw
 from helpers.draw import drawn
 from helpers.drawn_graphs import columns, drawn_graph
 
-from tb_bottleneck.comparison.what_if.changes.precision import change_precision
-from tb_bottleneck.measure import Missing
-from tb_bottleneck.measures.trace.convolutions import convolution_share, wide_activations
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.comparison.what_if.precision import change_precision
+from tb_bottleneck.measures.trace.products import convolution_share, wide_activations
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES, CONVOLUTION_BYTES
 from tb_bottleneck.replay.scenarios.precision import SCENARIO

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.regime import REGIMES
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.builders.action import action_of, action_sentence, lead_with_action
 from tb_bottleneck.report.equal_ranks import with_equal_predictions

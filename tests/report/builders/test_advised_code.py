@@ -7,10 +7,9 @@ import pytest
 from helpers.simulated_telemetry import FACTS, HEALTHY, SimulatedPhase, simulate
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.knowledge.telemetry_texts import telemetry_advice
-from tb_bottleneck.measures.telemetry import core_contention, input_pipeline, step_phases, storage
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.advice_texts import regime_advice, telemetry_advice
+from tb_bottleneck.measures.telemetry import input_pipeline, recoverable, step_phases, storage
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures, fitted_code
 from tb_bottleneck.report.builders.window import Window
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -18,8 +17,8 @@ from tb_bottleneck.telemetry.telemetry import Telemetry
 ASKED = {
     measure.__name__: measure
     for measure in (
-        core_contention.threads_beside_others,
-        core_contention.threads_to_use,
+        recoverable.threads_beside_others,
+        recoverable.threads_to_use,
         input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
         input_pipeline.workers_beside_main,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tb_bottleneck.knowledge.measured_changes import estimated_gain
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.replay.check import Check

@@ -6,9 +6,9 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.rendering.text import render

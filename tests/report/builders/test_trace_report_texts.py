@@ -2,8 +2,8 @@
 
 import pytest
 
-from tb_bottleneck.measure import Measure
-from tb_bottleneck.regime import Regime
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.report.builders.evidence_source_texts import Context

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck import persistence
+from tb_bottleneck.base import persistence
 from tb_bottleneck.report.cache import file_identity, report_store
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.report_store import Store

@@ -4,7 +4,7 @@ import pytest
 from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.knowledge.efficiency_texts import figure_texts
+from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.figures import add_price
 from tb_bottleneck.report.efficiency.joined import join_efficiency

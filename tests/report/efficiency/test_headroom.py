@@ -5,9 +5,9 @@ from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.knowledge.gpus import gpu_named, known_names
-from tb_bottleneck.knowledge.headroom_texts import larger_device_names
-from tb_bottleneck.measure import Missing
+from tb_bottleneck.knowledge.texts import larger_device_names
 from tb_bottleneck.measures.efficiency.headroom import all_reduce_ns, distances, gradient_bytes, larger_device
 from tb_bottleneck.report.efficiency.headroom import headroom_of
 from tb_bottleneck.report.rendering.details.headroom import lines_of

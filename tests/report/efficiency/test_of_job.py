@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.knowledge.efficiency_texts import job_texts
+from tb_bottleneck.knowledge.texts import job_figure_texts
 from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures
 from tb_bottleneck.report.efficiency.of_job import add_job_price, job_efficiency
@@ -57,7 +57,7 @@ def test_the_utilisation_counts_operations_and_not_ranks():
 def test_a_sum_that_would_be_wrong_is_not_stated(world, kinds, key):
     found = job_efficiency([report(), report()], world, kinds)
     assert not found.HasField("samples_per_second")
-    assert because(found, "samples_per_second") == job_texts()[key]
+    assert because(found, "samples_per_second") == job_figure_texts()[key]
     assert found.mfu == pytest.approx(0.4)
 
 
@@ -65,5 +65,5 @@ def test_what_one_rank_does_not_have_the_job_does_not_have():
     lacking = report()
     lacking.efficiency.ClearField("mfu")
     found = job_efficiency([report(), lacking], 2, {"data"})
-    assert because(found, "mfu") == job_texts()["some_ranks"]
+    assert because(found, "mfu") == job_figure_texts()["some_ranks"]
     assert job_efficiency([pb.Report(), pb.Report()], 2, {"data"}) is None

@@ -4,9 +4,9 @@ import numpy as np
 
 from simulate.jobs.execution import Timeline
 from simulate.jobs.program import Job
-from tb_bottleneck.intervals import EMPTY, Spans, union
-from tb_bottleneck.jobs.summary.operation_names import operation_of
-from tb_bottleneck.jobs.summary.own_time import Waits, points_between
+from tb_bottleneck.base.intervals import EMPTY, Spans, union
+from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.jobs.summary.own_time import Waits, operation_of, points_between
 from tb_bottleneck.jobs.summary.rank_summary import (
     Communications,
     KernelTimes,
@@ -15,7 +15,6 @@ from tb_bottleneck.jobs.summary.rank_summary import (
     RankSummary,
     StepWork,
 )
-from tb_bottleneck.regime import REGIMES, Regime
 from tb_bottleneck.trace.header import ProcessGroup
 
 EPOCH_NS = 1_790_000_000_000_000_000

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 from helpers.readers import all_of, differences
 
-from tb_bottleneck.errors import TooLarge
+from tb_bottleneck.base.errors import TooLarge
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import Bounds
 from tb_bottleneck.sources.scan import ahead, results

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from helpers.readers import all_of, differences, differing, reader, tables_of
 
-from tb_bottleneck.errors import Unusable
+from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.limits import BOUNDS, Bounds
 from tb_bottleneck.sources.scan.results import VARIABLE, Scanned, native_scan, with_decoded

@@ -17,7 +17,7 @@ import pytest
 from helpers.snapshots import block, frame, random_snapshot, segment
 
 import tb_bottleneck
-from tb_bottleneck.errors import BottleneckError, NotFound, TooLarge, Unreadable
+from tb_bottleneck.base.errors import BottleneckError, NotFound, TooLarge, Unreadable
 from tb_bottleneck.sources.snapshot import plain_pickle
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot, read_snapshot, snapshot_of
 from tb_bottleneck.sources.snapshot.forbidden_opcodes import FORBIDDEN

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from monitor.datasets import Breaks, Counts, Stream  # noqa: E402
 
-from tb_bottleneck.errors import Unusable  # noqa: E402
+from tb_bottleneck.base.errors import Unusable  # noqa: E402
 from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders, sweep_loaders  # noqa: E402
 
 ALONE = LoaderSetting(0, False, 0)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tb_bottleneck.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.frames.frame_owner import frame_parts

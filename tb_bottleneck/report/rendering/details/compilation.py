@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.report.rendering.figures import place_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text
 
 PER_STEP = "per step"
 

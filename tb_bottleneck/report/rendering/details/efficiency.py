@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator
 
-from tb_bottleneck.knowledge.efficiency_texts import figure_texts
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 # Figures whose basis changes how the value is read, and figures whose absence users ask about. The JSON form has all.
 _WITH_BASIS = ("mfu", "peak_flops", "goodput", "joules_per_step", "cost_per_million_samples")

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.report.rendering.details.compilation import PER_STEP
 from tb_bottleneck.report.rendering.figures import count_text, place_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text
 
 _MIN_NS = 1_000
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from tb_bottleneck.base.text import share_text
 from tb_bottleneck.report.rendering.figures import factor_text, value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import share_text
 
 
 def lines_of(headroom: Sequence[pb.Headroom]) -> Iterator[str]:

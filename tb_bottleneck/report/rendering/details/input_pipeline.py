@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from tb_bottleneck.base.text import bytes_text, duration_text, share_text
 from tb_bottleneck.report.rendering.figures import count_text, place_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import bytes_text, duration_text, share_text
 
 _KINDS = {"rotational": "a rotating disk", "ssd": "an SSD", "network": "a network file system", "memory": "memory"}
 _MIN_SHARE = 0.005

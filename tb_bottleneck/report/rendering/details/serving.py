@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.rendering.layout import Line
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.units import duration_text, share_text
 
 
 def lines_of(serving: pb.Serving) -> Iterator[str]:

@@ -6,8 +6,7 @@ import pytest
 from comparison.drawn_runs import context, judged, recorded, repeated
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
-from tb_bottleneck.comparison.what_if.changes.device import change_device, device_pair_to, slot_assumptions
+from tb_bottleneck.comparison.what_if.hardware import CannotPredict, change_device, device_pair_to, slot_assumptions
 from tb_bottleneck.replay.modified_graph import Estimate
 
 DRAWING = repeated(9, op="##..", gpu="..##")

@@ -8,8 +8,8 @@ from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.what_if.changes.change import CannotPredict
-from tb_bottleneck.comparison.what_if.changes.loader_workers import change_workers
+from tb_bottleneck.comparison.what_if.hardware import CannotPredict
+from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 

@@ -7,9 +7,9 @@ import pytest
 from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.what_if.changes.pcie_link import change_link
-from tb_bottleneck.errors import NotFound
+from tb_bottleneck.comparison.what_if.hardware import change_link
 from tb_bottleneck.replay.modified_graph import Estimate
 
 DRAWING = repeated(9, op="##.....", h2d="..##...", gpu="....###")

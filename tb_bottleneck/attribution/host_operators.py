@@ -1,0 +1,211 @@
+"""Operators on the host that are no dispatching: work, first runs, and evaluations in the loop.
+
+Operators that do first-time work: one call of a name takes far longer by itself than all others.
+
+TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an operator. No
+row of its own shows that; only the time that no inner operator and no runtime call takes.
+
+Operators that compute on the host although the run has a device.
+
+Dispatching an operator takes microseconds, and the kernel that it launches does the work. A long operator that makes no
+runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If its result goes to
+the device next, it makes a batch.
+
+Evaluations that are not a function of their own: the time from `model.eval()` to `model.train()`.
+
+Python frames show both calls. Scripts often evaluate between them in the body of the training loop, or in a function
+whose name does not say so.
+"""
+
+import re
+
+import numpy as np
+
+from tb_bottleneck.attribution.training_detection import has_training, is_training_name
+from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+# Between the calls of an operator pass 1 to 80 us in thirty public recordings, and up to 3 ms if the machine interrupts
+# it. All single pauses above 10 ms compiled code or loaded a library.
+FIRST_TIME_NS = 10_000_000
+# Recurring calls of one name may differ by the factor of 3 from which the method calls a step an outlier. First-time
+# work has to differ by more.
+OUTLIER = 5
+
+
+def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
+    """Returns the long pauses in operators that do first-time work on these threads. `is_mark` marks names of phases.
+
+    An operator counts if it makes a runtime call: others compute on the host (host_operators.py). It does
+    not count if Python frames were recorded inside: then they explain its time.
+    """
+    events = trace.events
+    if not len(trace.calls) or not len(trace.all_device_ops):
+        return EMPTY
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[~is_mark[events.name[rows]]]
+    long = rows[events.duration[rows] >= FIRST_TIME_NS]
+    spans = EMPTY
+    for thread in np.intersect1d(threads, distinct_values(events.thread[long]), assume_unique=True).tolist():
+        spans = merge(spans, _of_thread(trace, rows[events.thread[rows] == thread], thread))
+    return spans
+
+
+def _of_thread(trace: Trace, rows: Rows, thread: int) -> Spans:
+    events, spans = trace.events, EMPTY
+    inner = trace.rows(Kind.CPU_OP, Kind.CALL)
+    inner = inner[events.thread[inner] == thread]
+    own = nest(events.start[inner], events.end[inner]).self_times()[np.searchsorted(inner, rows)]
+    long = np.flatnonzero(own >= FIRST_TIME_NS).tolist()
+    if not long:
+        return spans
+    calls, frames = (_starts(trace, kind, thread) for kind in (Kind.CALL, Kind.PYTHON))
+    for at in long:
+        begin, end = int(events.start[rows[at]]), int(events.end[rows[at]])
+        same = (events.name[rows] == events.name[rows[at]]) & (np.arange(len(rows)) != at)
+        recurs = own[at] < OUTLIER * own[same].max(initial=0)
+        if recurs or not _any_between(calls, begin, end) or _any_between(frames, begin, end):
+            continue
+        others = inner[(events.start[inner] >= begin) & (events.end[inner] <= end) & (inner != rows[at])]
+        around = others[(events.start[others] == begin) & (events.end[others] == end) & (others < rows[at])]
+        others = np.setdiff1d(others, around, assume_unique=True)
+        alone = subtract(union(np.array([begin]), np.array([end])), union(events.start[others], events.end[others]))
+        is_pause = alone.ends - alone.starts >= FIRST_TIME_NS
+        spans = merge(spans, Spans(alone.starts[is_pause], alone.ends[is_pause]))
+    return spans
+
+
+def _starts(trace: Trace, kind: Kind, thread: int) -> Ints:
+    rows = trace.rows(kind)
+    starts: Ints = trace.events.start[rows[trace.events.thread[rows] == thread]]
+    return starts
+
+
+def _any_between(times: Ints, begin: int, end: int) -> bool:
+    return bool(np.searchsorted(times, end) > np.searchsorted(times, begin))
+
+
+# Dispatching one operator costs 1 to 5 us, and up to 80 us in slow recordings. In thirty public recordings of devices,
+# the operators above 100 us without a runtime call fill, copy or compute tensors of the host; the others are those that
+# knowledge/operators.toml lists as describing tensors.
+SHORTEST_HOST_WORK_NS = 100_000
+CREATES = "creates"
+"""What an operator does that writes constant or random values (knowledge/operators.toml)."""
+
+
+class HostOperators(Record, frozen=True, eq=False):
+    """Operators that compute on the host; `makes_batch` marks those whose result is uploaded next."""
+
+    rows: Rows
+    start: Ints
+    end: Ints
+    makes_batch: Bools
+
+    def spans(self, makes_batch: bool) -> Spans:
+        """Returns the time of the operators that make a batch, or of the others."""
+        chosen = self.makes_batch == makes_batch
+        return union(self.start[chosen], self.end[chosen])
+
+
+def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperators:
+    """Finds the operators of the threads that launch work.
+
+    `fetches` is the time in which they wait for batches; operators in it belong to the loader. If no call or no device
+    work was recorded, none is found: nothing shows which operators launch.
+    """
+    events = trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    if not len(trace.calls) or not len(trace.all_device_ops):
+        rows = rows[:0]
+    rows = rows[events.duration[rows] >= SHORTEST_HOST_WORK_NS]
+    rows = rows[np.isin(events.thread[rows], threads)]
+    rows = rows[name_matches(trace.names, events.name[rows], _computes)]
+    rows = rows[~fetches.contains(events.start[rows]) & ~_calls_inside(trace, rows)]
+    start, end = events.start[rows], events.end[rows]
+    return HostOperators(rows, start, end, _uploaded_next(trace, threads, end, fetches))
+
+
+def _computes(name: str) -> bool:
+    return first_match(host_operator_patterns(), name) in ("computes", CREATES)
+
+
+def _calls_inside(trace: Trace, rows: Rows) -> Bools:
+    """Returns a mask of the operators in which their thread makes a runtime call."""
+    events, calls = trace.events, trace.calls
+    inside = np.zeros(len(rows), np.bool_)
+    for thread in distinct_values(events.thread[rows]).tolist():
+        own = events.thread[rows] == thread
+        begins = np.sort(calls.start[calls.thread == thread])
+        first = np.searchsorted(begins, events.start[rows[own]], side="left")
+        inside[own] = np.searchsorted(begins, events.end[rows[own]], side="left") > first
+    return inside
+
+
+def _uploaded_next(trace: Trace, threads: Ints, times: Ints, fetches: Spans) -> Bools:
+    """Returns a mask: True if the first work for the device after a time is an upload, and no fetch comes between."""
+    calls, ops = trace.calls, trace.all_device_ops
+    uploads = np.zeros(len(calls), np.bool_)
+    uploads[ops.call[ops.launched & (ops.work == Work.UPLOAD)]] = True
+    issues = np.flatnonzero(np.isin(calls.role, (Role.LAUNCH, Role.FILL, Role.COPY)) & np.isin(calls.thread, threads))
+    issues = issues[np.argsort(calls.start[issues], kind="stable")]
+    following = np.searchsorted(calls.start[issues], times, side="left")
+    exists = following < len(issues)
+    call = issues[np.minimum(following, len(issues) - 1)] if len(issues) else np.zeros(len(times), np.int64)
+    fetch = np.searchsorted(fetches.starts, times, side="left")
+    fetched = fetch < np.searchsorted(fetches.starts, np.where(exists, calls.start[call], times), side="left")
+    return np.asarray(exists & uploads[call] & ~fetched, np.bool_)
+
+
+# pytorch torch/nn/modules/module.py; eval() calls train(False), and train() calls itself for the children.
+_EVAL = re.compile(r"torch/nn/modules/module\.py\(\d+\): eval$")
+_TRAIN = re.compile(r"torch/nn/modules/module\.py\(\d+\): train$")
+
+
+class InlineEvaluations(Record, frozen=True, eq=False):
+    """The frames of `eval`, and the times at which the next call of `train` begins, in ns; in order of time."""
+
+    rows: Rows
+    end: Ints
+
+
+def inline_evaluations(trace: Trace) -> InlineEvaluations:
+    """Returns the evaluations on all threads.
+
+    Without a later `train()`, the end is not known. With a backward pass in between, it is a training in which some
+    modules are in evaluation mode, such as frozen normalisations.
+    """
+    events, evaluates = trace.events, _named(trace, _EVAL)
+    if not evaluates.any() or not has_training(trace):
+        none = np.empty(0, np.int64)
+        return InlineEvaluations(none, none)
+    frames, operators = trace.rows(Kind.PYTHON), trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
+    rows = frames[evaluates[events.name[frames]]]
+    train = by_thread(frames[_named(trace, _TRAIN)[events.name[frames]]], events.thread)
+    trained = np.array([is_training_name(name) for name in trace.names], np.bool_)
+    backward = events.start[operators[trained[events.name[operators]]]]
+    found, ends = [rows[:0]], [rows[:0]]
+    for thread, own in by_thread(rows, events.thread).items():
+        starts = events.start[train[thread]] if thread in train else rows[:0]
+        following = np.searchsorted(starts, events.end[own])
+        own, following = own[following < len(starts)], following[following < len(starts)]
+        end = starts[following]
+        is_evaluation = np.searchsorted(backward, end) == np.searchsorted(backward, events.start[own])
+        found.append(own[is_evaluation])
+        ends.append(end[is_evaluation])
+    every, end = np.concatenate(found), np.concatenate(ends)
+    order = np.argsort(every, kind="stable")  # rows are in order of time
+    return InlineEvaluations(every[order], end[order])
+
+
+def _named(trace: Trace, pattern: re.Pattern[str]) -> Bools:
+    """Returns a mask of the names that match."""
+    return np.array([pattern.search(name) is not None for name in trace.names], np.bool_)

@@ -1,0 +1,54 @@
+"""A measure: one number with its unit, count and evidence source; or the reason why it is missing."""
+
+from dataclasses import dataclass
+
+from tb_bottleneck.base.record import Record
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measured number.
+
+    `unit` is ns, share, count, bytes or text; `per` is the reference (step, window, call, or empty). `count` is the
+    number of occurrences behind the value. `source` is the evidence source: trace, telemetry, context or both. `begin`
+    and `end` (ns on the recording's clock) locate a typical occurrence. For texts, `unit` is "text" and `text` is the
+    content.
+    """
+
+    value: float
+    unit: str
+    per: str = ""
+    count: int = 1
+    source: str = "trace"
+    text: str = ""
+    begin: int | None = None
+    end: int | None = None
+
+    def __post_init__(self) -> None:
+        """Limits shares to 0 to 1, which sums over the overlapping rows of a damaged file may leave.
+
+        Only kernels may exceed a roof, which is an estimate.
+        """
+        if self.unit == "share" and self.per != "roof":
+            object.__setattr__(self, "value", share_between(self.value))
+
+
+def share_between(value: float) -> float:
+    """Returns the nearest number from 0 to 1; 0 for NaN."""
+    return min(value, 1.0) if value > 0 else 0.0
+
+
+class Missing(Record, frozen=True):
+    """A measure without a value: `because` names the signal that is missing in the recording."""
+
+    because: str
+
+
+def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
+    """Returns a measure with a text as its value; `begin` and `end` locate a typical occurrence."""
+    return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)
+
+
+def known_value(measure: Measure | Missing) -> float | None:
+    """Returns the value, or None if it is missing."""
+    return measure.value if isinstance(measure, Measure) else None

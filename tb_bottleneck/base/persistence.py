@@ -1,0 +1,144 @@
+"""The cache directory of the user, files that others may have replaced, and files that are written completely or not at
+all.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
+"""Environment variable with an absolute path of the cache directory, or "off"."""
+
+
+def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Returns the cache directory, or None if the cache is switched off or has no absolute path."""
+    value = environment.get(CACHE_VARIABLE, "")
+    if value.lower() == "off":
+        return None
+    try:
+        import platformdirs  # not when this module is imported: reading a file needs no cache
+
+        path = Path(value) if value else platformdirs.user_cache_path("tb_bottleneck", appauthor=False)
+    except RuntimeError:
+        return None  # a user without a home directory
+    return path if path.is_absolute() else None
+
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_OPEN_FILES = "/proc/self/fd"
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0) | getattr(os, "O_CLOEXEC", 0) | _NO_LINK
+
+
+def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> BinaryIO:
+    """Opens a regular file for reading, without waiting: a pipe that took its place has no writer.
+
+    Without `follow_links`, no part of the absolute path may be a link (on systems that can check it).
+
+    Raises:
+        OSError: the file cannot be opened, or it is not a regular file.
+    """
+    handle = os.open(path, _READ) if follow_links or os.open not in os.supports_dir_fd else _open_real(os.fspath(path))
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        return open(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _open_real(path: str) -> int:
+    """Opens each folder of the path relative to the one before it: what is checked is what is opened."""
+    first, *folders, name = Path(path).parts
+    folder = os.open(first, _DIRECTORY)
+    for part in folders:
+        try:
+            inner = os.open(part, _DIRECTORY, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    try:
+        return os.open(name, _READ | _NO_LINK, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Returns True for a regular file of this user (on systems that have users)."""
+    return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
+
+
+def read_own(path: Path, most: int) -> bytes:
+    """Returns at most so many bytes of a file of this user that no other user may change.
+
+    Raises:
+        OSError: the file cannot be read, or others may have written it.
+    """
+    with open(os.open(path, _READ | _NO_LINK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not is_own(status) or (hasattr(os, "geteuid") and status.st_mode & 0o022):
+            raise OSError(errno.EPERM, "another user may have written this file", os.fspath(path))
+        return file.read(most)
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Opens a new file for writing; it replaces `path` when the block ends without an error.
+
+    The content is first written to a file without a name, so that nothing remains if the process is killed; where the
+    system has none, next to `path`, to a file whose name ends in `.tmp`. After an error nothing remains of either.
+    `mode` are the permissions, less those that the umask of the process withholds.
+
+    Raises:
+        OSError: the file could not be written.
+    """
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    handle = _unnamed_file(path.parent, mode)
+    named = handle is None
+    if handle is None:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            if not named:
+                file.flush()
+                _give_name(handle, temporary)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _unnamed_file(directory: Path, mode: int) -> int | None:
+    """Opens a new file without a name; returns None if the system or the file system has none."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_OPEN_FILES):
+        return None
+    try:
+        return os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
+    except OSError:
+        return None  # the file system has none, or writing here fails: the caller then gets the error
+
+
+def _give_name(handle: int, path: Path) -> None:
+    """Names a file without a name, as open(2) describes. Python follows the link only if it is given a directory."""
+    directory = os.open(_OPEN_FILES, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.link(str(handle), path, src_dir_fd=directory, follow_symlinks=True)
+    finally:
+        os.close(directory)
+
+
+def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Writes a file completely or not at all. Raises OSError."""
+    with atomic_file(path, mode) as file:
+        file.write(data)

@@ -1,0 +1,81 @@
+"""Numbers and times as text, and the one way of untrusted text to an output.
+
+Conversion of units, only here: from those of traces to ours, and from numbers to text.
+
+Time inside the package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
+
+The one way in which text that others wrote reaches an output: names in traces, file names, notes, error messages.
+
+A terminal interprets control characters; a bidirectional override changes what a reader sees; Markdown renders markup,
+links and mentions. JSON and HTML have escapes of their own (`json_form.as_json`, Preact), so they keep every character.
+"""
+
+import re
+from decimal import Decimal
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+
+
+def us_to_ns(value: float | int | Decimal) -> int:
+    """Converts microseconds to the nearest nanosecond.
+
+    Integers and Decimals are exact. Raises ValueError or OverflowError for NaN and infinities.
+    """
+    if isinstance(value, int):
+        return value * NS_PER_US
+    return int((value * NS_PER_US).to_integral_value()) if isinstance(value, Decimal) else round(value * NS_PER_US)
+
+
+def duration_text(ns: float) -> str:
+    """Returns a duration with three significant digits in the unit that fits, as in "53.0 ms"."""
+    for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
+        if abs(ns) >= size:
+            number = ns / size
+            digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2
+            return f"{number:.{digits}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def share_text(share: float) -> str:
+    """Returns a share in whole percents, with one digit below ten, as in "41 %" or "3.2 %"."""
+    percent = share * 100
+    return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
+
+
+def bytes_text(count: float) -> str:
+    """Returns a number of bytes in powers of 1000, as in "53.1 MB"."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if abs(count) >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """Returns a bandwidth in powers of 1000, as in "12.6 GB/s"."""
+    return f"{bytes_text(bytes_per_s)}/s"
+
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
+# What GitHub and others turn into links or notifications even if it is escaped: @name, #12, URLs, www.
+_LIVE = re.compile(r"@(?=\w)|#(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
+_BREAK = "\u200b"  # zero-width space
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """Returns the text on one line, without characters that control a terminal or the direction of writing.
+
+    Text with more than `longest` characters is cut off at the end.
+    """
+    shown = str(text)
+    if longest is not None and len(shown) > longest:
+        shown = shown[: longest - 1] + "…"
+    if shown.isprintable():
+        return shown
+    return "".join(each if each.isprintable() else " " if each.isspace() else "" for each in shown)
+
+
+def markdown(text: object) -> str:
+    """Returns the text as Markdown that shows it literally: no markup, link or mention."""
+    return _MARKUP.sub(r"\\\g<0>", _LIVE.sub(lambda match: match[0] + _BREAK, one_line(text)))

@@ -1,0 +1,130 @@
+"""Arguments that several commands share.
+
+Declares a command, with a help text that is wrapped to the terminal and examples that are not wrapped.
+
+The argument RUN of the command line: a trace, a directory with the recordings of one run, or a report.
+"""
+
+import argparse
+import re
+import shutil
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tb_bottleneck.base.errors import NotFound, did_you_mean
+
+if TYPE_CHECKING:
+    from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.commands.terminal import ProgressCallback
+    from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun
+
+
+MIN_WIDTH = 40  # characters
+
+
+_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose messages about unknown commands, options and values name the most similar one.
+
+    Python 3.14 has `suggest_on_error`, which leaves options out.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the message with a suggestion, and exits with status 2."""
+        choice = _CHOICE.search(message)
+        super().error(message + (did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else ""))
+
+    def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
+        """Parses the arguments; an unknown one is an error of this command, not of the main parser."""
+        parsed, unknown = super().parse_known_args(*arguments, **options)
+        if unknown:
+            known = [name for action in self._actions for name in action.option_strings]
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{did_you_mean(unknown[0], known)}")
+        return parsed, unknown
+
+
+def add_subparser(
+    commands: "Subparsers", name: str, summary: str, description: str, examples: str, usage: str | None = None
+) -> argparse.ArgumentParser:
+    """Returns the parser of a new command. `summary` is shown in the list of commands, `examples` below the options."""
+    width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
+    return commands.add_parser(
+        name,
+        help=summary,
+        usage=usage,
+        description=textwrap.fill(description, width),
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
+MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take about 10 MB
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of one run, oldest first: its traces, and the event files of its monitor."""
+
+    traces: tuple[str, ...]
+    telemetry: tuple[str, ...] = ()
+
+
+def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRun | UnjudgedRun":
+    """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
+
+    Raises:
+        NotFound: there is no such path, no trace in it, or it contains several runs.
+    """
+    from tb_bottleneck.comparison.runs.compared_run import open_recordings
+    from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
+
+    if path.endswith(REPORT_ENDINGS):
+        return run_from_reports(path, _text(path))
+    run = recordings_of(path)
+    return open_recordings(path, run.traces, run.telemetry, progress)
+
+
+def recordings_of(path: str) -> RunFiles:
+    """Returns the files of the run at `path`.
+
+    Raises:
+        NotFound: there is no such path, no trace in it, or it contains several runs.
+    """
+    from tb_bottleneck.sources.logdir import scan
+    from tb_bottleneck.sources.paths import status_of
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
+
+    if status_of(path).kind == "file":
+        return RunFiles((path,))
+    recordings = [recording for recording in scan(path).recordings if not recording.is_snapshot]
+    recordings.sort(key=lambda recording: (recording.mtime_ns, recording.path))
+    traces = [recording for recording in recordings if not is_event_file(recording.path)]
+    if not traces:
+        hint = (
+            "; its telemetry alone cannot be replayed: `tb-bottleneck capture` requests a trace from a running script"
+        )
+        raise NotFound(
+            f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz"
+            + (hint if recordings else "")
+        )
+    runs = sorted({recording.run for recording in traces})
+    if len(runs) > 1:
+        names = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
+        raise NotFound(f"{path} contains {len(runs)} runs ({names}); name one of them")
+    events = (recording.path for recording in recordings if is_event_file(recording.path))
+    return RunFiles(tuple(trace.path for trace in traces), tuple(events))
+
+
+def _text(path: str) -> bytes:
+    """Returns the content of a report file. Raises NotFound if there is no such file, or it is too large."""
+    from tb_bottleneck.sources.paths import filesystem_of, status_of
+
+    status = status_of(path)
+    if status.kind != "file" or status.size > MAX_REPORT_BYTES:
+        raise NotFound(f"{path} is not a report file")
+    with filesystem_of(path).open(path) as file:
+        return file.read(MAX_REPORT_BYTES)

@@ -1,0 +1,137 @@
+"""The comparison of two runs of which only the reports are known, on a basis that both have.
+
+Brings the step times of two runs to one basis.
+
+A recording without step marks is judged as a whole: from the first device operation to the last. A marked step is
+longer: it begins with the host's work before its first device operation, and it may end with the host's. If only one of
+the runs has marked steps, each of its steps is cut to its device operations.
+
+A run with reports but without recordings: the output of `diagnose --json`, or the report file next to a trace.
+
+This way, a baseline can be kept in a repository without its traces. Data that only a trace contains is not compared:
+similarity of the work, batch size, environment, and the expected time on another device.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from google.protobuf import json_format
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, representative_report
+from tb_bottleneck.comparison.texts.value_text import sanitize
+from tb_bottleneck.knowledge.comparison_texts import headline_text
+from tb_bottleneck.report.saved_report import parse_report
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.table import Ints
+
+WHOLE = "whole"  # basis of a recording without steps
+
+
+def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, ComparedRun, str | None]:
+    """Returns both runs with step times of one basis, and a note if that changed anything or was not possible."""
+    wholes = [run.recording.steps.basis == WHOLE for run in (a, b)]
+    if wholes[0] == wholes[1]:
+        return a, b, None
+    letters = {"whole": "A", "marked": "B"} if wholes[0] else {"whole": "B", "marked": "A"}
+    marked = b if wholes[0] else a
+    spans = device_spans_of(marked.recording) if a.recording.on_device and b.recording.on_device else None
+    if spans is None:
+        return a, b, headline_text("two_bases").safe_substitute(letters)
+    cut = replace(marked, step_bounds=spans)
+    note = headline_text("device_spans").safe_substitute(letters)
+    return (a, cut, note) if wholes[0] else (cut, b, note)
+
+
+def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
+    """Returns the begin of the first and the end of the last device operation launched in each step, in ns.
+
+    None if a step launches nothing.
+    """
+    steps, ops = recording.steps, recording.trace.device_ops
+    step = np.searchsorted(steps.host, ops.issued(recording.trace.calls), side="right") - 1
+    inside = (step >= 0) & (step < len(steps))
+    begins, ends = steps.edges[1:].copy(), steps.edges[:-1].copy()
+    np.minimum.at(begins, step[inside], np.maximum(ops.start[inside], steps.begin))
+    np.maximum.at(ends, step[inside], ops.end[inside])
+    return (begins, ends) if (ends > begins).all() else None
+
+
+TELEMETRY = "telemetry"  # the evidence source of a report without a trace
+MAX_RUN_NAMES = 4  # that a message lists
+SHARES_TOLERANCE = 1e-3
+MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
+MIN_STEP_NS = 1.0  # a step takes time: a ratio of step times is finite
+
+
+def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
+    """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
+    try:
+        reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
+    except (ValueError, RecursionError, json_format.ParseError):
+        return UnjudgedRun(name, (f"{name} contains no report; `tb-bottleneck diagnose --json` writes one.",))
+    return run_of(name, reports)
+
+
+def run_of(name: str, reports: Iterable[pb.Report]) -> JudgedRun | UnjudgedRun:
+    """Returns the run of these reports, which the function changes."""
+    reports = [_with_all_regimes(report) for report in reports]
+    sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
+    if not sound:
+        return UnjudgedRun(name, (f"{name} contains no report with a verdict.",))
+    names = sorted({report.run for report in sound if report.evidence_source != TELEMETRY})
+    if len(names) > 1:
+        shown = ", ".join(map(sanitize, names[:MAX_RUN_NAMES])) + (", ..." if len(names) > MAX_RUN_NAMES else "")
+        because = (
+            f"{name} contains reports of {len(names)} runs ({shown}); "
+            "`tb-bottleneck diagnose RUN --json` writes those of one run."
+        )
+        return UnjudgedRun(name, (because,))
+    # If a trace was judged too, the trace is compared, because telemetry shows less; telemetry only adds findings.
+    traces = {report.rank: report for report in sound if report.evidence_source != TELEMETRY}
+    telemetry = [report for report in sound if report.evidence_source == TELEMETRY]
+    judged = traces or {report.rank: report for report in telemetry}
+    ranks = tuple(judged[rank] for rank in sorted(judged))
+    for report in ranks:
+        report.run = name
+    return JudgedRun(name, ranks, representative_report(ranks), telemetry_reports=tuple(telemetry) if traces else ())
+
+
+def _reports(text: bytes) -> list[Any]:
+    """Returns the reports in {"reports": [...]} or {"report": ...}. Raises ValueError if there are none."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("not an object")
+    reports = content["reports"] if "reports" in content else [content.get("report")]
+    if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
+        raise ValueError("no reports")
+    return reports
+
+
+def _with_all_regimes(report: pb.Report) -> pb.Report:
+    """Adds empty rows for the regimes that did not exist when the report was saved, if the account is complete."""
+    rows = {row.regime: row for row in report.account}
+    saved = [row.regime for row in report.account]
+    is_complete = abs(sum(row.share for row in report.account) - 1) < SHARES_TOLERANCE
+    if is_complete and saved == [regime for regime in REGIMES if regime in rows]:
+        account = [rows.get(regime) or pb.AccountRow(regime=regime, title=regime.label) for regime in REGIMES]
+        del report.account[:]
+        report.account.extend(account)
+    return report
+
+
+def _is_sound(report: pb.Report) -> bool:
+    """Returns True if the report has a complete account with plausible step times."""
+    account = [row.ns_per_step for row in report.account]
+    steps = [*report.window.step_times_ns, *report.unprofiled.step_times_ns]
+    if report.HasField("unprofiled"):
+        steps.append(report.unprofiled.step_ns)
+    return (
+        [row.regime for row in report.account] == list(REGIMES)
+        and all(0 <= ns < MAX_STEP_NS for ns in (*account, report.window.step_ns.median))
+        and all(MIN_STEP_NS <= ns < MAX_STEP_NS for ns in (*steps, sum(account)))
+    )

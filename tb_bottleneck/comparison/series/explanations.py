@@ -1,0 +1,190 @@
+"""What explains a series of runs: a setting that varies, or a point from which on runs are slower.
+
+Finds what distinguishes the runs of a series: one setting, several settings, or nothing that was recorded.
+
+Finds the run since which a series of runs is slower, and the regime that grew.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun
+from tb_bottleneck.comparison.significance import Difference, difference
+from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE, time_text
+from tb_bottleneck.comparison.workload.environment import environment_of
+from tb_bottleneck.knowledge.comparison_texts import (
+    dependent_facts,
+    fact_titles,
+    observed_facts,
+    series_text,
+    sweep_titles,
+)
+from tb_bottleneck.schema import comparison_pb2 as pb
+from tb_bottleneck.trace.table import Floats
+
+RUN = "run"
+SWEEP, SETTINGS, HISTORY = "sweep", "settings", "history"
+DIFFERENT_WORK = "apart"  # the runs do different work
+# Numbers of a context that differ by less, such as clock rates, are read from the same setting.
+NUMBER_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class VaryingSetting:
+    """The setting that varies between the runs of a series.
+
+    `kind` is SWEEP if one number varies, SETTINGS if one other setting does, otherwise HISTORY. `title` names the
+    setting, `values` are its values for each run; in a history, they are the names of the runs. `differ` are the titles
+    of all settings that differ.
+    """
+
+    kind: str
+    title: str
+    values: tuple[str, ...]
+    differ: tuple[str, ...]
+
+
+def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
+    """Returns the one known setting that differs, if everything else that differs follows from it."""
+    facts = [environment_of(run) | _device(run) for run in runs]
+    differ = _differing(facts)
+    for key, title in sweep_titles().items():
+        if key not in differ and not _first_part_differs(key, facts):
+            continue
+        values = tuple(_first_part(fact[key]) for fact in facts)
+        others = differ - dependent_facts(title) - observed_facts() - _facts_titled(title)
+        if len(set(values)) > 1 and not others:
+            numbers = all(number_of(value) is not None for value in values)
+            return VaryingSetting(SWEEP if numbers else SETTINGS, title, values, (title,))
+    titles = {**fact_titles(), **sweep_titles()}
+    titles_of_differing = tuple(
+        dict.fromkeys(titles.get(key, key.replace("_", " ")) for key in sorted(differ - observed_facts()))
+    )
+    return VaryingSetting(HISTORY, RUN, tuple(run.name for run in runs), titles_of_differing)
+
+
+def _device(run: ComparedRun) -> dict[str, str]:
+    """Returns the device's name if the recording contains it: the device kind is no setting."""
+    return {"device": run.report.device.name}
+
+
+def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
+    """Returns True if the first part of an observed fact differs, such as the main precision."""
+    return (
+        key in observed_facts()
+        and all(key in run_facts for run_facts in facts)
+        and len({_first_part(run_facts[key]) for run_facts in facts}) > 1
+    )
+
+
+def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
+    """Returns the facts that all runs have and that differ. A fact that one run lacks shows nothing."""
+    common = set.intersection(*(set(run_facts) for run_facts in facts))
+    return {
+        key
+        for key in common
+        if all(run_facts[key] for run_facts in facts) and not _alike([run_facts[key] for run_facts in facts])
+    }
+
+
+def _alike(values: Sequence[str]) -> bool:
+    numbers = [number_of(value) for value in values]
+    if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
+        return len(set(values)) == 1
+    array = np.array(numbers, np.float64)
+    return bool(np.ptp(array) <= NUMBER_TOLERANCE * np.abs(array).max())
+
+
+def _facts_titled(title: str) -> set[str]:
+    """Returns all facts with this title."""
+    return {key for key, other in sweep_titles().items() if other == title}
+
+
+def _first_part(value: str) -> str:
+    """Returns the first of a list of types with their shares: the type with most of the time."""
+    return value.partition(": ")[0] if " %" in value else value
+
+
+def number_of(value: str) -> float | None:
+    """Parses a number; None if the value is not one."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+MIN_SERIES_RUNS = 2  # one run is neither faster nor slower
+Accounts = Sequence[dict[Regime, float]]
+
+
+def regression_point_of(
+    names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
+) -> pb.RegressionPoint | None:
+    """Returns the run at which the series gets slower, if it does so beyond the noise, otherwise None.
+
+    `times` are the step times of each run, `accounts` the time by regime, all in ns. The series is split where the
+    squared deviation of log time within the two parts is smallest. The split counts if the later part takes
+    RELEVANT_CHANGE longer and the steps of the two parts differ significantly (significance.py). If the later part is
+    faster by as much instead, only the runs since then are considered.
+    """
+    begin = 0
+    while len(times) - begin >= MIN_SERIES_RUNS:
+        at, slowdown = _best_split(accounts[begin:])
+        at += begin
+        result = difference(np.concatenate(times[begin:at]), np.concatenate(times[at:]))
+        if not result.differs or 1 / (1 + RELEVANT_CHANGE) < slowdown < 1 + RELEVANT_CHANGE:
+            return None
+        if slowdown > 1:
+            parts = _mean(accounts[begin:at]), _mean(accounts[at:])
+            return _described(names[begin:], at - begin, parts, (per, slowdown, result), begin > 0)
+        begin = at
+    return None
+
+
+def _best_split(accounts: Accounts) -> tuple[int, float]:
+    """Returns the first run of the later part, and mean time of its runs / mean time of the earlier ones."""
+    means = np.log([sum(account.values()) for account in accounts])
+    splits = range(1, len(means))
+    at = min(
+        splits, key=lambda split: float(np.var(means[:split]) * split + np.var(means[split:]) * (len(means) - split))
+    )
+    return at, float(np.exp(means[at:].mean() - means[:at].mean()))
+
+
+def _described(
+    names: Sequence[str],
+    at: int,
+    parts: tuple[dict[Regime, float], dict[Regime, float]],
+    how: tuple[str, float, Difference],
+    cut: bool,
+) -> pb.RegressionPoint:
+    """Returns the regression point with its description; `cut` is True if earlier runs were left out."""
+    (before, after), (per, slowdown, result) = parts, how
+    regime = max(before, key=lambda name: after[name] - before[name])
+    since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
+    because = series_text("regression").safe_substitute(
+        {
+            "since": names[at],
+            "when": since_when if cut else f"up to {names[at - 1]}",
+            "per": per,
+            "slowdown": f"{slowdown:.2f}",
+            "from": duration_text(sum(before.values())),
+            "to": duration_text(sum(after.values())),
+            "title": Regime(regime).label.lower(),
+            "before": time_text(before[regime]),
+            "after": time_text(after[regime]),
+            "test": result.test,
+        }
+    )
+    return pb.RegressionPoint(
+        since=names[at], last_good=names[at - 1], regime=regime, slowdown=slowdown, because=because
+    )
+
+
+def _mean(accounts: Accounts) -> dict[Regime, float]:
+    return {regime: float(np.mean([account[regime] for account in accounts])) for regime in accounts[0]}

@@ -1,1 +1,0 @@
-"""The changes that can be predicted, one per file."""

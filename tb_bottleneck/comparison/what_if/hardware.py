@@ -1,0 +1,211 @@
+"""Changes of the hardware: another device, another link.
+
+The type of a change: its effect on device work, host, and samples per step.
+
+Changes the link between host and device.
+
+Changes the device, in the same machine.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.comparison.devices.device_model import (
+    MAX_LANES,
+    MIN_GENERATION,
+    DeviceModel,
+    device_by_sheet,
+    device_named,
+    device_of,
+    link_rate,
+    unknown_device_reason,
+    with_article,
+)
+from tb_bottleneck.comparison.devices.kernel_scaling import (
+    MIN_LINK_BOUND_BYTES,
+    DevicePair,
+    bounds_on_b,
+    collective_assumptions,
+    link_bound_copies,
+    link_time_factors,
+    scaled_lengths,
+    vendor_assumptions,
+)
+from tb_bottleneck.knowledge.catalogue import precision_of
+from tb_bottleneck.knowledge.gpus import lane_rates
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.pcie_link import SCENARIO
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.table import Floats, Ints
+
+Factors = Callable[[Estimate], Floats]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of a run.
+
+    `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
+    of the graph. `samples` is the factor of samples per step; `bounds` are the limits of the operations after the
+    change. `clause` completes a sentence: "the loader had 8 workers". `fix` is the scenario of the causes that
+    the change itself fixes.
+    """
+
+    clause: str
+    assumptions: tuple[str, ...]
+    factors: Factors | None = None
+    modify: Callable[[ModifiedGraph, Estimate], ModifiedGraph] | None = None
+    samples: float = 1.0
+    bounds: Ints | None = None
+    fix: Scenario | None = None
+
+
+class CannotPredict(Exception):
+    """The recording does not allow the prediction of this change; the message says why."""
+
+
+_LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
+# Links of one kind differ by this much: 80 to 88 % of their capacity was measured.
+LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
+
+
+def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
+    """Returns the change to a PCIe link such as "gen4x16".
+
+    If the run also moves to the device `new_device`, the link replaces the best one of that device, and `with_link`
+    already scales the copies over it.
+
+    Raises:
+        CannotPredict: the recording's link is not known.
+        NotFound: there is no such link.
+    """
+    generation, lanes, rate = _parse(text)
+    now, how = (
+        _now(recording)
+        if new_device is None
+        else (new_device.link, f"instead of the best slot for the {new_device.name}")
+    )
+    if now is None:
+        raise CannotPredict("The link of this recording is unknown; the monitor records it.")
+    ops = recording.trace.device_ops
+    ratio, rows = rate / now, link_bound_copies(recording, ops)
+    staged = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~rows
+    length = (ops.end - ops.start) * recording.in_window(ops.start)
+    share = float(length[rows].sum() / max(recording.account.window, 1))
+
+    def factors(estimate: Estimate) -> Floats:
+        # Copies that the host stages use the link too, so they take at least that long.
+        least = ops.bytes / (rate * LINK_SPREAD[estimate]) / np.maximum(ops.end - ops.start, 1)
+        by_link = link_time_factors(ops, now, ratio, estimate) / LINK_SPREAD[estimate] if new_device is None else 1.0
+        return np.where(rows, by_link, np.where(staged, np.maximum(least, 1.0), 1.0))
+
+    assumptions = (
+        f"{how}: {_rate(now)} GB/s usable {'now' if new_device is None else 'in it'}, {_rate(rate)} then",
+        f"copies that the link limits take {share_text(share)} of the time now, on the device's own clock",
+        "copies from pageable memory gain nothing, because the host stages them, and are never faster than the link",
+    )
+    wide = f"{lanes} lane{'s' if lanes > 1 else ''}"
+    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors, fix=SCENARIO)
+
+
+def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
+    """Returns the pair with B on this link and A on the recording's link. Raises NotFound."""
+    now, _ = _now(recording)
+    return DevicePair(replace(devices.a, link=now or devices.a.link), replace(devices.b, link=_parse(text)[2]))
+
+
+def _parse(text: str) -> tuple[int, int, float]:
+    """Returns generation, lanes and usable GB/s of a link. Raises NotFound."""
+    match = _LINK.fullmatch(text.strip())
+    rate = link_rate(int(match[1]), int(match[2])) if match else None
+    if match is None or rate is None:
+        raise NotFound(
+            f"{text!r} is not a known link; write it as in gen4x16, with a generation from {MIN_GENERATION} to "
+            f"{max(lane_rates())} and up to {MAX_LANES} lanes"
+        )
+    return int(match[1]), int(match[2]), rate
+
+
+def _rate(rate: float) -> str:
+    """Formats GB/s: 25, or 1.6."""
+    return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
+
+
+def _now(recording: Recording) -> tuple[float | None, str]:
+    """Returns the usable GB/s of the recording's link, and how it is known."""
+    context = recording.trace.header.context
+    generation, lanes = context.get("link_generation"), context.get("link_lanes", context.get("link_width"))
+    if isinstance(generation, int) and isinstance(lanes, int):
+        return link_rate(generation, lanes), "the link as the run recorded it"
+    device = device_of(recording.trace)
+    return (device.link if device is not None else None), "the recording is assumed to use the best slot for its device"
+
+
+def device_pair_to(recording: Recording, name: str) -> DevicePair:
+    """Returns the recording's device and the one with this name.
+
+    Raises:
+        NotFound: the device is not listed.
+        CannotPredict: the recording's own device is not known.
+    """
+    target = device_named(name)
+    # By its data sheet, like the other device: measured rates and data sheet rates have no meaningful ratio.
+    current = device_by_sheet(recording.trace) or device_of(recording.trace)
+    if current is None:
+        raise CannotPredict(unknown_device_reason(recording.trace))
+    return DevicePair(current, target)
+
+
+def change_device(recording: Recording, devices: DevicePair) -> Change:
+    """Returns the change of device: kernels by their roofs, copies by the link, the host unchanged."""
+
+    def factors(estimate: Estimate) -> Floats:
+        ops = recording.trace.device_ops
+        return np.asarray(scaled_lengths(recording, devices, estimate) / np.maximum(ops.end - ops.start, 1), np.float64)
+
+    bounds = bounds_on_b(recording, devices)
+    assumptions = [
+        "host, loader and storage stay the same",
+        "each kernel reaches the same share of its roof; predictions of this kind have a mean error of 12 % (Habitat)",
+    ]
+    assumptions.extend([*vendor_assumptions(devices), *collective_assumptions(recording)])
+    lacking = _lacking(recording, devices)
+    if lacking:
+        assumptions.append(f"products in {' and '.join(lacking)} run as fp32 there, because it has no units for them")
+    if devices.b.multiprocessors is None:
+        assumptions.append(
+            f"the number of multiprocessors of the {devices.b.name} is not known: small grids count as full"
+        )
+    return Change(f"it ran on {with_article(devices.b.name)}", tuple(assumptions), factors=factors, bounds=bounds)
+
+
+def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
+    """Returns what is assumed about the slot if none was requested and copies depend on it."""
+    if not devices.a.link or not devices.b.link or devices.a.link == devices.b.link:
+        return ()
+    if not link_bound_copies(recording, recording.trace.device_ops).any():
+        return ()
+    return (
+        f"it is in the best slot for this device, with {devices.b.link:.0f} GB/s usable instead of "
+        f"{devices.a.link:.0f}; for another slot, state the link too",
+    )
+
+
+def _lacking(recording: Recording, devices: DevicePair) -> list[str]:
+    """Returns the types of products that A's matrix units support and B's do not."""
+    ops = recording.trace.device_ops
+    names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()
+    precisions = {precision_of(recording.trace.names[name]) for name in names}
+    lacking = [
+        precision
+        for precision in precisions
+        if precision is not None and devices.a.rate(precision) and not devices.b.rate(precision)
+    ]
+    return sorted({precision.dtype for precision in lacking if precision.dtype is not None})

@@ -1,0 +1,100 @@
+"""Changes the number of loader workers."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.text import share_text
+from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
+from tb_bottleneck.measures.trace.loader_workers import workers_are_behind
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.loader import (
+    BATCH_HANDOVER_NS,
+    BESIDE_WORKERS,
+    BESIDE_WORKERS_ON_CPU,
+    SCENARIO,
+    SLOWER_WORKERS,
+    beside_workers,
+)
+
+MAX_WORKERS = 1e6  # a larger number of cores or workers is invalid
+_NAMES = ("workers", "num_workers", "loader_workers")
+
+
+def change_workers(recording: Recording, number: int) -> Change:
+    """Returns the change to `number` worker processes.
+
+    Raises:
+        CannotPredict: it is not known who makes the batches now, and how fast.
+    """
+    iterator = loader_iterator(recording)
+    rows = fetches(recording)
+    if isinstance(iterator, Missing):
+        raise CannotPredict(f"It is unknown which process makes the batches: {iterator.because}.")
+    if number > MAX_WORKERS:
+        raise CannotPredict(f"At most {MAX_WORKERS:.0f} workers are possible.")
+    if number < 1:
+        raise CannotPredict("Without workers, the training process makes the batches; that is not simulated.")
+    events = recording.trace.events
+    rows_in_window = rows[recording.in_window(events.start[rows])]
+    if not len(rows_in_window):
+        raise CannotPredict("No batch was fetched in the recorded steps.")
+    durations = events.duration[rows_in_window]
+    in_training_process = iterator.text == SINGLE_PROCESS_ITERATOR
+    if not in_training_process and not workers_are_behind(recording):
+        raise CannotPredict("The workers already keep up, so their maximum speed is unknown.")
+    now = 0 if in_training_process else _workers_now(recording)
+    usable, used = _at_once(recording, number), _at_once(recording, now)
+    batches = len(rows_in_window)
+    per_batch = float(np.median(durations)) if in_training_process else recording.account.window / batches * used
+
+    def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
+        changed = graph.with_gap(Activity.LOAD_BATCH, fetches)
+        return (beside_workers(changed, estimate) if number > now else changed).with_floor(
+            per_batch * batches / usable * (SLOWER_WORKERS[estimate] if usable > used else 1.0)
+        )
+
+    beside = BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU
+    expected, most = (share_text(beside[estimate] - 1) for estimate in (Estimate.EXPECTED, Estimate.LOW))
+    assumptions = [
+        f"next to new workers, the host of the training takes {expected} longer; {most} in the worst case",
+        "workers make batches as fast as now, but 10 % slower because they share the machine; 30 % in the worst case",
+        f"{now} worker{'s' if now > 1 else ''} make{'' if now > 1 else 's'} the batches now"
+        if now
+        else "the training process makes the batches now",
+    ]
+    if usable < number:
+        assumptions.append(
+            f"only {usable} of them work{'s' if usable == 1 else ''} at once, because the job has no more cores"
+        )
+    elif number > max(now, 1) and _cores(recording) is None:
+        assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
+    clause = f"the loader had {number} worker{'s' if number > 1 else ''}"
+    return Change(clause, tuple(assumptions), modify=change, fix=SCENARIO)
+
+
+def _at_once(recording: Recording, workers: int) -> int:
+    """Returns how many of the workers can run at once: at most the job's cores, if they were recorded."""
+    cores = _cores(recording)
+    return workers if cores is None else min(workers, cores)
+
+
+def _cores(recording: Recording) -> int | None:
+    """Returns the job's cores, or None if they were not recorded."""
+    cores = recording.trace.header.context.get("cores")
+    return int(cores) if isinstance(cores, int | float) and 1 <= cores < MAX_WORKERS else None
+
+
+def _workers_now(recording: Recording) -> int:
+    context = recording.trace.header.context
+    loader = context.get("loader")
+    tables = [context, loader] if isinstance(loader, dict) else [context]
+    for table in tables:
+        for name in _NAMES:
+            value = table.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MAX_WORKERS:
+                return value
+    raise CannotPredict("The current number of workers was not recorded; the monitor records it.")

@@ -1,0 +1,229 @@
+"""The device by telemetry: its clocks and its utilisation.
+
+Measures of the device's utilisation: the units in use, the power drawn, and the processes that use it.
+
+Measures of throttling: the reasons for which the device reduces its clocks, from NVML's bit mask and counters.
+
+Only readings of a loaded device count: an idle device lowers its clocks by itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.regime import DEVICE_REGIMES
+from tb_bottleneck.telemetry.bounded_columns import Floats
+
+_COUNTERS = "; the profiling counters need a Hopper or newer device, and the permission to read them"
+_NO_SHAPES = "telemetry does not contain the shapes of operators"
+
+
+def utilisation(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which any kernel runs (share of the judged time)."""
+    return recording.of_series("gpu_utilisation", "share", of_device=True)
+
+
+def own_work(recording: TelemetryRecording) -> Measure | Missing:
+    """Time in which the device, or the CPU on a CPU run, works for this process (share of the judged time)."""
+    busy = 1.0 - recording.accounts.idle
+    if recording.on_device:
+        busy = np.maximum(busy - recording.signals.tenants, 0.0)
+    return recording.mean(busy, "share", recording.idle_missing)
+
+
+def bandwidth_used(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean memory bandwidth in use (share of the peak)."""
+    return _counter(recording, "dram_activity")
+
+
+def tensor_cores_used(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time in which the tensor cores work (share)."""
+    return _counter(recording, "tensor_activity")
+
+
+def fp32_used(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time in which the fp32 units work (share)."""
+    return _counter(recording, "fp32_activity")
+
+
+def multiprocessors_used(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time in which a multiprocessor has a warp, over all multiprocessors (share)."""
+    return _counter(recording, "sm_activity")
+
+
+def mean_power_share(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean power drawn (share of the limit in force)."""
+    power, limit = (recording.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return recording.mean(power / limit, "share", recording.why_missing("power"))
+
+
+def memory_accessed(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time in which device memory is accessed (share)."""
+    return recording.of_series("memory_utilisation", "share", of_device=True)
+
+
+def bound_known(recording: TelemetryRecording) -> Measure | Missing:
+    """Part of the device's own work with a limit that the counters show (share)."""
+    work = own_work(recording)
+    if isinstance(work, Missing):
+        return work
+    classified = sum(recording.account.share(regime) for regime in DEVICE_REGIMES)
+    if classified < 0.5 * work.value:
+        because = f"the limit of the kernels is not known{_COUNTERS}" if recording.on_device else _NO_SHAPES
+        return Missing(because)
+    return Measure(min(classified / max(work.value, 1e-9), 1.0), "share", "", len(recording.windows), EVIDENCE_SOURCE)
+
+
+def bound_source(recording: TelemetryRecording) -> Measure | Missing:
+    """The counters that show the limit of the device's work (text)."""
+    by_counters = "the device's profiling counters"
+    return text_measure(by_counters if recording.bounds.counters else "power and memory activity (a rough estimate)")
+
+
+def other_processes(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean number of other processes with work on the device (count)."""
+    return recording.of_series("other_processes", "count", of_device=True)
+
+
+def other_processes_utilisation(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean time in which kernels of other processes run (share)."""
+    return recording.of_series("other_processes_utilisation", "share", of_device=True)
+
+
+def process_cores(recording: TelemetryRecording) -> Measure | Missing:
+    """Mean number of cores used by this process, without its children (count)."""
+    return recording.of_series("process_cores", "count")
+
+
+def _counter(recording: TelemetryRecording, name: str) -> Measure | Missing:
+    value = recording.of_series(name, "share", of_device=True)
+    return Missing(value.because + _COUNTERS) if isinstance(value, Missing) else value
+
+
+# nvmlClocksEventReasons (nvml.h).
+IDLE, SOFTWARE_POWER_CAP, HARDWARE_SLOWDOWN = 0x1, 0x4, 0x8
+SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
+HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
+
+LOADED_FOR_CLOCKS = 0.50
+"""Windows with less utilisation than this have idle clocks in their means and are left out."""
+
+
+@dataclass(frozen=True)
+class _Clocks:
+    loaded: Floats  # windows in which the device is loaded: 1, else 0
+    slow: Floats  # 1 - clock / highest clock
+    hot: Floats  # part of the window in which heat reduces the clocks
+    capped: Floats  # part of the window in which the power limit reduces the clocks
+    braked: Floats  # part of the window in which a power brake reduces the clocks
+
+
+def clock_reduction(recording: TelemetryRecording) -> Measure | Missing:
+    """While loaded: mean distance of the clock from the highest clock (share of the highest clock)."""
+    return _while_loaded(recording, _clocks(recording).slow, "sm_clock")
+
+
+def heat_throttled(recording: TelemetryRecording) -> Measure | Missing:
+    """While loaded: part of the time in which heat reduces the clocks (share)."""
+    return _while_loaded(recording, _clocks(recording).hot, "clock_event_reasons")
+
+
+def power_capped(recording: TelemetryRecording) -> Measure | Missing:
+    """While loaded: part of the time in which the power limit reduces the clocks (share)."""
+    return _while_loaded(recording, _clocks(recording).capped, "clock_event_reasons")
+
+
+def power_braked(recording: TelemetryRecording) -> Measure | Missing:
+    """While loaded: part of the time in which an external power brake reduces the clocks (share)."""
+    return _while_loaded(recording, _clocks(recording).braked, "clock_event_reasons")
+
+
+def loaded_power_share(recording: TelemetryRecording) -> Measure | Missing:
+    """While loaded: mean power drawn (share of the limit in force)."""
+    power, limit = (recording.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _while_loaded(recording, power / limit, "power")
+
+
+def power_limit_of_default(recording: TelemetryRecording) -> Measure | Missing:
+    """The power limit in force (share of the board's default limit)."""
+    limit, default = (recording.of_series(name, "W", True) for name in ("power_limit", "power_limit_default"))
+    if isinstance(limit, Missing) or isinstance(default, Missing) or default.value <= 0:
+        return Missing(recording.why_missing("power_limit_default"))
+    return Measure(limit.value / default.value, "share", "", limit.count, EVIDENCE_SOURCE)
+
+
+def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
+    """The highest temperature in the judged time (text)."""
+    _, values = recording.windows.readings("temperature", of_device=True)
+    if not len(values):
+        return Missing(recording.why_missing("temperature"))
+    return text_measure(f"{values.max():.0f} °C", len(values))
+
+
+def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
+    """Time that the device's own work would save at the highest clock where heat slows it.
+
+    Share of the judged time.
+    """
+    return _lost(recording, _clocks(recording).hot)
+
+
+def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
+    """Time that the device's own work would save at the highest clock where the power limit or a power brake slows it.
+
+    Share of the judged time.
+    """
+    clocks = _clocks(recording)
+    return _lost(recording, np.fmax(clocks.capped, clocks.braked))
+
+
+def throttling_loss_by_window(recording: TelemetryRecording) -> Floats:
+    """Returns the share of each window lost to heat or a power brake. A power cap counts over the whole run only."""
+    clocks = _clocks(recording)
+    return np.nan_to_num(_work(recording, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
+
+
+def _lost(recording: TelemetryRecording, when: Floats) -> Measure | Missing:
+    clocks = _clocks(recording)
+    lost = _work(recording, clocks) * clocks.slow * np.minimum(when, 1.0)
+    return recording.mean(lost, "share", recording.why_missing("sm_clock"))
+
+
+def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
+    return np.asarray(np.nan_to_num(1.0 - recording.accounts.idle) * clocks.loaded)
+
+
+def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
+    loaded = _clocks(recording).loaded > 0
+    if not loaded.any():
+        return Missing("the device was never busy for half of the time, and only its clocks under load count")
+    return recording.mean(np.where(loaded, values, np.nan), "share", recording.why_missing(name))
+
+
+def _clocks(recording: TelemetryRecording) -> _Clocks:
+    windows = recording.windows
+    loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_CLOCKS).astype(float)
+    clock, highest = (windows.mean(name, of_device=True) for name in ("sm_clock", "sm_clock_max"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slow = np.clip(1.0 - clock / highest, 0.0, 1.0)
+    length = float(windows.grid.width)
+    hot = np.fmax(_part_with(recording, HEAT), windows.growth("thermal_capped_total", of_device=True) / length)
+    capped = np.fmax(
+        _part_with(recording, SOFTWARE_POWER_CAP), windows.growth("power_capped_total", of_device=True) / length
+    )
+    return _Clocks(loaded, slow, hot, capped, _part_with(recording, POWER_BRAKE))
+
+
+def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
+    """Returns the part of each window's readings with one of these reasons set, without readings of an idle device."""
+    when, values = recording.windows.readings("clock_event_reasons", of_device=True)
+    reasons = values.astype(np.int64)
+    busy = (reasons & IDLE) == 0
+    window = recording.windows.grid.window_of(when)
+    readings = np.bincount(window, busy.astype(float), len(recording.windows))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.bincount(window, busy & ((reasons & mask) != 0), len(recording.windows)) / readings)

@@ -1,0 +1,209 @@
+"""Attention, convolutions, and products in double precision.
+
+Measures of attention that is written as single operators: a product, a softmax and another product.
+
+The scores of all pairs of tokens are then written to memory and read again by each operator in between. Fused attention
+(torch.nn.functional.scaled_dot_product_attention) keeps them on the chip.
+
+Convolution networks in 32 bits: their activations, too, are twice as large as in half precision.
+
+Work in float64: operators with a float64 tensor, and the device operations that they launch.
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, merge, union
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.order_statistics import distinct_rows, heaviest_value
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.knowledge.catalogue import precision_of
+from tb_bottleneck.measures.trace.kernel_efficiency import MOSTLY
+from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
+from tb_bottleneck.roofline.device_peaks import has_matrix_units
+from tb_bottleneck.roofline.operand_precision import has_double_operand
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.kernel_names import cut, short
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Bools, Ints, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+_PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
+# Operators from the first product to the second, nested ones included: scaling, mask, softmax, dropout and reshaping
+# take up to about 30 in public recordings.
+MAX_OPERATORS_BETWEEN = 60
+
+
+def attention_passes(recording: Recording) -> Measure | Missing:
+    """Product, softmax and product in a row, per step."""
+    spans = attention_time(recording)
+    return with_example(len(spans) / len(recording.steps), "count", "step", spans.starts, spans.ends)
+
+
+def unfused_attention_share(recording: Recording) -> Measure | Missing:
+    """Share of the window in the work between the two products of attention, in the forward pass.
+
+    On a CPU run, of the operators themselves.
+    """
+    spans = attention_time(recording)
+    if not recording.on_device:
+        return _on_the_cpu(recording, spans)
+    ops = device_work(recording, Work.STREAMING)
+    ops = ops.take(spans.contains(ops.issued(recording.trace.calls)))
+    return window_share(recording, ops.start, ops.end)
+
+
+def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[spans.contains(events.start[rows])]
+    rows = rows[events.thread[rows] == recording.host.main_thread]
+    own = nest(events.start[rows], events.end[rows]).self_times()
+    own = own[~name_matches(trace.names, events.name[rows], _PRODUCTS.__contains__)]
+    return Measure(float(own.sum()) / recording.account.window, "share", "window", len(spans))
+
+
+@memoized
+def attention_time(recording: Recording) -> Spans:
+    """Returns the host's time from each first product to the end of the second one, where a softmax is between them."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    if not len(rows):
+        return EMPTY
+    rows = np.concatenate(list(by_thread(rows, events.thread).values()))
+    product = name_matches(trace.names, events.name[rows], _PRODUCTS.__contains__)
+    softmax = name_matches(trace.names, events.name[rows], _SOFTMAX.__eq__)
+    at = np.flatnonzero(product | softmax)
+    first, middle, last = at[:-2], at[1:-1], at[2:]
+    found = product[first] & softmax[middle] & product[last] & (last - first <= MAX_OPERATORS_BETWEEN)
+    begin, end = rows[first[found]], rows[last[found]]
+    same = events.thread[begin] == events.thread[end]
+    same &= host_step_of(recording, events.start[begin]) == host_step_of(recording, events.start[end])
+    return union(events.start[begin[same]], events.end[end[same]])
+
+
+_WIDE_TYPES = ("fp32", "tf32")
+
+
+@memoized
+def convolution_share(recording: Recording) -> float:
+    """Returns the share of the products' time in convolutions whose operands have 32 bits."""
+    ops = recording.trace.device_ops
+    products = ops.work == Work.CONTRACTION
+    wide = name_matches(recording.trace.names, ops.name, _is_wide)
+    length = ops.end - ops.start
+    whole = int(length[products].sum())
+    return float(length[products & wide & _convolves(recording)].sum() / whole) if whole else 0.0
+
+
+@memoized
+def between_products(recording: Recording) -> Bools:
+    """Returns a mask of the operations that autocast may run in half precision: no products, and not the optimizer's,
+    which updates parameters in their own type."""
+    ops = recording.trace.device_ops
+    updates = recording.optimizer_time.contains(ops.issued(recording.trace.calls))
+    return np.asarray(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)) & ~updates, np.bool_)
+
+
+def wide_activations(recording: Recording) -> Measure | Missing:
+    """Share of the window in which operations between convolutions run in 32 bits.
+
+    Missing if most products are no convolutions in 32 bits, or if the device is not known to be faster in fewer.
+    """
+    if not has_matrix_units(recording.trace) or convolution_share(recording) <= MOSTLY:
+        return Missing("most products are not known to be convolutions in 32 bits")
+    ops = recording.trace.device_ops.take(between_products(recording))
+    return window_share(recording, ops.start, ops.end)
+
+
+def _is_wide(name: str) -> bool:
+    precision = precision_of(name)
+    return precision is not None and precision.dtype in _WIDE_TYPES
+
+
+def _convolves(recording: Recording) -> Bools:
+    """Returns a mask of the operations that an operator of a convolution launched."""
+    trace, ops = recording.trace, recording.trace.device_ops
+    found = np.zeros(len(ops), np.bool_)
+    if not len(trace.calls):
+        return found
+    called, operator = trace.calling_operators
+    rows = np.flatnonzero(ops.launched)
+    rows = rows[called[ops.call[rows]]]
+    names = trace.events.name[operator[ops.call[rows]]]
+    found[rows] = name_matches(trace.names, names, lambda name: "convolution" in name)
+    return found
+
+
+def double_precision_share(recording: Recording) -> Measure | Missing:
+    """Share of the window in kernels, on a CPU run in operators, that work in float64."""
+    if not recording.trace.signatures and not recording.on_device:
+        return Missing("the types of operators were not recorded; record_shapes=True records them")
+    if recording.on_device:
+        ops = recording.trace.device_ops.take(double_kernels(recording))
+        spans = union(ops.start, ops.end)
+    else:
+        spans = double_time(recording)
+    return window_share(recording, spans.starts, spans.ends)
+
+
+def costliest_in_double(recording: Recording) -> Measure | Missing:
+    """The kernel, on a CPU run the operator, that works longest in float64, by name; untrusted text."""
+    trace = recording.trace
+    if recording.on_device:
+        ops = trace.device_ops.take(double_kernels(recording))
+        name, time = ops.name, ops.end - ops.start
+    else:
+        mask, operators = double_operators(recording), recording.main_operators
+        name, time = trace.events.name[operators.rows[mask]], operators.own[mask]
+    if not len(name):
+        return Missing("nothing works in float64")
+    costliest = heaviest_value(name, time)
+    shown = short(trace.names[costliest]) if recording.on_device else cut(trace.names[costliest])
+    return text_measure(shown, int((name == costliest).sum()))
+
+
+@memoized
+def double_operators(recording: Recording) -> Bools:
+    """Returns the mask of the main thread's operators (rows of `main_operators`) with a float64 tensor."""
+    return _with_double_operand(recording.trace, recording.main_operators.rows)
+
+
+@memoized
+def double_time(recording: Recording) -> Spans:
+    """Returns the time in which a CPU run works in float64."""
+    operators, spans = recording.main_operators, recording.owned_spans
+    rows = double_operators(recording)[operators.work_of]
+    worked = union(operators.work_start[rows], operators.work_end[rows])
+    return intersect(worked, merge(spans.of(Regime.COMPUTE), spans.of(Regime.MEMORY)))
+
+
+@memoized
+def double_kernels(recording: Recording) -> Bools:
+    """Returns the mask of the device's operations that are kernels in float64, by their operators or their names."""
+    trace, ops = recording.trace, recording.trace.device_ops
+    mask = name_matches(trace.names, ops.name, _is_double)
+    called, operator = trace.calling_operators
+    rows = np.flatnonzero(ops.launched)
+    rows = rows[called[ops.call[rows]]]
+    mask[rows] |= _with_double_operand(trace, operator[ops.call[rows]])
+    return np.asarray(mask & np.isin(ops.work, COMPUTE_KERNELS), np.bool_)
+
+
+def _is_double(name: str) -> bool:
+    precision = precision_of(name)
+    return precision is not None and precision.dtype == "fp64"
+
+
+def _with_double_operand(trace: Trace, rows: Ints) -> Bools:
+    """Returns the mask of the events with a float64 tensor. Each recorded signature is decoded once."""
+    signatures = trace.events.signature[rows]
+    first, which = distinct_rows(signatures)
+    operands = [operands_of(trace.signatures[number]) if number else None for number in signatures[first].tolist()]
+    found = np.array([each is not None and has_double_operand(each) for each in operands], np.bool_)
+    return np.asarray(found[which], np.bool_)
