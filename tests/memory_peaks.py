@@ -21,8 +21,8 @@ from memory_trainings.models import HELD_OUT, MODELS  # noqa: E402
 from memory_trainings.record import OPTIMIZERS, PROBLEMS, Training, recorded  # noqa: E402
 
 from tb_bottleneck.memory.findings import findings_of  # noqa: E402
+from tb_bottleneck.memory.forecast.batch_scaling import samples_of  # noqa: E402
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster  # noqa: E402
-from tb_bottleneck.memory.forecast.samples import samples_of  # noqa: E402
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory  # noqa: E402
 from tb_bottleneck.trace.steps import find_steps  # noqa: E402
 from tb_bottleneck.trace.trace import Trace  # noqa: E402

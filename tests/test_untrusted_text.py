@@ -4,7 +4,7 @@ import pytest
 from google.protobuf import json_format
 
 from tb_bottleneck.base.text import markdown, one_line
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.figures import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import Device, Report
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\nb\u202ec\u2028d\x00\ue000"

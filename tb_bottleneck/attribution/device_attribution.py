@@ -18,8 +18,7 @@ from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS, IdleGap
 from tb_bottleneck.attribution.owned_spans import Claim
 from tb_bottleneck.base.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
-from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds, underfilled
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools, Ints
 

@@ -174,7 +174,7 @@ class Analysis:
 
     def rows(self, sort: str | None, states: "Mapping[int, str] | None" = None) -> "list[Row]":
         """Returns one row for each training; `states` are those of reviewed reports, by position."""
-        from tb_bottleneck.report.job_members import jobs_in
+        from tb_bottleneck.report.jobs import jobs_in
         from tb_bottleneck.report.rank_rows import named_rank
         from tb_bottleneck.report.rendering.table_rows import rows_of
         from tb_bottleneck.report.trainings import trainings_of
@@ -268,7 +268,7 @@ def _name(report: "Report") -> str:
 
 def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     if options.json:
-        from tb_bottleneck.report.rendering.json_form import as_json
+        from tb_bottleneck.report.rendering.figures import as_json
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
         print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
@@ -284,9 +284,9 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
 
 def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
     """Yields the table of the trainings, then the report of each in the order of their files."""
+    from tb_bottleneck.report.rendering.job_text import render_training
     from tb_bottleneck.report.rendering.table import table_text
     from tb_bottleneck.report.rendering.table_rows import sorted_rows
-    from tb_bottleneck.report.rendering.training_text import render_training
 
     rows = analysis.rows(None)
     yield table_text(sorted_rows(rows), layout)

@@ -141,7 +141,7 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work
-    from tb_bottleneck.sources.telemetry.event_files import is_event_file
+    from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
 
     runs = []
     for name in (subject, fixed_in):

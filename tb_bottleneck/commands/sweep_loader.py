@@ -71,8 +71,7 @@ def add(commands: "Subparsers") -> None:
 
 def _sweep(options: argparse.Namespace) -> int:
     from tb_bottleneck.tools.loader_sweep import sweep
-    from tb_bottleneck.tools.loader_sweep.endless_loaders import sweep_loaders
-    from tb_bottleneck.tools.loader_sweep.user_factory import call_factory
+    from tb_bottleneck.tools.loader_sweep.endless_loaders import call_factory, sweep_loaders
 
     loaders = sweep_loaders(call_factory(options.factory))
     tried = _settings(options, pinnings=(False, True) if loaders.device else (False,), given=loaders.given)

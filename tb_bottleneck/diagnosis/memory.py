@@ -15,10 +15,10 @@ import numpy as np
 
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.memory.course.memory_course import course_of
 from tb_bottleneck.memory.findings import findings_of
+from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
-from tb_bottleneck.memory.forecast.samples import samples_of
+from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory

@@ -30,12 +30,8 @@ from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.serving import serving_steps
 from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.report.builders.details.broken_parts import broken_part
-from tb_bottleneck.report.builders.details.compilation import recorded_compilation
-from tb_bottleneck.report.builders.details.graphs import replayed_graphs
-from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
-from tb_bottleneck.report.builders.details.serving import serving
-from tb_bottleneck.report.builders.details.step_parts import parts_of_step
+from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs
+from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step, serving
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.report.unprofiled import unprofiled_of

@@ -21,15 +21,13 @@ from tb_bottleneck.measures.telemetry.input_pipeline import worker_processes_nee
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
 from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
 from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
-from tb_bottleneck.quality.telemetry_defects import telemetry_defects
-from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.quality.trace_defects import Defect, telemetry_defects
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
-from tb_bottleneck.report.builders.details.compilation import logged_compilation
-from tb_bottleneck.report.builders.details.input_pipeline import input_pipeline
-from tb_bottleneck.report.builders.details.run_time import run_time_of
-from tb_bottleneck.report.builders.program_places import Places
+from tb_bottleneck.report.builders.compilation import logged_compilation
+from tb_bottleneck.report.builders.details import input_pipeline, run_time_of
+from tb_bottleneck.report.builders.evidence_source_texts import Places
 from tb_bottleneck.report.builders.report_builder import (
     Details,
     Diagnosis,
@@ -38,13 +36,13 @@ from tb_bottleneck.report.builders.report_builder import (
     unreadable_report,
 )
 from tb_bottleneck.report.builders.telemetry_inputs import (
+    TelemetryTexts,
     telemetry_confidence,
     telemetry_origin,
     telemetry_situation,
     telemetry_window,
 )
 from tb_bottleneck.report.builders.telemetry_phases import phases_of
-from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile

@@ -15,17 +15,14 @@ from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
-from tb_bottleneck.quality.degradations import degradations_of, stacks_defects
-from tb_bottleneck.quality.host_not_recorded import host_not_recorded_defect
+from tb_bottleneck.quality.degradations import degradations_of, host_not_recorded_defect, stacks_defects, warmup_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
-from tb_bottleneck.quality.warmup import warmup_defect
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
-from tb_bottleneck.report.builders.confidence import trace_confidence
-from tb_bottleneck.report.builders.membership import membership_of
+from tb_bottleneck.report.builders.gains import trace_confidence
 from tb_bottleneck.report.builders.predictions import NotPredicted
-from tb_bottleneck.report.builders.provenance import trace_origin, unused_device
+from tb_bottleneck.report.builders.provenance import membership_of, trace_origin, trace_window, unused_device
 from tb_bottleneck.report.builders.report_builder import (
     Diagnosis,
     ReportIdentity,
@@ -36,7 +33,6 @@ from tb_bottleneck.report.builders.report_builder import (
 )
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
-from tb_bottleneck.report.builders.window import trace_window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load

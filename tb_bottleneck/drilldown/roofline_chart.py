@@ -17,8 +17,8 @@ from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, cpu_peaks_of, peaks_of
-from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
+from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.operands import operands_of
 

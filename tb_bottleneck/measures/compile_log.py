@@ -1,6 +1,6 @@
 """What was recorded about torch.compile: compilations with the guard that failed, and breaks with reasons.
 
-By the monitor, or by torch itself in a log (trace/compile_log.py).
+By the monitor, or by torch itself in a log (trace/process_facts.py).
 """
 
 import re

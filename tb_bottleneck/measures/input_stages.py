@@ -2,7 +2,7 @@
 
 A stack is the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
 The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`;
-the monitor then records the classes (monitor/facts/dataset_classes.py).
+the monitor then records the classes (monitor/facts/loader.py).
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.record import Record, replace
 from tb_bottleneck.knowledge.catalogue import first_match, frame_patterns
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.frames import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
 

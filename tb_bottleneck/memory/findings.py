@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from tb_bottleneck.base.intervals import union
-from tb_bottleneck.memory.account import MemoryAccount
-from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.categories import INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.finding import INFO, SEVERITIES, WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.growth import growth_finding, place_text
 from tb_bottleneck.memory.phases import Phase

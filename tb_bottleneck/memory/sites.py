@@ -9,9 +9,8 @@ from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
-from tb_bottleneck.trace.autograd.forward_links import forward_links, linked_forward
-from tb_bottleneck.trace.frames.already_running import already_running_frames
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.forward_links import forward_links, linked_forward
+from tb_bottleneck.trace.frames import already_running_frames, frame_parts, is_user_frame
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest

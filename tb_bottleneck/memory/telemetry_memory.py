@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.memory.account import MemoryAccount
-from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.categories import Category, MemoryAccount
 from tb_bottleneck.memory.finding import WARNING, MemoryFinding, Value
 from tb_bottleneck.memory.findings import DOMINATES, by_severity, near_limit
 from tb_bottleneck.schema.signals import HOST

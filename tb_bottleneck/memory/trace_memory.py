@@ -6,13 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
-from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, categories_of
-from tb_bottleneck.memory.optimizer_state import state_per_parameter
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount, categories_of
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
 from tb_bottleneck.memory.sites import TracePlaces
-from tb_bottleneck.memory.weights import weights_read
+from tb_bottleneck.memory.weights import state_per_parameter, weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace

@@ -1,11 +1,123 @@
-"""Protects the training from errors of the monitor: a failing signal is disabled, with one warning and one note."""
+"""Protects the training from the monitor: errors, interrupts, and patches that can be undone.
+
+Holds signals back while the monitor works: Ctrl-C, so that it neither loses a recording nor leaves torch changed,
+and SIGTERM, so that no half-written file remains.
+
+Replaces attributes of torch while a monitor is on, and restores them when it ends.
+
+Protects the training from errors of the monitor: a failing signal is disabled, with one warning and one note.
+"""
 
 import logging
+import signal
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from types import FrameType
+from typing import Any, TypeVar
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Holds a Ctrl-C back until the block ends, and passes it to the training's own handler then.
+
+    A second Ctrl-C passes at once. One that comes while a KeyboardInterrupt already ends the training is not repeated.
+    On other threads than the main one, where Python handles no signals, nothing is held.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    ends_already = isinstance(sys.exc_info()[1], KeyboardInterrupt)
+    held: list[tuple[int, FrameType | None]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        if held:
+            before(number, frame)
+        held.append((number, frame))
+
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is hold:  # the training may set its own handler meanwhile
+            signal.signal(signal.SIGINT, before)
+    if held and not ends_already:
+        before(*held[0])
+
+
+@contextmanager
+def termination_held() -> Iterator[None]:
+    """Holds SIGTERM back until the block ends, and gives it to the training then: by default it ends the process.
+
+    For short blocks: a scheduler that ends a job waits for some seconds. On other threads than the main one nothing is
+    held, nor if the signal is ignored or handled outside of Python.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+        yield
+        return
+    held: list[int] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append(number)
+
+    signal.signal(signal.SIGTERM, hold)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is hold:  # the training may set its own handler meanwhile
+            signal.signal(signal.SIGTERM, before)
+        if held:
+            signal.raise_signal(signal.SIGTERM)
+
+
+_ABSENT = object()
+
+
+class Patches:
+    """The replaced attributes, in order. A replacement checks `live` before it runs code of the monitor.
+
+    If other code has replaced an attribute after the monitor, restoring keeps that replacement: it still calls the
+    monitor's, which then only passes the call on.
+    """
+
+    def __init__(self) -> None:
+        self.live = False
+        """True while replacements may run code of the monitor. Read by every hook."""
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def activate(self) -> None:
+        """Lets replacements run code of the monitor."""
+        self.live = True
+
+    def deactivate(self) -> None:
+        """Makes replacements only pass calls on."""
+        self.live = False
+
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Sets `owner.name` to `make(current value)`. Raises AttributeError if there is no such attribute."""
+        current = getattr(owner, name)
+        before = vars(owner).get(name, _ABSENT)
+        new = make(current)
+        setattr(owner, name, new)
+        self._replaced.append((owner, name, before, new))
+
+    def restore(self) -> None:
+        """Restores all attributes in reverse order. May be called twice."""
+        self.deactivate()
+        while self._replaced:
+            owner, name, before, new = self._replaced.pop()
+            if vars(owner).get(name) is not new:
+                continue
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
 
 log = logging.getLogger("tb_bottleneck.monitor")
 MAX_NOTES = 256

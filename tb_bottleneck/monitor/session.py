@@ -13,26 +13,22 @@ from typing import Any
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
 from tb_bottleneck.monitor.capture.module_marks import MarkingProfiler, ModuleMarks
-from tb_bottleneck.monitor.capture.profiler_costs import profiler_costs
-from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler
+from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler, profiler_costs
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
-from tb_bottleneck.monitor.facts.compile_log import CompileLog
+from tb_bottleneck.monitor.facts.device import PcieLinkFacts
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
-from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
-from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.facts.torch_settings import CompileLog
+from tb_bottleneck.monitor.guard import Guard, Patches, interrupts_held
 from tb_bottleneck.monitor.hooks import backward, forward, interruptions, loader, optimizer, tensor_transfers
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
-from tb_bottleneck.monitor.interrupts import interrupts_held
-from tb_bottleneck.monitor.patches import Patches
 from tb_bottleneck.monitor.results_hint import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
-from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
+from tb_bottleneck.monitor.steps.device_timing import DeviceSpans, ThreadTime
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
-from tb_bottleneck.monitor.steps.thread_time import ThreadTime
 from tb_bottleneck.monitor.torch_internals import is_profiling
 from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
@@ -311,6 +307,6 @@ def _samplers() -> list[Sampler]:
 
 
 def _thread_pool_facts() -> dict[str, object]:
-    from tb_bottleneck.monitor.samplers.thread_pools import thread_pool_facts
+    from tb_bottleneck.monitor.samplers.cpu import thread_pool_facts
 
     return thread_pool_facts()

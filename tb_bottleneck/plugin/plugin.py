@@ -4,14 +4,14 @@ import os
 
 from tensorboard.plugins import base_plugin
 
-from tb_bottleneck.plugin.http.hosts import HostPolicy
 from tb_bottleneck.plugin.http.responses import App
 from tb_bottleneck.plugin.http.routes import Routes
+from tb_bottleneck.plugin.http.static_files import HostPolicy
 from tb_bottleneck.plugin.state.run_index import RunIndex
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
+from tb_bottleneck.plugin.workers.ipc import WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
-from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.signals import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 

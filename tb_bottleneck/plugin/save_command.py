@@ -3,7 +3,7 @@
 import os
 import shlex
 
-from tb_bottleneck.sources.filesystem import display_name
+from tb_bottleneck.sources.local_files import display_name
 
 
 def save_command(trace: str) -> str:

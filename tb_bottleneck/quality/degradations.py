@@ -1,9 +1,18 @@
-"""Defects of a recording that can be judged, including those that only its account shows: codes and figures only."""
+"""Defects of a recording that show in its account.
+
+Detects a recording without host activity: nothing in it explains why the device had no work.
+
+Detects a recording of a start-up instead of steady behaviour, if it has too few steps to show that.
+
+Defects of a recording that can be judged, including those that only its account shows: codes and figures only.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.attribution.unprofiled import logged_unprofiled
@@ -19,6 +28,48 @@ from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.trace.kinds import Kind
+
+# From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
+UNRECORDED_IDLE_SHARE = 0.10
+# Up to here the work of the device outweighs what is not known, and the fixes of that work do not depend on it. From
+# here on the unknown time alone would be critical (regimes/judge.py).
+FATAL_IDLE_SHARE = 0.20
+
+
+def host_not_recorded_defect(recording: Recording) -> Defect | None:
+    """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
+    if not recording.on_device or recording.host.recorded:
+        return None
+    gaps = recording.gaps
+    unexplained = gaps.queued[(gaps.thread < 0) & (gaps.queued >= LONGEST_DEVICE_PAUSE_NS)]
+    idle = int(gaps.by_activity.of(Activity.OTHER).sum() + unexplained.sum())
+    share = idle / recording.account.window
+    if share <= UNRECORDED_IDLE_SHARE:
+        return None
+    return Defect("host_not_recorded", share > FATAL_IDLE_SHARE, {"share": share, "pause": idle})
+
+
+# A recording with this share of first runs shows a start-up, not the training; unless the first runs recur.
+WARMUP_SHARE = 0.25
+# In a recording without steps, a single pause with this share of the window is a start-up.
+LONE_PAUSE_SHARE = 0.50
+
+
+def warmup_defect(recording: Recording) -> Defect | None:
+    """Returns the defect `warmup`, or None if the recording shows steady behaviour."""
+    window = recording.account.window
+    start = int(first_runs_of(recording)[2].sum())
+    if start / window > WARMUP_SHARE and not first_runs_recur(recording, WARMUP_SHARE):
+        return Defect("warmup", True, {"share": start / window, "pause": start})
+    if not recording.on_device:
+        return None
+    # A pause for the next batch, or for an interruption, recurs.
+    recurring = recording.gaps.by_activity.total(Activity.LOAD_BATCH, Activity.INTERRUPT)
+    longest = int(np.max(recording.gaps.end - recording.gaps.begin - recurring, initial=0))
+    if recording.steps.basis == "whole" and longest / window > LONE_PAUSE_SHARE:
+        return Defect("warmup", True, {"share": longest / window, "pause": longest})
+    return None
+
 
 # The regimes with time that the profiler inflates: recording slows the host, and nothing else.
 INFLATED_BY_PROFILER = (Regime.LAUNCH, Regime.HOST, Regime.SYNC, Regime.INPUT)

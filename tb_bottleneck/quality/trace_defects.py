@@ -1,4 +1,9 @@
-"""Defects of a recording that show before anything is judged: codes and figures, no texts."""
+"""Defects of recordings that show before anything is judged.
+
+Defects of a recording that show before anything is judged: codes and figures, no texts.
+
+Defects of telemetry: codes and figures, no texts.
+"""
 
 import re
 from collections import Counter
@@ -7,9 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.measures.trace.recorded_facts import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
-from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
@@ -216,3 +222,23 @@ def _estimated_overhead(trace: Trace, steps: Steps) -> float:
         rows = inside & (events.kind == kind)
         cost += price * np.bincount(events.thread[rows], minlength=len(cost))
     return float(cost.max())
+
+
+MIN_STEPS, MIN_READINGS = 2, 10
+"""With fewer steps and fewer readings of the device's utilisation there is nothing to judge."""
+
+
+def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
+    """Yields the defects of one process's telemetry. `dropped` counts the data that could not be used, by reason."""
+    steps = len(recording.steps)
+    readings = len(recording.windows.readings("gpu_utilisation", of_device=True)[0])
+    if steps < MIN_STEPS and readings < MIN_READINGS:
+        code = "ended_without_steps" if recording.telemetry.ended else "insufficient_telemetry"
+        yield Defect(code, True, {"steps": steps, "readings": readings})
+    elif steps < MIN_STEPS:
+        yield Defect("no_step_clock", False)
+    if recording.telemetry.lost_packets:
+        yield Defect("packets_lost", False, {"packets": float(recording.telemetry.lost_packets)})
+    if dropped:
+        reason = max(dropped, key=lambda name: dropped[name]).replace("_", " ")
+        yield Defect("readings_dropped", False, {"count": float(sum(dropped.values())), "reason": reason})

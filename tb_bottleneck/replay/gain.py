@@ -1,4 +1,11 @@
-"""Gains of fixes with their 90 % intervals.
+"""The gain of a change in the replay.
+
+The limit that a run's fast steps set to a simulated gain (measures/fast_steps.py).
+
+The cost of the cause in a step is what the fix saves there at best. A fix that also makes other steps faster, as rarer
+checkpoints do on a CPU, whose writer slows the steps between them, shortens all steps, and is not limited.
+
+Gains of fixes with their 90 % intervals.
 
 An interval combines independent sources of error, each with its 5 % and 95 % quantiles:
 
@@ -17,11 +24,21 @@ from collections.abc import Iterable, Mapping
 from math import exp, hypot, log
 
 from tb_bottleneck.base.record import Record
-from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
-from tb_bottleneck.replay.fast_steps import shortest_window
+from tb_bottleneck.measures.fast_steps import fast_step
+from tb_bottleneck.replay.check import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
+
+
+def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
+    """Returns the shortest time in ns that the window can take after a fix, 0 if fast steps set no limit.
+
+    `after` is the graph with the largest plausible effect of the fix.
+    """
+    steps = before.simulated_steps()
+    return fast_step(steps, steps - after.simulated_steps()) * len(steps)
+
 
 # The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
 # one has a standard deviation of 0.25 (tests/GAINS.md).

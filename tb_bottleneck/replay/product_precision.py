@@ -14,9 +14,8 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.measures.trace.products import between_products, convolution_share
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.roofline.kernel_bounds import BoundBy
-from tb_bottleneck.roofline.operand_precision import first_tensor_type, with_operand_type
-from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
+from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
+from tb_bottleneck.roofline.operator_args import first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints

@@ -1,23 +1,57 @@
-"""Compares the trace and the telemetry of one process: the cost of the profiler, and regimes judged differently.
+"""What the trace and the telemetry of one process say about each other.
+
+Names the operators that grow while the steps of a run become longer, from the traces at its two ends.
+
+Compares the trace and the telemetry of one process: the cost of the profiler, and regimes judged differently.
 
 A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state where
 the other one judges a regime differently, and both have the same verdict: that of the source that is trusted.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
-from tb_bottleneck.report.builders.program_places import sentence_about
+from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
 from tb_bottleneck.report.efficiency.figures import set_rates
 from tb_bottleneck.report.efficiency.joined import join_efficiency
-from tb_bottleneck.report.growth import add_growth
 from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.report.unprofiled import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+CAUSE = "growing_steps"
+"""The cause of regimes/telemetry/drift.py, whose imports a trace does not need."""
+GROWS = 1.3
+MAX_NAMED = 3
+
+
+def add_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> None:
+    """Adds the operators with the largest growth, and the place that calls them, to the finding about longer steps.
+
+    Nothing is added without this finding or without two traces. The traces are in order of time.
+    """
+    finding = next((finding for finding in telemetry.findings if finding.cause == CAUSE), None)
+    counted = [trace for trace in traces if trace.operators]
+    if finding is None or len(counted) < 2:
+        return
+    before, after = ({row.name: row.per_step for row in trace.operators} for trace in (counted[0], counted[-1]))
+    total = [sum(counts.values()) for counts in (before, after)]
+    row = finding.evidence.add(unit="text", label="Operators per step in the first and the last trace")
+    if total[1] < GROWS * total[0]:
+        row.text = f"{total[0]:,.0f} and {total[1]:,.0f}: their number does not grow"
+        return
+    grown = sorted(after, key=lambda name: before.get(name, 0.0) - after[name])[:MAX_NAMED]
+    named = ", ".join(f"{name} {before.get(name, 0.0):,.0f} to {after[name]:,.0f}" for name in grown)
+    row.text = f"{total[0]:,.0f} to {total[1]:,.0f}; {named}"
+    place = next((row.place for row in counted[-1].operators if row.name == grown[0] and row.HasField("place")), None)
+    if place is not None and not finding.where:
+        finding.where.append(place)
+        if finding is telemetry.findings[0]:
+            telemetry.verdict.headline += sentence_about(finding.where)
+
 
 # Shares that differ by less count as equal: steps differ by as much from one to the next.
 MIN_DIFFERENCE = 0.05

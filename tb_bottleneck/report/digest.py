@@ -1,11 +1,19 @@
-"""The short form of a report, for lists of recordings in the tab and in the terminal."""
+"""What lists say of a report: the step time, the first action, and notes about its health.
+
+The step time of a training, as lists and reports state it.
+
+What the headline of a report names. Lists name it, too; they must not import the replay.
+
+The defects of a recording that its figures suffer from, as notes on what is computed from them.
+
+The short form of a report, for lists of recordings in the tab and in the terminal.
+"""
 
 from dataclasses import dataclass, field
 
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES
-from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.step_time import step_ns_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import (
     AccountRow,
     Efficiency,
@@ -18,6 +26,58 @@ from tb_bottleneck.schema.bottleneck_pb2 import (
     Verdict,
     Window,
 )
+
+
+def step_ns_of(report: pb.Report) -> float | None:
+    """Returns the step time in ns: without the profiler if that was measured, else as recorded. None if unknown.
+
+    It is a mean; the median if only that was logged without the profiler. All steps of the telemetry show more of the
+    run than the few before a trace, which may be at its start.
+    """
+    if report.HasField("unprofiled"):
+        if report.unprofiled.run_step_ns > 0:
+            return report.unprofiled.run_step_ns
+        times = report.unprofiled.step_times_ns
+        return sum(times) / len(times) if times else report.unprofiled.step_ns
+    return report.window.step_ns.mean if report.window.HasField("step_ns") else None
+
+
+WORTH_LEADING = 1.05
+"""A fix with a smaller gain never leads: two runs of one training differ by a few percent."""
+
+
+def leading_finding(report: pb.Report) -> pb.Finding | None:
+    """Returns the first finding of the verdict's regime with an action and a gain; None without one."""
+    for finding in report.findings:
+        of_verdict = finding.regime == report.verdict.regime
+        if finding.fix.action and of_verdict and finding.speedup.expected >= WORTH_LEADING:
+            return finding
+    return None
+
+
+def plan_leads(report: pb.Report) -> bool:
+    """Returns True if the first fix of the plan is what to do first.
+
+    The leading finding is instead if its gain could not be simulated, so that it is not in the plan, but is as large:
+    the cause of most of the lost time should not come after a small fix that happens to be simulated. An estimate from
+    other trainings counts with its lower bound: these differ widely.
+    """
+    if not report.plan or report.plan[0].speedup_total < WORTH_LEADING:
+        return False
+    finding = leading_finding(report)
+    if finding is None or finding.speedup.basis == "replay":
+        return True
+    gain = finding.speedup.low if finding.speedup.basis == "estimate" else finding.speedup.expected
+    return gain < report.plan[0].speedup_total
+
+
+# Without frames no line is named, but every figure is as good.
+_NO_FIGURE = ("stacks_not_recorded",)
+
+
+def health_notes(report: pb.Report) -> list[str]:
+    """Returns the details of the defects that affect figures."""
+    return [reason.detail for reason in report.health.reasons if reason.code not in _NO_FIGURE]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.schema.compile_log import SCHEMA
 
 _REPORT_FIELDS = {"witness": "evidence_source", "stretches": "phases"}
 _WINDOW_FIELDS = {"each_ns": "step_times_ns"}

@@ -8,9 +8,8 @@ traces in one directory may be of unrelated trainings.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.report.job_members import jobs_in
-from tb_bottleneck.report.monitor_directories import launches_of, logdir_of
-from tb_bottleneck.report.same_process import Located, pairs_of
+from tb_bottleneck.report.jobs import jobs_in
+from tb_bottleneck.report.same_process import Located, launches_of, logdir_of, pairs_of
 
 Judged = Mapping[tuple[int, ...], int]
 """Jobs with a report of their own: the positions of their ranks, and that of the rank that explains the verdict."""

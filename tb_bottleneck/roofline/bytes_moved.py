@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tb_bottleneck.roofline.attention import attention_of
-from tb_bottleneck.roofline.convolutions import convolution_of
-from tb_bottleneck.roofline.foreach import list_bytes
-from tb_bottleneck.roofline.matmul import Product, product_of
+from tb_bottleneck.roofline.matmul import Product, convolution_of, product_of
 from tb_bottleneck.roofline.operator_args import (
     DTYPE_ITEMSIZES,
     OperatorArguments,
@@ -16,8 +14,7 @@ from tb_bottleneck.roofline.operator_args import (
     numbers_at,
     shape_at,
 )
-from tb_bottleneck.roofline.pointwise import pointwise_bytes
-from tb_bottleneck.roofline.reductions import reduction_bytes
+from tb_bottleneck.roofline.pointwise import list_bytes, pointwise_bytes, reduction_bytes
 
 # Passes over complete arguments: (argument, times read or written). A result counts through an argument of the same
 # size. The passes are those of torch's own kernels, which keep a row but not a whole tensor on the chip.

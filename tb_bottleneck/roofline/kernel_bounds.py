@@ -1,4 +1,8 @@
-"""Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
+"""Which limit each kernel has.
+
+Kernels that are too small to fill the device, regardless of other bounds.
+
+Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
 An operator has a minimum time for its floating-point operations at the device's peak, and one for its bytes at the
 device's bandwidth. The longer one bounds the operator; divided by the time of its kernels, it is the share of the roof
@@ -17,12 +21,28 @@ from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
-from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
+from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Floats, Ints, Table, column
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
+
+# Shorter kernels are limited by their start and end, not by arithmetic or bandwidth: the latency of a launch alone is
+# 4.5 to 8 us (measured on seven public traces, V100 to H100).
+TOO_SHORT_NS = 5_000
+# A grid with fewer blocks than this share of the multiprocessors leaves most of the device's arithmetic and bandwidth
+# unused (torch-tb-profiler's estimated SM efficiency is the same ratio, capped at 1).
+FILLED_SHARE = 0.5
+
+
+def underfilled(ops: DeviceOps, multiprocessors: int | None) -> Bools:
+    """Returns a mask of the kernels that cannot fill the device: too few blocks for it, or too short."""
+    is_short = ops.end - ops.start < TOO_SHORT_NS
+    if multiprocessors is None:
+        return is_short
+    return is_short | ((ops.blocks > 0) & (ops.blocks < FILLED_SHARE * multiprocessors))
+
 
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 

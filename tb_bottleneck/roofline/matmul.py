@@ -1,11 +1,35 @@
-"""Matrix product operators and their sizes."""
+"""Operations of matrix products and convolutions.
+
+Number of floating-point operations of an operator, from recorded shapes.
+
+Matrix product operators and their sizes.
+
+Convolution operators with the shapes of their inputs and outputs.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from tb_bottleneck.base.record import Record
-from tb_bottleneck.roofline.operator_args import shape_at
+from tb_bottleneck.roofline.attention import attention_of
+from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, shape_at
+
+
+def flops(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> int | None:
+    """Returns the floating-point operations of a contraction; None if the operator or a shape is unknown.
+
+    A multiply-add counts as two. `operator` is the innermost operator, which launches the kernel: of linear > addmm,
+    only addmm has work, so that wrappers do not count it twice. `dims` is "Input Dims" and `concrete` is "Concrete
+    Inputs" of the trace, with one entry per argument; torch before 1.13 did not record the latter, so that most
+    convolutions are unknown. The number belongs to the operator: if it launches several kernels, they share it.
+    Pointwise work is not counted.
+    """
+    contraction = (
+        product_of(operator, dims) or convolution_of(operator, dims, concrete) or attention_of(operator, dims, concrete)
+    )
+    return input_gradient_flops(operator, dims) if contraction is None else contraction.flops
+
 
 # Positions of the two factors (aten/src/ATen/native/native_functions.yaml). Wrappers such as matmul and einsum are
 # omitted: they never launch a kernel themselves.
@@ -65,3 +89,122 @@ def _linear(dims: Sequence[Any]) -> Product | None:
     if not a or not b or len(b) != 2 or a[-1] != b[1]:
         return None
     return Product(1, math.prod(a[:-1]), a[-1], b[0], 0, 1)
+
+
+class Convolution(Record, frozen=True):
+    """One convolution, or its gradients: `passes` is the number of gradients, or 1 for the forward pass.
+
+    `source`, `kernel` and `result` are the shapes of input, weight and output. The channels of the weight account for
+    groups. In a transposed convolution, each input element is combined with the whole kernel, not each output element.
+    """
+
+    source: Shape
+    kernel: Shape
+    result: Shape
+    transposed: bool
+    passes: int = 1
+
+    @property
+    def flops(self) -> int:
+        """2 N prod(places) prod(weight) per pass, for direct computation: Winograd and Fourier kernels need less."""
+        places = self.source[2:] if self.transposed else self.result[2:]
+        return self.passes * 2 * self.source[0] * math.prod(places) * math.prod(self.kernel)
+
+    @property
+    def elements(self) -> int:
+        """Minimum of moved elements: input, weight and output in each pass."""
+        return self.passes * (math.prod(self.source) + math.prod(self.kernel) + math.prod(self.result))
+
+
+class _ConvolutionArgs(Record, frozen=True):
+    """Positions of the non-tensor arguments of a forward operator (native_functions.yaml)."""
+
+    stride: int
+    padding: int
+    dilation: int | None
+    transposed: int | bool = False  # position of the flag, or its fixed value
+    output_padding: int | None = None
+    groups: int | None = None
+
+
+_FORWARD = {
+    "aten::convolution": _ConvolutionArgs(3, 4, 5, 6, 7, 8),
+    "aten::_convolution": _ConvolutionArgs(3, 4, 5, 6, 7, 8),
+    "aten::cudnn_convolution": _ConvolutionArgs(3, 2, 4),
+    "aten::cudnn_convolution_relu": _ConvolutionArgs(3, 4, 5),
+    "aten::cudnn_convolution_add_relu": _ConvolutionArgs(5, 6, 7),
+    "aten::miopen_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::miopen_depthwise_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::mkldnn_convolution": _ConvolutionArgs(4, 3, 5),
+    "aten::_conv_depthwise2d": _ConvolutionArgs(4, 5, 6),
+    "aten::conv_depthwise3d": _ConvolutionArgs(4, 5, 6),
+    "aten::_slow_conv2d_forward": _ConvolutionArgs(4, 5, None),
+    "aten::slow_conv_dilated2d": _ConvolutionArgs(4, 5, 6),
+    "aten::cudnn_convolution_transpose": _ConvolutionArgs(4, 2, 5, True, 3, 6),
+    "aten::miopen_convolution_transpose": _ConvolutionArgs(5, 3, 6, True, 4, 7),
+}
+# torch before 1.11: (sizes of the input, gradient of the output, weight). The weight's gradient has no recorded shape.
+INPUT_GRADIENTS = ("aten::cudnn_convolution_backward_input", "aten::miopen_convolution_backward_input")
+
+
+def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
+    """Returns the convolution of an operator; None for other operators, or if a shape or setting is not recorded."""
+    if operator == "aten::convolution_backward":
+        return _backward(dims, concrete)
+    places = _FORWARD.get(operator)
+    source, kernel = shape_at(dims, 0), shape_at(dims, 1)
+    if places is None or source is None or kernel is None or len(source) != len(kernel) or len(source) < 3:
+        return None
+    flag = (places.transposed,) if isinstance(places.transposed, bool) else flags_at(concrete, places.transposed)
+    if flag is None:
+        return None
+    result = _result(source, kernel, places, concrete, flag[0])
+    return None if result is None else Convolution(source, kernel, result, flag[0])
+
+
+def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
+    """Returns the operations of an old input gradient; the shape of its result is not recorded and not needed."""
+    gradient, kernel = shape_at(dims, 1), shape_at(dims, 2)
+    if operator not in INPUT_GRADIENTS or not gradient or not kernel or len(gradient) != len(kernel):
+        return None
+    return 2 * gradient[0] * math.prod(gradient[2:]) * math.prod(kernel)
+
+
+def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
+    """Parses convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding, groups,
+    output_mask)."""
+    result, source, kernel = (shape_at(dims, index) for index in range(3))
+    transposed, mask = flags_at(concrete, 7), flags_at(concrete, 10)
+    if not result or not source or not kernel or not len(result) == len(source) == len(kernel) >= 3:
+        return None
+    if transposed is None or mask is None or len(mask) != 3:
+        return None
+    return Convolution(source, kernel, result, transposed[0], passes=mask[0] + mask[1])
+
+
+def _result(
+    source: Shape, kernel: Shape, places: _ConvolutionArgs, concrete: Sequence[Any], transposed: bool
+) -> Shape | None:
+    """Returns the output's shape, by the formulas in torch's documentation of Conv2d and ConvTranspose2d."""
+    rank = len(source) - 2
+    stride = _each(numbers_at(concrete, places.stride), rank)
+    padding = _each(numbers_at(concrete, places.padding), rank)
+    dilation = (1,) * rank if places.dilation is None else _each(numbers_at(concrete, places.dilation), rank)
+    if stride is None or padding is None or dilation is None or 0 in stride:
+        return None
+    settings = list(zip(source[2:], kernel[2:], stride, padding, dilation, strict=True))
+    if not transposed:
+        sizes = tuple((x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, s, p, d in settings)
+        return (source[0], kernel[0], *sizes) if all(size > 0 for size in sizes) else None
+    extra, groups = _each(numbers_at(concrete, places.output_padding), rank), numbers_at(concrete, places.groups)
+    if extra is None or groups is None or len(groups) != 1:
+        return None
+    sizes = tuple((x - 1) * s - 2 * p + d * (k - 1) + o + 1 for (x, k, s, p, d), o in zip(settings, extra, strict=True))
+    return (source[0], kernel[1] * groups[0], *sizes) if all(size > 0 for size in sizes) else None
+
+
+def _each(numbers: Shape | None, rank: int) -> Shape | None:
+    """Returns one number per dimension; a single number applies to all dimensions."""
+    if numbers is None or len(numbers) not in (1, rank):
+        return None
+    return numbers * rank if len(numbers) == 1 else numbers

@@ -1,4 +1,8 @@
-"""What is kept of torch's records about compilations, by the monitor and by the reader of torch's own logs.
+"""Keys of metadata, and the log of compilations in it.
+
+Versions of the messages in this folder.
+
+What is kept of torch's records about compilations, by the monitor and by the reader of torch's own logs.
 
 A record has the names of torch/_dynamo/utils.py, CompilationMetrics.
 """
@@ -6,6 +10,16 @@ A record has the names of torch/_dynamo/utils.py, CompilationMetrics.
 import re
 from collections.abc import Callable
 from typing import Any
+
+SCHEMA = 2
+"""Version of reports and comparisons. Fields may be added to a version; a renamed field makes a new one."""
+
+TELEMETRY_SCHEMA = 1
+"""Version of the messages that the monitor writes."""
+
+REVIEW_DIRECTORY = ".tb_bottleneck_review"
+"""The directory in a logdir with the notes of reviewers. Scans for recordings skip it."""
+
 
 MAX_COMPILATIONS, MAX_BREAKS, MAX_REASON = 200, 32, 300
 LOOP = "graph break in loop"

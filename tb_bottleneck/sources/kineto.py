@@ -14,19 +14,20 @@ from typing import Any
 import msgspec
 
 from tb_bottleneck.base.errors import NotATrace, TooLarge
-from tb_bottleneck.sources.blocks import Blocks
-from tb_bottleneck.sources.boundaries import (
+from tb_bottleneck.sources.blocks import (
     BOUNDARY,
+    BOUNDS,
     END_AFTER_EVENT,
     EVENTS_KEY,
     LIST_FORM,
     OVERLAP,
+    Blocks,
+    Bounds,
     last_boundary,
     may_be_json,
 )
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.lenient import LenientReader
-from tb_bottleneck.sources.limits import BOUNDS, Bounds
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
 from tb_bottleneck.sources.trace_event import (

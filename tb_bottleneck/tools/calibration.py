@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.monitor.facts import device_key
+from tb_bottleneck.monitor.facts import device as device_facts
 
 SECONDS_EACH = 0.2
 """Time for one figure, without warm-up."""
@@ -94,7 +94,7 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
         raise NotFound(f"torch has no device {device!r}; use a name such as cuda, cuda:1 or cpu") from error
     if target.type == "cpu":
         return _measure(
-            BenchmarkDevice(torch, target, lambda: None, SECONDS_EACH), device_key.of_cpu(torch), ON_CPU, progress
+            BenchmarkDevice(torch, target, lambda: None, SECONDS_EACH), device_facts.of_cpu(torch), ON_CPU, progress
         )
     if target.type != "cuda" or not torch.cuda.is_available() or (target.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_visible_devices(torch)}")
@@ -103,7 +103,7 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
     with torch.cuda.device(target):
         torch.zeros(1, device=target)  # initialises it
         benchmark = BenchmarkDevice(torch, target, torch.cuda.synchronize, SECONDS_EACH)
-        return _measure(benchmark, device_key.of_gpu(torch, target.index), ON_GPU, progress)
+        return _measure(benchmark, device_facts.of_gpu(torch, target.index), ON_GPU, progress)
 
 
 Figure = Callable[[BenchmarkDevice], float]

@@ -1,7 +1,11 @@
-"""The table of device operations, linked to the calls that launched them.
+"""Operations of the device, and the kind of their work.
+
+The table of device operations, linked to the calls that launched them.
 
 The link is `correlation`, never gpu_user_annotation: that covers only what the annotation's own thread launched, and
 another thread launches the backward pass.
+
+Classifies kernels with unknown names by the operators that launch them.
 """
 
 from dataclasses import dataclass
@@ -9,8 +13,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns
+from tb_bottleneck.base.order_statistics import distinct_rows, distinct_values
+from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns, operator_patterns
 from tb_bottleneck.trace.columns.packed_column import look_up, packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
@@ -118,3 +122,29 @@ def _copy_direction(name: str) -> Work:
     if "HtoD" in name or "HtoH" in name:
         return Work.UPLOAD
     return Work.PEER_COPY if "PtoP" in name or "P2P" in name else Work.DEVICE_COPY
+
+
+WORK_OF = {"contraction": Work.CONTRACTION, "collective": Work.COLLECTIVE, "pointwise": Work.STREAMING}
+# torch's own operators that knowledge/operators.toml does not list stream memory. Custom operators stay unknown.
+_TORCHS_OWN = "aten::"
+
+
+def work_of_operator(name: str) -> Work:
+    """Returns the kind of work of an operator's kernels, or UNKNOWN."""
+    kind = first_match(operator_patterns(), name)
+    if kind is not None:
+        return WORK_OF[kind]
+    return Work.STREAMING if name.startswith(_TORCHS_OWN) else Work.UNKNOWN
+
+
+def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tuple[str, ...]) -> Ints:
+    """Returns `work` with UNKNOWN entries classified by their operator.
+
+    `launched` is True for operations with a recorded launching operator, `operator` is its row in `names`.
+    """
+    unknown = np.flatnonzero(launched & (work == Work.UNKNOWN))
+    first, which = distinct_rows(operator[unknown])
+    classified = np.array([work_of_operator(names[name]) for name in operator[unknown[first]].tolist()], np.int64)
+    work = np.array(work)
+    work[unknown] = classified[which]
+    return work

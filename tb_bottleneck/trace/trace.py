@@ -9,21 +9,19 @@ import numpy as np
 
 from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
-from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.columns.packed_column import packed, return_freed_memory
 from tb_bottleneck.trace.columns.value_ranges import within_ranges
-from tb_bottleneck.trace.compile_log import add_compile_log
-from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of
+from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of, work_from_operators
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
+from tb_bottleneck.trace.process_facts import add_compile_log
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
-from tb_bottleneck.trace.work_from_operator import work_from_operators
 
 # Share of the events. Row numbers take more memory than some columns.
 MOST_KEPT = 0.25

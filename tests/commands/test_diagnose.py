@@ -27,7 +27,7 @@ NEEDLESS = {
     "statistics",
     "tb_bottleneck.comparison",
     "tb_bottleneck.diagnosis.telemetry",
-    "tb_bottleneck.report.cache.cached_diagnosis",
+    "tb_bottleneck.report.cache.sidecar",
     "tb_bottleneck.sources.logdir",
     "tb_bottleneck.sources.remote_files",
     "tb_bottleneck.sources.telemetry.telemetry_file",

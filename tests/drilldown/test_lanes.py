@@ -75,7 +75,7 @@ def test_the_thread_of_the_monitor_is_hidden_but_not_a_training_that_it_observes
             for number in range(5)
         ]
 
-    sampling = calls(2, "python_function", "tb_bottleneck/monitor/samplers/cores.py(75): sample")
+    sampling = calls(2, "python_function", "tb_bottleneck/monitor/samplers/cpu.py(75): sample")
     hooks = calls(1, "python_function", "tb_bottleneck/monitor/guard.py(39): call")
     path = tmp_path / "monitored.pt.trace.json"
     path.write_text(json.dumps({"with_stack": 1, "traceEvents": [*sampling, *hooks, *calls(1, "cpu_op", "aten::mm")]}))

@@ -7,7 +7,7 @@ from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import tables_of
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.figures import as_json
 from tb_bottleneck.trace.trace import load
 
 RUN = """

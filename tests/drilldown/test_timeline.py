@@ -10,7 +10,7 @@ from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import KEYS
 from tb_bottleneck.drilldown.timeline import MAX_PIXELS, time_range_of, timeline_of
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.figures import as_json
 from tb_bottleneck.trace.trace import load
 
 RUN = """

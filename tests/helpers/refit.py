@@ -9,7 +9,7 @@ from helpers.real_pairs import RealPair
 
 from tb_bottleneck.replay import product_precision
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios import fusion, syncs
+from tb_bottleneck.replay.scenarios import launches, waits
 
 SAME = 1e-6  # a prediction that changes by less does not depend on a constant
 
@@ -44,8 +44,8 @@ class Constant:
 SHARES = tuple(step / 10 for step in range(11))
 FITTED = (
     # Without any recording: the kernels of a chain but the longest vanish, no wait stays, other operations stay.
-    Constant(fusion, "MERGED_REMAINING", SHARES, 0.0),
-    Constant(syncs, "COMBINED_REMAINING", SHARES, 0.0),
+    Constant(launches, "MERGED_REMAINING", SHARES, 0.0),
+    Constant(waits, "COMBINED_REMAINING", SHARES, 0.0),
     Constant(product_precision, "AUTOCAST_BYTES", (*SHARES, 0.95), 1.0),
 )
 

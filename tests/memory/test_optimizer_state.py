@@ -3,7 +3,7 @@
 import pytest
 from helpers.memory_recordings import RecordedAllocator
 
-from tb_bottleneck.memory.optimizer_state import optimizer_name, state_of, state_per_parameter
+from tb_bottleneck.memory.weights import optimizer_name, state_of, state_per_parameter
 
 
 def trace_of(scope: str, operator: str = "aten::add_"):

@@ -6,8 +6,7 @@ from helpers.telemetry_files import write
 
 from tb_bottleneck.diagnosis.memory import counted_memory
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
-from tb_bottleneck.memory.account import MemoryAccount
-from tb_bottleneck.memory.categories import Category
+from tb_bottleneck.memory.categories import Category, MemoryAccount
 from tb_bottleneck.memory.findings import near_limit
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.report.builders.memory import findings_message

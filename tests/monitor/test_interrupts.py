@@ -13,7 +13,7 @@ from monitor.training import Training
 from monitor.written import read
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.interrupts import interrupts_held, termination_held
+from tb_bottleneck.monitor.guard import interrupts_held, termination_held
 
 
 @pytest.fixture(autouse=True)

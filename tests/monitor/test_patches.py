@@ -1,6 +1,6 @@
 """Replaced attributes are restored, even if other code replaced them meanwhile."""
 
-from tb_bottleneck.monitor.patches import Patches
+from tb_bottleneck.monitor.guard import Patches
 
 
 class Base:

@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from tb_bottleneck.monitor import torch_internals as internals
-from tb_bottleneck.monitor.facts.compile_log import CompileLog
+from tb_bottleneck.monitor.facts.torch_settings import CompileLog
 
 
 def test_loader_iterator_base_class() -> None:

@@ -5,12 +5,11 @@ from math import exp, hypot
 import pytest
 from helpers.drawn_graphs import drawn_graph
 
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE
-from tb_bottleneck.replay.fast_steps import shortest_window
-from tb_bottleneck.replay.gain import gain_of, without_fixes
+from tb_bottleneck.replay.check import HOST_DRIFT, QUANTILE
+from tb_bottleneck.replay.gain import gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.host_python import SCENARIO
+from tb_bottleneck.replay.scenarios.host import WITHOUT_PYTHON
 
 KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
 # Two steps pause for long and have little work; the others work all the time. Each row is a step.
@@ -27,7 +26,7 @@ def graph(order):
 
 def gain(order):
     before = without_fixes(graph(order), KNOWN)
-    after = before.with_fix(SCENARIO)
+    after = before.with_fix(WITHOUT_PYTHON)
     assert after is not None
     return before, after, gain_of(before, after)
 
@@ -49,5 +48,5 @@ def test_a_fix_of_all_steps_is_not_limited():
 
 def test_a_fix_that_changes_nothing_is_not_limited():
     works = graph("wwwwwww")
-    fixed = SCENARIO.apply(works, Estimate.HIGH)
+    fixed = WITHOUT_PYTHON.apply(works, Estimate.HIGH)
     assert shortest_window(works, fixed) == 0

@@ -1,6 +1,6 @@
 """The notes about a recording: what its figures suffer from."""
 
-from tb_bottleneck.report.health_notes import health_notes
+from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.job_members import MAX_CLOCK_DIFFERENCE_NS, jobs_in
-from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.report.jobs import MAX_CLOCK_DIFFERENCE_NS, jobs_in, jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SECOND = 10**9

@@ -3,8 +3,7 @@
 import pytest
 
 from tb_bottleneck.report.builders.action import lead_with_action
-from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.leading_finding import plan_leads
+from tb_bottleneck.report.digest import Digest, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -9,7 +9,7 @@ import pytest
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.monitor_directories import launches_of
+from tb_bottleneck.report.same_process import launches_of
 from tb_bottleneck.report.trainings import trainings_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.roofline.flops import flops
+from tb_bottleneck.roofline.matmul import flops
 
 torch = pytest.importorskip("torch")
 counter = pytest.importorskip("torch.utils.flop_counter")

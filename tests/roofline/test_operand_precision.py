@@ -1,7 +1,7 @@
 """The type of a kernel's operands, if the kernel's name does not contain it."""
 
 from tb_bottleneck.knowledge.catalogue import Precision
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
+from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.trace.operands import Operands
 
 BF16 = Precision("tensor", "bf16")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.draw import drawn_trace
 
-from tb_bottleneck.roofline.underfilled import FILLED_SHARE, TOO_SHORT_NS, underfilled
+from tb_bottleneck.roofline.kernel_bounds import FILLED_SHARE, TOO_SHORT_NS, underfilled
 
 
 @pytest.mark.parametrize(

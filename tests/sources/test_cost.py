@@ -7,8 +7,8 @@ import pytest
 
 from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources import kineto
+from tb_bottleneck.sources.blocks import Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.limits import Bounds
 from tb_bottleneck.trace.trace import load
 
 BLOCK = 1 << 12

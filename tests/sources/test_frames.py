@@ -9,8 +9,7 @@ import pytest
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.sources.blocks import Blocks
-from tb_bottleneck.sources.limits import Bounds
+from tb_bottleneck.sources.blocks import Blocks, Bounds
 from tb_bottleneck.sources.logdir import scan
 
 zstandard = pytest.importorskip("zstandard")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.base.errors import NotATrace, StillGrowing, TooLarge
+from tb_bottleneck.sources.blocks import Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.limits import Bounds
 
 TRACES = Path(__file__).parent.parent / "traces"
 MEGABYTE = 1 << 20

@@ -16,9 +16,9 @@ from helpers.draw import drawn
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.base.errors import NotFound, Unreadable
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache.sidecar import diagnose_cached
 from tb_bottleneck.sources.logdir import scan
 from tb_bottleneck.sources.paths import filesystem_of, is_url, status_of
 from tb_bottleneck.sources.remote_files import _ns, _status
@@ -176,11 +176,9 @@ def test_a_scheme_makes_a_url(path, url):
 # Modules that open, list or inspect files, and the reason.
 FILE_MODULES = {
     "sources/local_files.py": "the local file system",
-    "persistence.py": "the user's own cache directory, and files next to local ones",
+    "base/persistence.py": "the user's own cache directory, and files next to local ones",
     "sources/telemetry/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry/telemetry_file.py": "the same",
-    "sources/telemetry/event_files.py": "the same",
-    "storage.py": "files that the package writes itself",
     "report/cache/report_store.py": "the cache in the user's own directory",
     "plugin/http/static_files.py": "the tab's own files",
     "plugin/workers/worker.py": "pipes",

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tb_bottleneck.telemetry.bounded_columns import Rows
-from tb_bottleneck.telemetry.downsample import points_of
+from tb_bottleneck.telemetry.bounded_columns import Rows, points_of
 
 
 def rows_with(count: int, spike_at: int, bound: int = 1 << 16) -> Rows:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.monitor.facts import calibration_store, device_key
+from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.tools import calibration
 
 torch = pytest.importorskip("torch")
@@ -117,10 +117,10 @@ class Pretended:
 def test_a_gpu_is_measured_in_full_and_what_it_has_not_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Pretended((8, 0))
     monkeypatch.setattr(calibration, "_torch", lambda: gpu)
-    monkeypatch.setattr(device_key, "nvidia_driver", lambda: "570.86.15")
+    monkeypatch.setattr(device, "nvidia_driver", lambda: "570.86.15")
     measured = calibration.calibrate()
     assert (measured.device, measured.driver) == ("NVIDIA Pretended", "570.86.15")
-    assert measured.figures.keys() | {"bf16_flops"} == set(calibration_store.NAMES)
+    assert measured.figures.keys() | {"bf16_flops"} == set(device.NAMES)
     assert measured.left_out == {"bf16_flops": "CUBLAS_STATUS_NOT_SUPPORTED"}
     assert all(value > 0 for value in measured.figures.values())
     assert {"high", "highest"} == set(gpu.precisions), "TF32 for one figure only"
@@ -130,7 +130,7 @@ def test_a_gpu_is_measured_in_full_and_what_it_has_not_is_left_out(monkeypatch: 
 def test_before_ampere_there_is_no_tf32(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Pretended((7, 5))
     monkeypatch.setattr(calibration, "_torch", lambda: gpu)
-    monkeypatch.setattr(device_key, "nvidia_driver", lambda: "570.86.15")
+    monkeypatch.setattr(device, "nvidia_driver", lambda: "570.86.15")
     measured = calibration.calibrate("cuda:0")
     assert "8.0" in measured.left_out["tf32_flops"]
     assert set(gpu.precisions) == {"highest"}

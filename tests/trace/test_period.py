@@ -10,7 +10,7 @@ from tb_bottleneck.trace.columns.messages import NO_MESSAGE
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.period import find_period
+from tb_bottleneck.trace.steps import find_period
 from tb_bottleneck.trace.trace import Trace
 
 ITERATION_NS = 1_000_000

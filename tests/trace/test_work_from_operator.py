@@ -6,9 +6,8 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import Work, work_of_operator
 from tb_bottleneck.trace.trace import load
-from tb_bottleneck.trace.work_from_operator import work_of_operator
 
 BUSY = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc

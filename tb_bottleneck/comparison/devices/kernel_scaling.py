@@ -25,9 +25,8 @@ from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS
 from tb_bottleneck.measures.trace.loader_workers import made_by_workers, workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.product_precision import operand_type, rows_by_name, times_at_recorded_roofs
-from tb_bottleneck.roofline.kernel_bounds import BoundBy
-from tb_bottleneck.roofline.operand_precision import with_operand_type
-from tb_bottleneck.roofline.underfilled import TOO_SHORT_NS
+from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
+from tb_bottleneck.roofline.operator_args import with_operand_type
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints

@@ -9,7 +9,7 @@ from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES
 from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.batch import SCENARIO
+from tb_bottleneck.replay.scenarios.launches import LARGER_BATCH
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
@@ -60,7 +60,7 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
         factors=factors,
         modify=change,
         samples=grows,
-        fix=SCENARIO,
+        fix=LARGER_BATCH,
     )
 
 

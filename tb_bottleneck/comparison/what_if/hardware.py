@@ -40,8 +40,8 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import lane_rates
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.pcie_link import SCENARIO
 from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenarios.waits import HEALTHY_LINK
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -112,7 +112,7 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
         "copies from pageable memory gain nothing, because the host stages them, and are never faster than the link",
     )
     wide = f"{lanes} lane{'s' if lanes > 1 else ''}"
-    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors, fix=SCENARIO)
+    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors, fix=HEALTHY_LINK)
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:

@@ -14,8 +14,8 @@ from tb_bottleneck.replay.scenarios.loader import (
     BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
-    SCENARIO,
     SLOWER_WORKERS,
+    WORKERS,
     beside_workers,
 )
 
@@ -73,7 +73,7 @@ def change_workers(recording: Recording, number: int) -> Change:
     elif number > max(now, 1) and _cores(recording) is None:
         assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
     clause = f"the loader had {number} worker{'s' if number > 1 else ''}"
-    return Change(clause, tuple(assumptions), modify=change, fix=SCENARIO)
+    return Change(clause, tuple(assumptions), modify=change, fix=WORKERS)
 
 
 def _at_once(recording: Recording, workers: int) -> int:

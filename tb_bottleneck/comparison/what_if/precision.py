@@ -20,7 +20,7 @@ from tb_bottleneck.replay.product_precision import (
     rates_of_wider_products,
     rows_by_name,
 )
-from tb_bottleneck.replay.scenarios.precision import SCENARIO
+from tb_bottleneck.replay.scenarios.precision import MIXED_PRECISION
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
@@ -60,7 +60,7 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     )
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
-    return Change(f"products ran in {dtype}", assumptions, factors=factors, fix=SCENARIO)
+    return Change(f"products ran in {dtype}", assumptions, factors=factors, fix=MIXED_PRECISION)
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:

@@ -44,9 +44,9 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.report.builders.predictions import why_not_trusted
-from tb_bottleneck.report.health_notes import health_notes
+from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.schema.compile_log import SCHEMA
 
 # A regime that owns a smaller share of the step after the change does not limit the change.
 MIN_FIX_SHARE = 0.05

@@ -14,8 +14,8 @@ import numpy as np
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
-from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.operands import operands_of

@@ -19,9 +19,8 @@ from tb_bottleneck.measures.user_code.frames import (
     is_user_function,
 )
 from tb_bottleneck.measures.user_code.modules import forward_of
-from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
-from tb_bottleneck.trace.frames.frame_owner import frame_without_line, short_frame
-from tb_bottleneck.trace.frames.module_names import merged_module, module_name
+from tb_bottleneck.trace.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
+from tb_bottleneck.trace.frames import frame_without_line, merged_module, module_name, short_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints, Rows

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.report.builders.report_builder import ReportIdentity, unreadable_report
 from tb_bottleneck.sources.snapshot import is_snapshot
-from tb_bottleneck.sources.telemetry.event_files import is_event_file
+from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
 
 if TYPE_CHECKING:
     from tb_bottleneck.attribution.recording import Recording
@@ -72,9 +72,9 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 
 def _with_files(task: Task, progress: Progress | None) -> RankResult:
     """Uses and fills the cache, and writes the report next to the recording."""
-    from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
     from tb_bottleneck.report.cache.file_identity import identity_of
     from tb_bottleneck.report.cache.report_store import Store
+    from tb_bottleneck.report.cache.sidecar import is_repeatable
 
     identity = identity_of(task.path)
     store = Store.from_environment(os.environ) if task.cache else None

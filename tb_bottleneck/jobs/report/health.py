@@ -16,7 +16,7 @@ from tb_bottleneck.jobs.report.rank_table import rank_table, step_table
 from tb_bottleneck.jobs.report.saved_job import JobTables, saved_path, write
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.knowledge.texts import job_texts
-from tb_bottleneck.report.job_members import jobs_in
+from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on.

@@ -17,11 +17,11 @@ from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, first_match, operator_patterns, precision_of
 from tb_bottleneck.measures.trace.window import in_host_steps
 from tb_bottleneck.roofline.attention import attention_of
-from tb_bottleneck.roofline.dense_peaks import DensePeaks, dense_peaks_of
-from tb_bottleneck.roofline.flops import flops
-from tb_bottleneck.roofline.operand_precision import dtype_of_operand, first_tensor_type, with_operand_type
-from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of
+from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.roofline.operator_args import dtype_of_operand, first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest

@@ -16,12 +16,11 @@ from tb_bottleneck.knowledge.texts import larger_device_names
 from tb_bottleneck.measures.efficiency.utilisation import utilisation
 from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
 from tb_bottleneck.memory.weights import weights_read
-from tb_bottleneck.roofline.dense_peaks import DensePeaks
-from tb_bottleneck.roofline.device_peaks import data_sheet_of
+from tb_bottleneck.roofline.device_peaks import DensePeaks, data_sheet_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operator_args import itemsize
-from tb_bottleneck.trace.autograd.forward_links import ACCUMULATION
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.forward_links import ACCUMULATION
 from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches

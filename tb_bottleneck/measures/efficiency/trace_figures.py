@@ -16,7 +16,7 @@ from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import device_use, utilisation
 from tb_bottleneck.measures.trace.window import in_host_steps
-from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost

@@ -31,11 +31,10 @@ from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.trace.window import device_work
-from tb_bottleneck.roofline.dense_peaks import DensePeaks, dense_peaks_of
-from tb_bottleneck.roofline.device_peaks import has_matrix_units
-from tb_bottleneck.roofline.operand_precision import IMPLAUSIBLE_FROM
-from tb_bottleneck.trace.autograd.forward_links import is_autograd_node
+from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_matrix_units
+from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints
 

@@ -23,7 +23,7 @@ from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame
+from tb_bottleneck.trace.frames import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches

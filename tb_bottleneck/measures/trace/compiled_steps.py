@@ -20,7 +20,7 @@ from tb_bottleneck.base.text import NS_PER_US, duration_text
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
 from tb_bottleneck.measures.trace.compilation import TIMED, OutsideOperator, operators_outside, uncompiled
 from tb_bottleneck.measures.trace.window import host_rows
-from tb_bottleneck.trace.frames.frame_owner import frame_parts
+from tb_bottleneck.trace.frames import frame_parts
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest

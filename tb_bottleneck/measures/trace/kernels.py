@@ -11,7 +11,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.trace.window import device_work, window_share, with_example
-from tb_bottleneck.roofline.underfilled import underfilled
+from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.process_facts import positive

@@ -22,7 +22,7 @@ from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.measures.trace.kernel_efficiency import MOSTLY
 from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
 from tb_bottleneck.roofline.device_peaks import has_matrix_units
-from tb_bottleneck.roofline.operand_precision import has_double_operand
+from tb_bottleneck.roofline.operator_args import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.kernel_names import cut, short
 from tb_bottleneck.trace.kinds import Kind

@@ -30,7 +30,7 @@ from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, HostTimes, Place, places_of
 from tb_bottleneck.trace.device_ops import DeviceOps
-from tb_bottleneck.trace.frames.frame_owner import frame_parts
+from tb_bottleneck.trace.frames import frame_parts
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Ints

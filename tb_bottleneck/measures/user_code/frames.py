@@ -9,8 +9,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
-from tb_bottleneck.trace.frames.already_running import already_running_frames
-from tb_bottleneck.trace.frames.frame_owner import frame_without_line, is_user_frame
+from tb_bottleneck.trace.frames import already_running_frames, frame_without_line, is_user_frame
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest

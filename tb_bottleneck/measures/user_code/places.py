@@ -22,8 +22,7 @@ from tb_bottleneck.measures.user_code.frames import (
     marks_by_thread,
 )
 from tb_bottleneck.measures.user_code.modules import forward_of, module_of
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_own_frame, short_frame
-from tb_bottleneck.trace.frames.module_names import merged_module, module_name
+from tb_bottleneck.trace.frames import frame_parts, is_own_frame, merged_module, module_name, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column

@@ -15,7 +15,7 @@ from tb_bottleneck.base.intervals import Spans, clip, subtract, union
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.measures.user_code.places import Place
-from tb_bottleneck.trace.frames.frame_owner import frame_parts, is_user_frame, short_frame
+from tb_bottleneck.trace.frames import frame_parts, is_user_frame, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches

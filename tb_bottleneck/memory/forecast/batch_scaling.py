@@ -1,4 +1,11 @@
-"""Which blocks grow with the samples of a step."""
+"""Predicts the peak for another batch size.
+
+The samples of a forward pass, from the shapes of the first layer.
+
+The memory in use over time if blocks had other sizes or lifetimes.
+
+Which blocks grow with the samples of a step.
+"""
 
 import math
 import re
@@ -6,15 +13,71 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Ints
+
+# Operators that models begin with, and their input that has the samples in its first dimension.
+_FIRST_LAYERS = {
+    "aten::conv1d": 0, "aten::conv2d": 0, "aten::conv3d": 0, "aten::embedding": 1, "aten::linear": 0,
+}  # fmt: skip
+_MAX_TRIED = 8
+
+
+def samples_of(memory: TraceMemory) -> int | None:
+    """Returns the samples of a forward pass, or None if no shape of a first layer was recorded."""
+    trace = memory.trace
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], _FIRST_LAYERS.__contains__)]
+    rows = rows[memory.phases.phase[memory.phases.at(trace.events.start[rows])] == Phase.FORWARD]
+    for row in rows[:_MAX_TRIED].tolist():
+        operands = operands_of(trace.signatures[trace.events.signature[row]])
+        index = _FIRST_LAYERS[trace.names[trace.events.name[row]]]
+        if operands is not None and index < len(operands.dims):
+            shape = operands.dims[index]
+            if len(shape) > 1 and isinstance(shape[0], int) and shape[0] > 0:
+                return shape[0]
+    return None
+
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lives:
+    """Lifetimes of blocks between rows of the memory events, with their sizes. A block may have several.
+
+    A life that ends with the recording is closed at the number of events, or after it.
+    """
+
+    opened: Ints
+    closed: Ints
+    size: Floats
+
+
+def lives_of(blocks: Blocks, size: Floats | Ints) -> Lives:
+    """Returns the recorded lifetimes with other sizes."""
+    return Lives(blocks.opened, blocks.closed, np.asarray(size, np.float64))
+
+
+def peak_of(memory: TraceMemory, lives: Lives, fixed: float = 0.0) -> float:
+    """Returns the most bytes in use after any event. `fixed` bytes are in use all the time."""
+    rows = len(memory.events)
+    change = np.zeros(rows + 2)
+    np.add.at(change, lives.opened + 1, lives.size)
+    np.subtract.at(change, np.minimum(lives.closed, rows) + 1, lives.size)
+    in_use = np.cumsum(change)[1 : rows + 1]
+    return fixed + float(in_use.max(initial=0.0))
+
 
 _COPIES = re.compile(r"^aten::(?:to|_to_copy|copy_|clone|contiguous|t|transpose|empty\w*|_reshape_alias)$")
 _STEP = re.compile(r"^Optimizer\.step#")

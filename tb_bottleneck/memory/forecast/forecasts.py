@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.forecast.batch_scaling import BatchScaling, ScalingRules
-from tb_bottleneck.memory.forecast.checkpointing import checkpointed_peak
-from tb_bottleneck.memory.forecast.precision import mixed_precision_peaks
-from tb_bottleneck.memory.forecast.timeline import lives_of, peak_of
-from tb_bottleneck.memory.optimizer_state import optimizer_name, state_of
+from tb_bottleneck.memory.forecast.batch_scaling import BatchScaling, ScalingRules, lives_of, peak_of
+from tb_bottleneck.memory.forecast.precision import checkpointed_peak, mixed_precision_peaks
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.memory.weights import optimizer_name, state_of
 
 MARGIN = 0.05
 """Half the interval of a forecast whose blocks are all proven by shapes: the worst errors in tests/MEMORY.md."""

@@ -1,16 +1,25 @@
-"""The peak with automatic mixed precision."""
+"""Predicts the peak in another precision, and with checkpointing.
+
+The peak with automatic mixed precision.
+
+The peak if repeated modules were checkpointed: their activations are freed and computed again.
+"""
 
 import re
+from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.forecast.batch_scaling import Lives, lives_of, peak_of
 from tb_bottleneck.memory.forecast.shapes import chains_of
-from tb_bottleneck.memory.forecast.timeline import lives_of, peak_of
 from tb_bottleneck.memory.phases import Phase
+from tb_bottleneck.memory.sites import MODULE
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.name_filter import name_matches
-from tb_bottleneck.trace.table import Bools
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 # Operators whose results stay in 32 bits under autocast, or are added to a 32-bit residual (pytorch docs, torch.amp, op
 # eligibility). The others have 16 bits, follow the type of their input, or are only kept as a 16-bit copy for the next
@@ -51,3 +60,79 @@ def _stays(memory: TraceMemory) -> Bools:
     names = trace.events.name[np.maximum(chain, 0)]
     stays = name_matches(trace.names, names.reshape(-1), lambda name: bool(_HIGH.match(name))).reshape(chain.shape)
     return np.asarray((stays & (chain >= 0)).any(axis=1), np.bool_)
+
+
+_INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
+
+
+@dataclass(frozen=True)
+class Checkpointed:
+    """The peak with each module of a class checkpointed, in bytes of tensors."""
+
+    module: str
+    peak: float
+
+
+def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
+    """Returns the class of modules whose checkpointing lowers the peak most, or None if none does.
+
+    Only classes with several instances are tried, because a single wrapped module keeps its activations at the peak of
+    its own backward pass.
+    """
+    if not memory.phases.trains:
+        return None
+    now = peak_of(memory, lives_of(memory.blocks, memory.blocks.size), memory.earlier)
+    tried = [
+        Checkpointed(name, peak_of(memory, _recomputed(memory, rows), memory.earlier))
+        for name, rows in _repeated(memory).items()
+    ]
+    best = min(tried, key=lambda it: it.peak, default=None)
+    return best if best is not None and best.peak < now else None
+
+
+def _repeated(memory: TraceMemory) -> dict[str, Rows]:
+    """Returns the calls in forward passes of the classes of modules with several instances."""
+    trace = memory.trace
+    rows = trace.rows(Kind.PYTHON)
+    rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_INSTANCE.match(name)))]
+    rows = rows[memory.phases.phase[memory.phases.at(trace.events.start[rows])] == Phase.FORWARD]
+    by_class: defaultdict[str, list[int]] = defaultdict(list)
+    instances: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows.tolist():
+        name = trace.names[trace.events.name[row]]
+        kind = name.removeprefix(MODULE).rpartition("_")[0]
+        by_class[kind].append(row)
+        instances[kind].add(name)
+    return {kind: np.array(own, np.intp) for kind, own in by_class.items() if len(instances[kind]) > 1}
+
+
+def _recomputed(memory: TraceMemory, calls: Rows) -> Lives:
+    """Returns the lifetimes if the activations of each call were freed at its end and computed again in backward.
+
+    The last tensor of a call is its result, which stays. All others exist again from the first moment at which the
+    backward pass frees one of them.
+    """
+    blocks, events = memory.blocks, memory.trace.events
+    opened, closed = blocks.opened.copy(), blocks.closed.copy()
+    more: list[Ints] = []
+    activations = memory.category == INDEX[Category.ACTIVATIONS]
+    firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()
+    lasts = np.searchsorted(blocks.begin, events.end[calls], side="left").tolist()
+    for call, first, last in zip(calls.tolist(), firsts, lasts, strict=True):
+        end = int(events.end[call])
+        inside = activations[first:last] & (blocks.end[first:last] > end)
+        inside &= blocks.thread[first:last] == events.thread[call]
+        rows = first + np.flatnonzero(inside)[:-1]
+        if not len(rows):
+            continue
+        left = int(np.searchsorted(memory.events.time, end, side="right")) - 1
+        again = int(blocks.closed[rows].min())
+        closed[rows] = left
+        more.append(np.stack((np.full(len(rows), again), blocks.closed[rows] + 1, rows)))
+    if not more:
+        return lives_of(blocks, blocks.size)
+    second = np.concatenate(more, axis=1)
+    size = blocks.size.astype(np.float64)
+    return Lives(
+        np.concatenate((opened, second[0])), np.concatenate((closed, second[1])), np.append(size, size[second[2]])
+    )

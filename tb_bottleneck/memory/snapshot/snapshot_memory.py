@@ -11,14 +11,17 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
-from tb_bottleneck.memory.account import MemoryAccount
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
-from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_calls, categories_of_earlier
-from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces
-from tb_bottleneck.memory.snapshot.snapshot_stacks import Role, roles_of
+from tb_bottleneck.memory.snapshot.snapshot_places import (
+    Role,
+    SnapshotPlaces,
+    categories_of_calls,
+    categories_of_earlier,
+    roles_of,
+)
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol
 
-from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.interrupts import interrupts_held
+from tb_bottleneck.monitor.guard import Guard, interrupts_held
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.torch_internals import is_in_backward
 

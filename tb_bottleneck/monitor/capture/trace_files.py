@@ -16,8 +16,7 @@ from typing import BinaryIO
 
 from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
-from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.interrupts import termination_held
+from tb_bottleneck.monitor.guard import Guard, termination_held
 
 MAX_TRACE_BYTES = 512 * 1024**2
 """Limit for all traces of one process together, compressed."""

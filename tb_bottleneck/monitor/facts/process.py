@@ -1,4 +1,12 @@
-"""Facts about the training process that a trace does not contain: threads, cores, device, torch.
+"""Facts about the process and its revision.
+
+The git revision of the training script, read from the files of its repository. Nothing is executed.
+
+It is the commit that is checked out. Changes that were not committed are not visible without running git.
+
+Collects facts from functions that may fail.
+
+Facts about the training process that a trace does not contain: threads, cores, device, torch.
 
 To add them to a trace, call this while the profiler is recording (torch ignores it before the active phase):
 
@@ -6,18 +14,90 @@ To add them to a trace, call this while the profiler is recording (torch ignores
 """
 
 import json
+import logging
 import os
 import platform
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tb_bottleneck.monitor.accelerator import own_gpu
-from tb_bottleneck.monitor.facts import device_key
-from tb_bottleneck.monitor.facts.collector import collect_facts
+from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
-from tb_bottleneck.monitor.facts.git_revision import script_revision
+
+MAX_FOLDERS = 64  # that a script is deep in its repository
+MAX_BYTES = 4 << 20  # of the list of packed refs: about 50,000 branches and tags
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")  # SHA-1, or SHA-256
+_REF = re.compile(r"refs/[^\s\0]+")
+
+
+@cache
+def script_revision() -> str | None:
+    """Returns the commit of the repository that the training script is in; None if there is none.
+
+    It is read once: what is checked out later is not what runs.
+
+    Raises:
+        OSError: a file of the repository cannot be read.
+    """
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    return revision_of(Path(script).resolve().parent) if isinstance(script, str) else None
+
+
+def revision_of(folder: Path) -> str | None:
+    """Returns the commit that is checked out in the repository of this folder; None if there is none."""
+    for candidate in [folder, *folder.parents][:MAX_FOLDERS]:
+        git = candidate / ".git"
+        if git.is_dir():
+            return _head(git)
+        if git.is_file():  # a work tree or a submodule: its data is elsewhere
+            target = _text(git).removeprefix("gitdir:").strip()
+            return _head(candidate / target)
+    return None
+
+
+def _head(git: Path) -> str | None:
+    head = _text(git / "HEAD").strip()
+    if _HASH.fullmatch(head):
+        return head
+    name = head.removeprefix("ref:").strip()
+    if not _REF.fullmatch(name) or ".." in name:
+        return None
+    common = git / _text(git / "commondir").strip() if (git / "commondir").is_file() else git
+    for folder in (git, common):
+        if (folder / name).is_file():
+            found = _text(folder / name).strip()
+            return found if _HASH.fullmatch(found) else None
+    packed = _text(common / "packed-refs") if (common / "packed-refs").is_file() else ""
+    lines = (line.split(" ") for line in packed.splitlines())
+    return next((line[0] for line in lines if line[1:] == [name] and _HASH.fullmatch(line[0])), None)
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES).decode("utf-8", "replace")
+
+
+_log = logging.getLogger(__name__)
+
+
+def collect_facts(getters: Mapping[str, Callable[..., Any]], *arguments: object) -> dict[str, object]:
+    """Calls each getter with `arguments` and returns the facts by name, without those that are None. Never raises."""
+    facts: dict[str, object] = {}
+    for name, get in getters.items():
+        try:
+            value = get(*arguments)
+        except Exception:  # a fact must never disturb the training, and torch or the OS may raise anything
+            _log.debug("the fact %r is not available", name, exc_info=True)
+            continue
+        if value is not None:
+            facts[name] = value
+    return facts
+
 
 METADATA_SCHEMA = 1
 
@@ -92,6 +172,6 @@ _FACTS: dict[str, Callable[[], object]] = {
     "omp_num_threads": lambda: _count_in_environment("OMP_NUM_THREADS"),
     "mkl_num_threads": lambda: _count_in_environment("MKL_NUM_THREADS"),
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
-    "calibration": lambda: device_key.calibration(),
+    "calibration": lambda: device.calibration(),
     "git_revision": script_revision,
 }

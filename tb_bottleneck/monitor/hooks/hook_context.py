@@ -6,8 +6,7 @@ from threading import get_ident
 from typing import Any
 
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
-from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.patches import Patches
+from tb_bottleneck.monitor.guard import Guard, Patches
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans
 from tb_bottleneck.monitor.steps.step_clock import StepClock
 from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks

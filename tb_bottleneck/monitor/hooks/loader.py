@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
-from tb_bottleneck.monitor.steps.batch_size import batch_samples
+from tb_bottleneck.monitor.steps.device_timing import batch_samples
 from tb_bottleneck.monitor.torch_internals import loader_iterator_class, makes_batches_in_workers
 
 SIGNAL, EPOCH_START, SAMPLES = "loader_wait", "epoch_start", "loader_stacks"

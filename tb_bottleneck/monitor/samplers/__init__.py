@@ -2,19 +2,13 @@
 
 import sys
 
-from tb_bottleneck.monitor.samplers import amd, nvml
-from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
-from tb_bottleneck.monitor.samplers.cpu_quota import Quota
-from tb_bottleneck.monitor.samplers.disks import Disks
-from tb_bottleneck.monitor.samplers.host_memory import HostMemory
+from tb_bottleneck.monitor import amd, nvml
+from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores
+from tb_bottleneck.monitor.samplers.io import Disks, Network
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.network import Network
-from tb_bottleneck.monitor.samplers.own_process import OwnProcess
-from tb_bottleneck.monitor.samplers.pinned_memory import PinnedMemory
-from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
-from tb_bottleneck.monitor.samplers.process_memory import ProcessMemory
+from tb_bottleneck.monitor.samplers.memory import HostMemory, PinnedMemory, ProcessMemory, SharedMemory
+from tb_bottleneck.monitor.samplers.processes import OwnProcess
 from tb_bottleneck.monitor.samplers.sampler import Sampler
-from tb_bottleneck.monitor.samplers.shared_memory import SharedMemory
 
 
 def all_samplers() -> list[Sampler]:

@@ -1,8 +1,22 @@
-"""The common interface of GPU drivers: GPUs, errors, and repeated queries."""
+"""Drivers of GPUs, the GPUs of this process, and other processes on them.
 
-from collections.abc import Mapping, Sequence
+The common interface of GPU drivers: GPUs, errors, and repeated queries.
+
+Selects the machine's GPUs that this process uses, by identifiers from torch and never by index.
+
+torch numbers only the visible GPUs, in CUDA's order; a driver numbers all GPUs in bus order. Index 0 of one need not be
+index 0 of the other. Both know the GPU's UUID (NVIDIA) or its bus address (AMD).
+
+Finds processes on a GPU that do not belong to this run, in the driver's process list.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from tb_bottleneck.monitor.samplers.processes import process_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +84,107 @@ class GpuQuery(Protocol[D_contra]):
     def read(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
         """Returns values by signal, in the signal's unit. A signal may be missing. Raises DriverError."""
         ...
+
+
+class UnknownGpus(Exception):
+    """This process's GPUs are not known (yet); str() is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchGpu:
+    """A GPU as torch sees it. `uuid` (without a prefix) and `bus` are empty if this torch does not have them."""
+
+    uuid: str
+    bus: str
+    used: bool
+    """True if torch's allocator has reserved memory on it."""
+
+
+def torch_gpus() -> list[TorchGpu] | None:
+    """Returns the GPUs that torch sees, or None while torch has not initialised CUDA. Never initialises it."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    gpus = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        bus = ""
+        if hasattr(properties, "pci_bus_id"):
+            domain, device = getattr(properties, "pci_domain_id", 0), getattr(properties, "pci_device_id", 0)
+            bus = f"{domain:04x}:{properties.pci_bus_id:02x}:{device:02x}"
+        uuid = _bare(str(getattr(properties, "uuid", "")))
+        gpus.append(TorchGpu(uuid, bus, torch.cuda.memory_reserved(index) > 0))
+    return gpus
+
+
+def by_uuid(
+    gpus: Sequence[GpuDevice],
+    list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus,
+    environment: Mapping[str, str] = os.environ,
+) -> list[GpuDevice]:
+    """Returns the NVIDIA GPUs that this process uses. Raises UnknownGpus."""
+    by_torch = list_torch_gpus()
+    if by_torch is not None:
+        return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [gpu.uuid for gpu in by_torch])
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    words = [word.strip() for word in (visible or "").split(",")]
+    if visible is not None and all(word.startswith(("GPU-", "MIG-")) for word in words):
+        # CUDA accepts a unique prefix of a UUID.
+        return [gpu for gpu in gpus if any(gpu.uuid.startswith(word) for word in words)]
+    return _only(gpus, hidden=visible is not None and words[0] in ("", "-1"))
+
+
+def by_bus(
+    gpus: Sequence[GpuDevice], list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus
+) -> list[GpuDevice]:
+    """Returns the AMD GPUs that this process uses. Raises UnknownGpus."""
+    by_torch = list_torch_gpus()
+    if by_torch is not None:
+        return _matched(gpus, [gpu.bus for gpu in gpus], by_torch, [gpu.bus for gpu in by_torch])
+    return _only(gpus, hidden=False)
+
+
+def _matched(
+    gpus: Sequence[GpuDevice], keys: Sequence[str], by_torch: Sequence[TorchGpu], torch_keys: Sequence[str]
+) -> list[GpuDevice]:
+    used = {key for gpu, key in zip(by_torch, torch_keys, strict=True) if key and (gpu.used or len(by_torch) == 1)}
+    if not used:
+        raise UnknownGpus("torch sees several GPUs and uses none yet, or does not give their UUIDs or bus addresses")
+    matches = [gpu for gpu, key in zip(gpus, keys, strict=True) if key in used]
+    if not matches:
+        raise UnknownGpus("the driver lists no GPU with torch's UUID or bus address")
+    return matches
+
+
+def _only(gpus: Sequence[GpuDevice], hidden: bool) -> list[GpuDevice]:
+    if hidden:
+        raise UnknownGpus("CUDA_VISIBLE_DEVICES hides every GPU from this process")
+    boards = {gpu.board for gpu in gpus}
+    if not boards:
+        raise UnknownGpus("the driver lists no GPU")
+    if len(boards) == 1 and len(gpus) == 1:
+        return list(gpus)
+    raise UnknownGpus("there are several GPUs, and torch has not used any yet: wait for the first tensor on one")
+
+
+def _bare(uuid: str) -> str:
+    return uuid.lower().removeprefix("gpu-").removeprefix("mig-")
+
+
+HIDDEN = "the driver's process list does not contain this process: a container hides it, or it does not use the GPU yet"
+
+
+def own_processes() -> set[int]:
+    """Returns the ids of this process and its descendants."""
+    return {os.getpid(), *(process.pid for process in process_tree().descendants())}
+
+
+def other_processes(listed: Set[int], own: Set[int]) -> set[int]:
+    """Returns the listed processes that are not this run's own.
+
+    Raises DriverError if no listed process is an own one: then the list is from another namespace of process ids (a
+    container), or incomplete, and an empty result would be wrong.
+    """
+    if not listed & own:
+        raise DriverError(HIDDEN)
+    return set(listed - own)

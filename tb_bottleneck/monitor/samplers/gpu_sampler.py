@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuDriver, GpuQuery
-from tb_bottleneck.monitor.samplers.own_gpus import UnknownGpus
-from tb_bottleneck.monitor.samplers.rates import Clock
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuDriver, GpuQuery, UnknownGpus
+from tb_bottleneck.monitor.samplers.io import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 RETRY_S = 60.0

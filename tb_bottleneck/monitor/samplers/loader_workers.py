@@ -11,11 +11,9 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tb_bottleneck.monitor.samplers.process_files import NO_PSS, ProcessFiles
-from tb_bottleneck.monitor.samplers.process_tree import Descendant, ProcessTree, process_tree
-from tb_bottleneck.monitor.samplers.rates import Clock, Rates
+from tb_bottleneck.monitor.samplers.io import Clock, Rates, Seldom
+from tb_bottleneck.monitor.samplers.processes import NO_PSS, Descendant, ProcessFiles, ProcessTree, process_tree
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.samplers.seldom import Seldom
 
 # The process name of torch's workers since 2.5.
 _TORCH_WORKER = "pt_data_worker"

@@ -1,4 +1,10 @@
-"""Measures the time that the device's stream works on each step, with pooled events that are queried later.
+"""Timing of a step: device events, the thread, and the size of the batch.
+
+The number of samples in a batch, from its first tensor.
+
+The CPU time of the training thread in each step: what is left of the step, the thread waited or slept.
+
+Measures the time that the device's stream works on each step, with pooled events that are queried later.
 
     host    fetch ....... forward backward optimizer | fetch ...
     stream        begin>  kkkkk kkkkkkkkkk kkkkk <end
@@ -8,11 +14,65 @@ queried during the capture of a CUDA graph, which would break the capture; so ev
 only.
 """
 
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tb_bottleneck.monitor.steps.step_rows import StepRow
+
+_DEPTH = 6
+
+
+def batch_samples(batch: Any) -> float | None:
+    """Returns the length of the first tensor's (or array's) first axis, or None if it is unknown.
+
+    Of a mapping, the first value is used, of a list or tuple the first element, up to six levels deep. A batch that
+    has its own size (`num_graphs`, `batch_sizes` of packed sequences) takes precedence.
+    """
+    for _ in range(_DEPTH):
+        samples = _own_size(batch)
+        if samples is not None:
+            return samples
+        if isinstance(batch, Mapping):
+            batch = next(iter(batch.values()), None)
+        elif isinstance(batch, list | tuple) and batch:
+            if isinstance(batch[0], str | bytes | int | float):
+                return float(len(batch))
+            batch = batch[0]
+        else:
+            return None
+    return None
+
+
+def _own_size(batch: Any) -> float | None:
+    if type(batch) in (list, dict):  # the most common first: this runs in every step
+        return None
+    shape = getattr(batch, "shape", None)
+    if shape is not None:
+        return float(shape[0]) if len(shape) else 1.0
+    if hasattr(batch, "num_graphs"):
+        return float(batch.num_graphs)
+    if hasattr(batch, "batch_sizes") and hasattr(batch, "data"):
+        return float(batch.batch_sizes[0])
+    return None
+
+
+class ThreadTime:
+    """Takes differences of the thread's CPU clock. For the training thread."""
+
+    def __init__(self, now: Callable[[], int] = time.thread_time_ns) -> None:
+        self._now = now
+        self._last: int | None = None
+
+    def add_to(self, row: StepRow) -> None:
+        """Adds the time since the last row. The first row has none, nor one after which another thread's clock was
+        read: an optimizer inside the backward pass may end a step on a thread of autograd."""
+        spent = self._now()
+        if self._last is not None and spent >= self._last:
+            row.figures["thread_cpu"] = float(spent - self._last)
+        self._last = spent
+
 
 COLUMN = "device_busy"
 MAX_PENDING = 256

@@ -12,7 +12,7 @@ from google.protobuf.struct_pb2 import Struct
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps.step_rows import COLUMNS, StepRow
-from tb_bottleneck.schema.metadata import TELEMETRY_SCHEMA
+from tb_bottleneck.schema.compile_log import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepColumn, StepRows, Unsupported
 

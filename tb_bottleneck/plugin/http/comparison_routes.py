@@ -1,4 +1,9 @@
-"""The routes that compare recordings, or predict one under other conditions: compare, series, what_if, devices."""
+"""Routes about several runs.
+
+The answer to `ledger`: the fixes that reviewers stated, with their predicted and measured gains.
+
+The routes that compare recordings, or predict one under other conditions: compare, series, what_if, devices.
+"""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,8 +12,9 @@ from werkzeug.wrappers import Request
 
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.plugin.http.responses import Response, client_of, error, message, pending, worker_reply
+from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
-from tb_bottleneck.plugin.workers.analysis_queue import WAITING
+from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
@@ -19,8 +25,27 @@ from tb_bottleneck.plugin.workers.questions import (
     TraceFile,
     WhatIfQuestion,
 )
+from tb_bottleneck.review.states import by_name
+from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.comparison_pb2 import DeviceList
+from tb_bottleneck.schema.review_pb2 import Ledger
 from tb_bottleneck.sources.logdir import RecordingFile
+
+
+def ledger_answer(scan: LogdirScan, recordings: RecordingRegistry) -> Ledger | AnalysisState:
+    """Returns the ledger, or the progress of the first analysis that it waits for. At most 50 fixes are considered."""
+    from tb_bottleneck.review.ledger import fixes_of, ledger  # imports the comparison
+
+    fixes = fixes_of(scan.notes)
+    named = by_name(scan.listing.recordings) if fixes else {}
+    reports: dict[str, Report] = {}
+    for name in dict.fromkeys(name for fix in fixes for name in (fix.subject, fix.fixed_in) if name in named):
+        report = recordings.report(named[name])
+        if isinstance(report, AnalysisState):
+            return report
+        reports[name] = report
+    return ledger(fixes, reports.get)
+
 
 MAX_SERIES_RUNS = 12  # each stays in memory until the answer is computed
 MAX_TELEMETRY_FILES = 4  # event files that are read for one run

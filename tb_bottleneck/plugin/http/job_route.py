@@ -1,30 +1,94 @@
-"""The answer to `job?id=...`: the job that a recording is a rank of.
+"""Routes about a recording or a job.
+
+Reads the parameters of a request: the recording that it names by id, and numbers.
+
+The answer to `job?id=...`: the job that a recording is a rank of.
 
 The server reads no trace for it. A worker process reads the saved report of the job; of a job with few ranks that has
 none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
 """
 
+import math
 from collections.abc import Sequence
 
 from google.protobuf import json_format
 from werkzeug.wrappers import Request
 
-from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup
-from tb_bottleneck.plugin.http.responses import Response, client_of, message, pending, worker_reply
+from tb_bottleneck.plugin.http.responses import Response, client_of, error, message, pending, worker_reply
 from tb_bottleneck.plugin.save_command import save_command
 from tb_bottleneck.plugin.state.job_index import JobIndex, saved_question, state_of_traces
+from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisQueue, AnalysisState
-from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.job_members import jobs_in
-from tb_bottleneck.report.jobs import jobs_of
+from tb_bottleneck.report.jobs import jobs_in, jobs_of
 from tb_bottleneck.report.rank_rows import make_brief, rank_rows
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable
 from tb_bottleneck.sources.logdir import RecordingFile
+
+LARGEST_NS = 2.0**62  # beyond any recording's clock, and still an integer of 64 bits
+
+
+class RecordingLookup:
+    """Finds the recordings that requests name. Any thread may call every method."""
+
+    def __init__(self, runs: RunIndex, recordings: RecordingRegistry) -> None:
+        self._runs = runs
+        self._recordings = recordings
+
+    def recording(self, request: Request) -> RecordingFile | Response:
+        """Returns the recording with the request's id, or the response that says why there is none. Starts the analysis
+        of all recordings."""
+        requested_id = request.args.get("id", "")
+        if not requested_id:
+            route = request.path.rpartition("/")[2]
+            return error(400, f"The parameter `id` is missing: use {route}?id=ID with an id that `runs` lists.")
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        recording = scan.by_id.get(requested_id)
+        if recording is None:
+            return error(404, "There is no recording with this id (any more); `runs` lists all ids.")
+        self._recordings.want(scan.listing.recordings, scan.listing.saved_jobs)
+        return recording
+
+    def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
+        """Returns the trace with the id in another parameter, or the response that says why there is none."""
+        scan = self._runs.latest()
+        if scan is None:
+            return pending(WAITING)
+        recording = scan.by_id.get(request.args.get(name, ""))
+        if recording is None or recording.is_telemetry:
+            return error(404, f"There is no trace with the id in `{name}` (any more); `runs` lists all ids.")
+        return recording
+
+    def trace(self, request: Request) -> RecordingFile | Response:
+        """Like `recording`, for routes that need a trace."""
+        recording = self.recording(request)
+        if isinstance(recording, RecordingFile) and recording.is_telemetry:
+            return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
+        if isinstance(recording, RecordingFile) and recording.is_snapshot:
+            return error(404, "This recording is a snapshot of an allocator; report?id=ID has all of it.")
+        return recording
+
+
+def finite_number(text: str) -> float | None:
+    """Returns the number, or None for an empty text.
+
+    Raises:
+        ValueError: the text is not a number, or not a possible time in ns.
+    """
+    if not text:
+        return None
+    value = float(text)
+    if not math.isfinite(value) or abs(value) > LARGEST_NS:
+        raise ValueError(text)
+    return value
+
 
 MAX_COMPUTED = 8
 """Ranks of a job that a worker process reads again on request. Reading takes seconds per trace."""

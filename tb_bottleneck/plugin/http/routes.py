@@ -3,16 +3,12 @@
 from werkzeug.wrappers import Request
 
 from tb_bottleneck.plugin.http import static_files
-from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes
-from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes
-from tb_bottleneck.plugin.http.hosts import HostPolicy
-from tb_bottleneck.plugin.http.job_route import JobRoute
-from tb_bottleneck.plugin.http.ledger_route import ledger_answer
-from tb_bottleneck.plugin.http.recording_lookup import RecordingLookup, finite_number
-from tb_bottleneck.plugin.http.responses import App, Response, application, error, message, pending
+from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes, ledger_answer
+from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes, answer_text
+from tb_bottleneck.plugin.http.job_route import JobRoute, RecordingLookup, finite_number
+from tb_bottleneck.plugin.http.responses import App, Response, SharedResponse, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
-from tb_bottleneck.plugin.http.shared_response import SharedResponse
-from tb_bottleneck.plugin.http.telemetry_route import answer_text
+from tb_bottleneck.plugin.http.static_files import HostPolicy
 from tb_bottleneck.plugin.state.job_index import JobIndex
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import RunIndex, id_of

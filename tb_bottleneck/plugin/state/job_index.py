@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from google.protobuf import json_format
 
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.plugin.state.lru import LruCache
-from tb_bottleneck.plugin.state.run_index import id_of
+from tb_bottleneck.plugin.state.run_index import LruCache, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, SavedJobQuestion, TraceFile
 from tb_bottleneck.plugin.workers.worker_client import Reply

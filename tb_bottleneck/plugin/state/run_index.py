@@ -1,17 +1,58 @@
-"""The recordings under the logdir and their review, kept up to date by scans in the background while clients ask."""
+"""The index of runs, with a bounded cache.
+
+A bounded map that drops the least recently used entry.
+
+The recordings under the logdir and their review, kept up to date by scans in the background while clients ask.
+"""
 
 import hashlib
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from tb_bottleneck.review.notes import Note
 from tb_bottleneck.review.states import reviews_of
 from tb_bottleneck.review.store import read_all
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root, scan_all
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class LruCache(Generic[Key, Value]):
+    """The map. It has no lock; its owner holds one."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        """Returns the value and marks it as used; returns None if there is none."""
+        if key in self._entries:
+            self._entries.move_to_end(key)
+        return self._entries.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        """Adds the value, and drops the least recently used one if there are too many."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._capacity:
+            self._entries.popitem(last=False)
+
+    def values(self) -> list[Value]:
+        """Returns all values, the least recently used one first."""
+        return list(self._entries.values())
+
+    def keep(self, wanted: Callable[[Key], bool]) -> None:
+        """Drops every key for which `wanted` returns False."""
+        for key in [key for key in self._entries if not wanted(key)]:
+            del self._entries[key]
+
 
 SCAN_SECONDS = 5.0  # TensorBoard's own --reload_interval
 PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as long as the scan

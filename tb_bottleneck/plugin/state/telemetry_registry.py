@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.plugin.state.lru import LruCache
+from tb_bottleneck.plugin.state.run_index import LruCache
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report

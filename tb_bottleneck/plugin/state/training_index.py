@@ -9,8 +9,7 @@ from operator import is_
 from tb_bottleneck.plugin.state.job_index import KnownJob
 from tb_bottleneck.plugin.turns import in_turns
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.monitor_directories import place_of, with_slashes
-from tb_bottleneck.report.same_process import Located
+from tb_bottleneck.report.same_process import Located, place_of, with_slashes
 from tb_bottleneck.report.trainings import trainings_of
 from tb_bottleneck.schema.bottleneck_pb2 import MemoryAlert, Report, TrainingJob
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -89,7 +88,7 @@ def _grouped(
     briefs = [_brief(recording, digest) for recording, digest in zip(recordings, digests, strict=True)]
     located = [(directory_of(recording), brief) for recording, brief in zip(recordings, briefs, strict=True)]
     if len({brief.evidence_source for brief in briefs}) > 1:
-        from tb_bottleneck.report.cross_check import join  # imports the rules
+        from tb_bottleneck.report.cross_check import join
 
         located = [(directory, joined) for (directory, _), joined in zip(located, join(located), strict=True)]
     position = {recording: at for at, recording in enumerate(recordings)}

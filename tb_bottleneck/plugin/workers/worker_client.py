@@ -14,10 +14,16 @@ from typing import IO, Literal
 from google.protobuf.message import DecodeError
 
 from tb_bottleneck import version
-from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
-from tb_bottleneck.plugin.workers.ipc import FrameKind, read_frame, unpack_share, write_frame
+from tb_bottleneck.plugin.workers.ipc import (
+    FrameKind,
+    Refusal,
+    WorkerFailure,
+    WorkerLimits,
+    read_frame,
+    unpack_share,
+    write_frame,
+)
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
-from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 

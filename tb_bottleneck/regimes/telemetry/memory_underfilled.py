@@ -25,7 +25,7 @@ from tb_bottleneck.measures.telemetry.device import (
 from tb_bottleneck.regimes import memory, underfilled
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-# SM activity: with less than half, as for the blocks of a kernel in a trace (roofline/underfilled.py).
+# SM activity: with less than half, as for the blocks of a kernel in a trace (roofline/kernel_bounds.py).
 FEW_ACTIVE = 0.5
 
 

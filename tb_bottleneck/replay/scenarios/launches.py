@@ -1,17 +1,55 @@
-"""Compiles the step and replays it as a CUDA graph: the host no longer dispatches operator by operator.
+"""Fewer and larger kernels: graphs, fusion, larger batches, optimizers and calls in one.
+
+Compiles the step and replays it as a CUDA graph: the host no longer dispatches operator by operator.
 
 Changes: dispatching outside the optimizer takes GRAPH_DISPATCH_SHARE of its time; kernels follow one another within
 GRAPH_PAUSE_NS.
 Assumes: shapes do not change from step to step, and nothing in the step makes the host wait.
 Bounds: low: compilation halves the dispatching, and no graph can be captured. High: the optimizer is captured too.
+
+Compiles consecutive pointwise operators, reductions, copies, casts and normalisations into one kernel.
+
+Changes: of each chain of such kernels on one stream the longest remains, and MERGED_REMAINING of the time of the
+others. Their launches are removed. A chain ends at every other operation of the stream: a product, a copy to or from
+the host, a kernel of a library.
+Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
+Bounds: low: half of that is saved. High: chains are merged into the products next to them, so that INTO_PRODUCTS of
+their time remains.
+
+Uses a fused optimizer, which updates hundreds of parameters with each kernel.
+
+Changes: inside Optimizer.step, dispatching and launches shrink to DISPATCH_LEFT of their time, and kernels follow one
+another within FUSED_PAUSE_NS. The length of the kernels stays: they move the same bytes.
+Assumes: the optimizer has a foreach or fused implementation.
+Bounds: low: a third of the dispatching stays. High: none.
+
+Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
+
+Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Kernels of
+the other calls that fill the device take as long as now, because their work remains; those too small to fill it are
+done with the first call's kernels.
+Assumes: no call needs the result of another one, and there is memory for all items at once.
+Bounds: low: half of the other calls' time stays. High: as expected.
+
+Doubles the samples per step: kernels that leave most of the device idle take no longer.
+
+Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill it, the
+optimizer, collectives and the host stay the same. The predicted time is that of the recorded number of samples.
+Assumes: there is enough memory, and training converges as well with the larger batch.
+Bounds: low: small kernels take half as long again. High: as expected.
 """
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.knowledge.catalogue import first_match, fusible_patterns
+from tb_bottleneck.measures.trace.fusion import repeated_calls
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
+from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.table import Bools, Ints
 
 # The remaining share of the dispatching: one call per graph instead of one per kernel.
 GRAPH_DISPATCH_SHARE = 0.05
@@ -20,7 +58,7 @@ GRAPH_PAUSE_NS = 1_000
 CAPTURED_WORK = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN, Work.DEVICE_COPY)
 
 
-def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+def as_graph(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Scales the dispatching."""
     items = graph.items
     kernels = graph.with_work(*CAPTURED_WORK)
@@ -37,4 +75,131 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     )
 
 
-SCENARIO = Scenario("launches", apply)
+GRAPH = Scenario("launches", as_graph)
+
+
+# Segment Anything 2 with its prompt encoder and mask decoder compiled, on an A100 (cpuhrsch/segment-anything-2, 9418727
+# to 0fd1906): of 302 ms in such kernels, 100 ms in the longest ones of their chains, 122 ms remained, fused or not.
+MERGED_REMAINING = 0.1
+# With max-autotune, templates of products take over their neighbours, with what the products read and write anyway. The
+# same model (69e4515 to 96f2a0c): of 388 ms in kernels limited by memory, 69 ms remained besides Triton kernels.
+INTO_PRODUCTS = 0.2
+NOT_FUSED = "no"
+
+
+def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Merges the chains."""
+    items, chain = graph.items, _chains(graph)
+    merged = (chain >= 0) & ~_longest(items.length, chain)
+    length, launches = np.where(merged, MERGED_REMAINING, 1.0), np.where(merged, 0.0, 1.0)
+    if estimate is Estimate.LOW:
+        length, launches = (1 + length) / 2, (1 + launches) / 2
+    elif estimate is Estimate.HIGH:
+        length = np.where(chain >= 0, np.minimum(length, INTO_PRODUCTS), 1.0)
+    return graph.with_items(
+        length=scale_column(items.length, length),
+        pause=scale_column(items.pause, launches),
+        cost=scale_column(items.cost, launches),
+        gap=graph.gap_scaled(Activity.DISPATCH, launches),
+    )
+
+
+def _chains(graph: ModifiedGraph) -> Ints:
+    """Returns the number of each item's chain; -1 for items that are in none."""
+    items, ops, trace = graph.items, graph.base.ops, graph.base.recording.trace
+    chains = np.full(len(items), -1, np.int64)
+    rows = np.flatnonzero(items.op >= 0)
+    rows = rows[np.argsort(items.stream[rows], kind="stable")]
+    if not len(rows):
+        return chains
+    op, stream = items.op[rows], items.stream[rows]
+    fusible = name_matches(trace.names, ops.name[op], _is_fusible) & (ops.work[op] == Work.STREAMING)
+    fusible &= ~graph.issued_in(graph.base.recording.optimizer_steps)[rows]
+    same = fusible[1:] & fusible[:-1] & (stream[1:] == stream[:-1])
+    chains[rows] = np.where(fusible, np.cumsum(np.append(True, ~same)) - 1, -1)
+    return chains
+
+
+def _is_fusible(name: str) -> bool:
+    return first_match(fusible_patterns(), name) not in (None, NOT_FUSED)
+
+
+def _longest(length: Ints, chain: Ints) -> Bools:
+    """Returns the longest item of each chain, the first one of equals."""
+    longest = np.zeros(len(chain), np.bool_)
+    rows = np.flatnonzero(chain >= 0)
+    if not len(rows):
+        return longest
+    rows = rows[np.lexsort((-length[rows], chain[rows]))]
+    longest[rows[np.append(True, np.diff(chain[rows]) != 0)]] = True
+    return longest
+
+
+FUSION = Scenario("fusing", fused)
+
+
+DISPATCH_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
+FUSED_PAUSE_NS = 1_000
+
+
+def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the optimizer's dispatching."""
+    items = graph.items
+    steps = graph.base.recording.optimizer_steps
+    inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
+    remaining = DISPATCH_LEFT[estimate]
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - remaining)),
+        cost=np.where(inside, scale_column(items.cost, remaining), items.cost),
+        pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
+    )
+
+
+FUSED_OPTIMIZER = Scenario("optimizer", with_fused_optimizer)
+
+
+REMOVED_ACTIVITIES = (Activity.DISPATCH, Activity.OTHER)
+
+
+def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the calls after the first one of each loop."""
+    items, others = graph.items, repeated_calls(graph.base.recording).others
+    remaining = REMAINING_SHARE[estimate]
+    inside = graph.issued_in(others)
+    small = underfilled(graph.base.ops, graph.base.recording.trace.multiprocessors)[items.op]
+    small &= inside & graph.with_work(*COMPUTE_KERNELS)
+    gap, scale = items.gap, 1 - graph.gap_share_in(others) * (1 - remaining)
+    for activity in REMOVED_ACTIVITIES:
+        time = gap.of(activity)
+        gap = gap.with_column(activity, scale_column(time, np.where(time > 0, scale, 1.0)))
+    return graph.with_items(
+        gap=gap,
+        cost=np.where(inside, scale_column(items.cost, remaining), items.cost),
+        length=np.where(small, scale_column(items.length, remaining), items.length),
+        pause=np.where(small, scale_column(items.pause, remaining), items.pause),
+    )
+
+
+BATCHED_CALLS = Scenario("batched_calls", with_batched_calls)
+
+
+BATCH_FACTOR = 2
+SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
+
+
+def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Doubles the work of each step."""
+    items, ops = graph.items, graph.base.ops
+    small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
+    optimizer = graph.issued_in(graph.base.recording.optimizer_steps)
+    grows = np.where(
+        graph.with_work(*COMPUTE_KERNELS), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0
+    )
+    grows = np.where(
+        graph.with_work(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), BATCH_FACTOR, np.where(optimizer, 1.0, grows)
+    )
+    gap = graph.gap_scaled(Activity.LOAD_BATCH, BATCH_FACTOR)
+    return graph.with_items(length=scale_column(items.length, grows), gap=gap).with_batch(BATCH_FACTOR)
+
+
+LARGER_BATCH = Scenario("batch", with_larger_batch)

@@ -1,4 +1,6 @@
-"""Loads batches in worker processes: training waits for a batch only if the workers are too slow.
+"""Batches: made by workers, in parallel, on the device, or from faster storage.
+
+Loads batches in worker processes: training waits for a batch only if the workers are too slow.
 
 Changes: each fetch takes as long as taking a batch from a queue.
 Assumes: workers make batches as fast as in the recording, each on its own core.
@@ -8,17 +10,48 @@ divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS
 memory, cores and storage; in the high estimate they do not disturb each other. New workers slow the host of the
 training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit every other fix
 (`at_workers_pace`).
+
+Makes storage respond evenly: no fetch takes longer than the median one.
+
+Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
+worker processes read instead (loader.py).
+Assumes: storage made them slow, not samples of a different size.
+Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
+
+Makes batches in parallel with the training: instead of the user's own loop, or for a loader whose kind was not
+recorded. Or creates them on the device, if they are constant or random values.
+
+Changes: making batches on the training thread takes as long as taking a batch from a queue. Created on the device: the
+part of this time that creates values is gone, and so are the copies to the device; low: the copies stay. High: all of
+the time is gone.
+Assumes: batches are made as fast as now; those of a loop by as many workers as keep up, at most the job's cores.
+Bounds: never faster than these workers deliver; high: no fetch waits. Low, for a loop: the worker takes SLOWER_WORKERS
+times as long. Low, for a loader of unknown kind: only unusually long fetches get shorter, to the median, because the
+batches may already be made in parallel with the training.
 """
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.base.intervals import Spans
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS, SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.measures.trace.loader_workers import workers_are_behind, workers_factor, workers_needed
+from tb_bottleneck.measures.trace.host_dispatch import batch_operator_share, created_share
+from tb_bottleneck.measures.trace.loader import (
+    LONGEST_HANDOVER_NS,
+    SINGLE_PROCESS_ITERATOR,
+    loader_iterator,
+    uneven_fetches,
+)
+from tb_bottleneck.measures.trace.loader_workers import (
+    workers_are_behind,
+    workers_factor,
+    workers_for_loop,
+    workers_needed,
+)
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
-from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenarios import waits
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
 BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
@@ -37,7 +70,7 @@ REMAINS_OF_BATCH = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0
 MIN_WAITS = 2
 
 
-def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the fetches, and sets the lower bound of the window."""
     floor = _floor(graph)
     if floor is None:
@@ -49,7 +82,7 @@ def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
     """Makes batches cheaper: in workers, so that they keep up; without workers, the training waits for that part."""
     iterator = loader_iterator(graph.base.recording)
     if not isinstance(iterator, Measure) or iterator.text != SINGLE_PROCESS_ITERATOR:
-        return apply(graph, estimate)
+        return with_workers(graph, estimate)
     return graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, REMAINS_OF_BATCH[estimate]))
 
 
@@ -102,8 +135,77 @@ def _between_batches(fetches: Spans, step: float) -> float:
     return float(fetches.ends[last] - fetches.ends[first]) / (last - first)
 
 
-SCENARIO = Scenario("loader", apply, on_cpu=True)
-MORE = Scenario("more_workers", apply, on_cpu=True)
+WORKERS = Scenario("loader", with_workers, on_cpu=True)
+MORE = Scenario("more_workers", with_workers, on_cpu=True)
 CHEAPER = Scenario("cheaper_batches", make_cheaper, on_cpu=True)
 """`MORE`: workers make the batches already. `CHEAPER`: batches that cost less, where there is a worker for each core;
 workers deliver as many more as more workers would. Without workers, it is the only core that makes them."""
+
+
+def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Evens out the fetches. Returns None if they are even and workers cannot be simulated."""
+    uneven = uneven_fetches(graph.base.recording)
+    if not isinstance(uneven, Measure) or uneven.value <= 0:
+        return with_workers(graph, estimate)
+    return without_waiting(graph, estimate) if estimate is Estimate.HIGH else evened(graph, REMAINING_SHARE[estimate])
+
+
+def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
+    """Returns the graph in which only the share `staying` remains of each fetch's time beyond the median."""
+    loading = graph.items.gap.of(Activity.LOAD_BATCH)
+    slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.LOAD_BATCH, 1 - slow / np.maximum(loading, 1) * (1 - staying))
+    ).with_pace(0.0)
+
+
+def _beyond_usual(graph: ModifiedGraph) -> Spans:
+    """Returns the ends of long fetches, from the time at which a median one would have ended."""
+    fetches = graph.base.spans_named("enumerate(Data")
+    usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
+    return union(fetches.starts + usual, fetches.ends)
+
+
+STORAGE = Scenario("storage", with_even_fetches, on_cpu=True)
+
+
+def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the loop's batch making, and sets the lower bound of the window."""
+    ready = without_waiting(graph, estimate)
+    if estimate is Estimate.HIGH:
+        return ready
+    workers = workers_for_loop(graph.base.recording)
+    each = _loading_ns(graph) / (workers.value if isinstance(workers, Measure) else 1.0)
+    return ready.with_floor(each * (SLOWER_WORKERS[estimate] if estimate is Estimate.LOW else 1.0))
+
+
+def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Does the same for a loader with fetches that may already wait for workers."""
+    if estimate is Estimate.LOW:
+        return evened(graph, staying=0.0)
+    ready = without_waiting(graph, estimate)
+    return ready if estimate is Estimate.HIGH else ready.with_floor(_loading_ns(graph))
+
+
+def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the time of creating constant or random values, and the copies to the device."""
+    remains = 0.0 if estimate is Estimate.HIGH else 1 - _created_part(graph.base.recording)
+    created = graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, remains)).with_pace(0.0)
+    return created if estimate is Estimate.LOW else waits.with_pinned_copies(created, Estimate.HIGH)
+
+
+def _created_part(recording: Recording) -> float:
+    """Returns the part of the loading time that creates constant or random values."""
+    made, created = batch_operator_share(recording), created_share(recording)
+    return made.value * created.value if isinstance(made, Measure) and isinstance(created, Measure) else 0.0
+
+
+def _loading_ns(graph: ModifiedGraph) -> int:
+    """Returns the time in ns in which the training thread makes the window's batches or waits for them."""
+    inside = graph.base.recording.in_window(graph.base.graph.items.at)
+    return int(np.sum(graph.base.graph.items.gap.of(Activity.LOAD_BATCH)[inside]))
+
+
+LOOP = Scenario("pipeline", apply_loop, on_cpu=True)
+ON_DEVICE = Scenario("created_on_device", apply_on_device)
+LOADER = Scenario("unknown_loader", apply_loader, on_cpu=True)

@@ -1,14 +1,36 @@
-"""Runs products in mixed precision: half precision on matrix units, as with autocast.
+"""Changes of precision and shapes.
+
+Runs products in mixed precision: half precision on matrix units, as with autocast.
 
 Changes: the length of products in fp32, and of the operations between them, as `what-if --precision` predicts it
 (replay/product_precision.py). Devices without bf16 use fp16.
 Assumes: the model trains as well in that precision.
 Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
 high estimates are in replay/product_precision.py.
+
+Works in float32 instead of float64.
+
+Changes: kernels, on a CPU run operators, with float64 tensors take DOUBLE_LEFT of their time.
+Assumes: the model trains as well in float32, and everything in float64 can be in float32.
+Bounds: expected: half, because float32 has half of the bytes, and a vector unit of a CPU holds twice as many numbers.
+Low: a quarter is saved. High: on the CPU a third remains, because more of the data fits into the caches; products on a
+device take 1/64, the rate of float64 on consumer GPUs (CUDA C++ programming guide, arithmetic instructions: 2 of 128
+results per clock and multiprocessor for compute capability 8.6 and 8.9).
+
+Pads sizes so that products load their operands at full width, as the recording's aligned products do.
+
+Changes: kernels chosen for odd shapes reach the same share of the device's peak as aligned products of their type.
+Assumes: padding adds little work, and aligned products of these sizes run as well as the recorded aligned ones.
+Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High: the
+share of the peak that the best tenth of the aligned products (by time) reaches.
 """
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.knowledge.catalogue import misaligned, precision_of
+from tb_bottleneck.measures.trace.products import double_kernels, double_time
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.product_precision import (
     HALF_TYPES,
@@ -18,9 +40,13 @@ from tb_bottleneck.replay.product_precision import (
 )
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.device_peaks import peaks_of
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
-def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Shortens the operations. Returns None if the device's peaks are unknown or it has no such units."""
     recording = graph.base.recording
     peaks = peaks_of(recording.trace)
@@ -35,4 +61,67 @@ def apply(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)))
 
 
-SCENARIO = Scenario("precision", apply)
+MIXED_PRECISION = Scenario("precision", in_mixed_precision)
+
+
+DOUBLE_LEFT = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.75, Estimate.HIGH: 0.33}
+PRODUCTS_LEFT = DOUBLE_LEFT | {Estimate.HIGH: 1 / 64}
+
+
+def in_single_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the work in float64."""
+    recording = graph.base.recording
+    if not recording.on_device:
+        edges, recorded = recording.steps.edges, graph.base.graph.items.gap.of(Activity.DISPATCH)[1:]
+        part = np.zeros(len(edges))
+        part[1:] = np.minimum(double_time(recording).covered(edges[:-1], edges[1:]) / np.maximum(recorded, 1), 1.0)
+        return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - DOUBLE_LEFT[estimate])))
+    products = recording.trace.device_ops.work == Work.CONTRACTION
+    left = np.where(products, PRODUCTS_LEFT[estimate], DOUBLE_LEFT[estimate])
+    factors = np.where(double_kernels(recording), left, 1.0)
+    return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)))
+
+
+SINGLE_PRECISION = Scenario("double_precision", in_single_precision, on_cpu=True)
+
+
+BEST_TIME_SHARE = 0.9
+# With fewer aligned products, no rate can be derived.
+MIN_ALIGNED = 3
+
+
+def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Shortens the products. Returns None if shapes do not give the rates, or no aligned product of the type ran."""
+    recording = graph.base.recording
+    ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
+    compute_bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)
+    odd = name_matches(names, ops.name, misaligned)
+    factors = np.ones(len(ops))
+    for dtype in {_dtype(names[name]) for name in distinct_values(ops.name[compute_bound & odd]).tolist()}:
+        same_type = compute_bound & name_matches(names, ops.name, lambda name, dtype=dtype: _dtype(name) == dtype)  # type: ignore[misc]
+        rate = _rate(bounds.reached, ops.end - ops.start, same_type & ~odd, best=estimate is Estimate.HIGH)
+        if rate is not None:
+            rows = same_type & odd
+            factors[rows] = np.clip(bounds.reached[rows] / rate, np.minimum(bounds.other[rows], 1.0), 1.0)
+    if not (factors < 1).any():
+        return None
+    halfway = (1 + factors) / 2 if estimate is Estimate.LOW else factors
+    return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(halfway)))
+
+
+def _dtype(name: str) -> tuple[str, str | None] | None:
+    precision = precision_of(name)
+    return (precision.unit, precision.dtype) if precision is not None else None
+
+
+def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | None:
+    """Returns the share of the peak that these products reach, weighted by time: of the best tenth, or the median."""
+    selected = np.flatnonzero(rows)
+    if len(selected) < MIN_ALIGNED:
+        return None
+    order = selected[np.argsort(reached[selected], kind="stable")]
+    time = np.cumsum(length[order])
+    return float(reached[order[np.searchsorted(time, time[-1] * (BEST_TIME_SHARE if best else 0.5))]])
+
+
+ALIGNED_SHAPES = Scenario("alignment", with_aligned_shapes)

@@ -4,7 +4,7 @@ from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
 from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.leading_finding import leading_finding, plan_leads
+from tb_bottleneck.report.digest import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # A wider interval has one decimal place: the second one is not known.

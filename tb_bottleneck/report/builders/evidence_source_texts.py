@@ -1,7 +1,13 @@
-"""The interface for the texts of one evidence source, and the values that their templates are filled with."""
+"""Texts and places that reports from traces and from telemetry share.
+
+The places in the user's program that a report names.
+
+The interface for the texts of one evidence source, and the values that their templates are filled with.
+"""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from string import Template
 from typing import Protocol
 
@@ -11,9 +17,36 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.texts import guarded, words_for
+from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
-from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.builders.provenance import Window
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+Places = Mapping[tuple[Regime, str], Sequence[Place]]
+"""The places of each cause, by its regime and its name, costliest first."""
+
+# A line with less of the cost is not what the headline is about.
+MIN_HEADLINE_SHARE = 0.5
+
+
+def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
+    """Returns the places of a cause."""
+    return [pb.Place(**asdict(place)) for place in places.get((regime, cause), ())]
+
+
+def most_of_it(places: Places, regime: Regime, cause: str) -> str:
+    """Returns a sentence about the line with most of the cost of a cause; empty if there is no such line."""
+    return sentence_about(places.get((regime, cause), ()))
+
+
+def sentence_about(places: Iterable[Place | pb.Place]) -> str:
+    """Returns a sentence about the costliest of these places; empty if it has less than half of the cost."""
+    costliest = next(iter(places), None)
+    if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
+        return ""
+    line = f"{costliest.file}:{costliest.line}" if costliest.line else costliest.file
+    return f" Most of it is in {costliest.function} ({line})."
 
 
 class Context(Record, frozen=True):

@@ -11,12 +11,10 @@ from tb_bottleneck.knowledge.memory_texts import (
     part_label,
     sentence,
 )
-from tb_bottleneck.memory.account import MemoryAccount
-from tb_bottleneck.memory.categories import Category
-from tb_bottleneck.memory.course.curve import MemoryCurve
-from tb_bottleneck.memory.course.memory_course import MemoryCourse
+from tb_bottleneck.memory.categories import Category, MemoryAccount
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
+from tb_bottleneck.memory.memory_course import MemoryCourse, MemoryCurve
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -16,16 +16,22 @@ from tb_bottleneck.regimes.judge import Conclusion, program_leads
 from tb_bottleneck.regimes.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import action_of, lead_with_action
-from tb_bottleneck.report.builders.evidence_source_texts import Context, SourceTexts, figures, fitted_code
+from tb_bottleneck.report.builders.evidence_source_texts import (
+    Context,
+    Places,
+    SourceTexts,
+    figures,
+    fitted_code,
+    most_of_it,
+    place_rows,
+)
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
-from tb_bottleneck.report.builders.program_places import Places, most_of_it, place_rows
-from tb_bottleneck.report.builders.provenance import Origin
-from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.builders.provenance import Origin, Window
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of, set_rates
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.schema.compile_log import SCHEMA
 
 
 class ReportIdentity(Record, frozen=True):

@@ -1,22 +1,138 @@
-"""The inputs of a report that come from telemetry: origin, window, confidence and situation."""
+"""What a report from telemetry is built from.
+
+The texts of reports about telemetry.
+
+The inputs of a report that come from telemetry: origin, window, confidence and situation.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import Template
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device import own_work
 from tb_bottleneck.measures.telemetry.input_pipeline import loader_wait_time
-from tb_bottleneck.measures.telemetry.recoverable import recoverable_by_window
+from tb_bottleneck.measures.telemetry.recoverable import UNSEEN, UnknownTime, recoverable_by_window
 from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.report.builders.confidence import LARGE_UNEXPLAINED_SHARE
-from tb_bottleneck.report.builders.provenance import MAX_DEVICE_NAME, WINDOWS, Origin, ReportedDevice, revision_of
+from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
+from tb_bottleneck.regimes.telemetry.judge import RULES
+from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
+from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE
+from tb_bottleneck.report.builders.provenance import (
+    MAX_DEVICE_NAME,
+    WINDOWS,
+    Origin,
+    ReportedDevice,
+    Window,
+    longest_of_neighbours,
+    revision_of,
+    spread_of,
+)
 from tb_bottleneck.report.builders.situation import beside_problem, rest_of
-from tb_bottleneck.report.builders.window import Window, longest_of_neighbours, spread_of
+
+_FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
+FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
+"""Measures that only the advised code uses: they are advice, and no evidence."""
+LEAST_PART = 0.01
+"""Parts of the unexplained time with a smaller share are not told apart. A choice."""
+_MINUTE, _HOUR = 60, 3600
+
+
+@dataclass(frozen=True)
+class TelemetryTexts:
+    """Implements SourceTexts for telemetry. `unknown` are the parts of the unexplained time."""
+
+    unknown: UnknownTime = field(default_factory=UnknownTime)
+
+    @property
+    def rule_failed(self) -> str:
+        """The sentence about a rule that raised an error."""
+        return "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
+
+    def label(self, regime: Regime) -> str:
+        """Returns the label of the regime. Time in which nothing is known to be wrong is not called unexplained."""
+        title = telemetry_advice().unknown_titles.get(self.unknown.largest)
+        return title if regime is Regime.UNEXPLAINED and title is not None else regime.label
+
+    def meaning(self, regime: Regime, device: str) -> str:
+        """Returns what the time of a regime is; of several parts of the unexplained time, each with its share."""
+        texts = telemetry_advice().unknown
+        parts = {name: share for name, share in self.unknown.parts.items() if share >= LEAST_PART}
+        if regime is not Regime.UNEXPLAINED or not parts:
+            return regime_advice(regime).meaning
+        told = {name: texts[name].safe_substitute(device=device) for name in parts}
+        if len(told) == 1:
+            return next(iter(told.values()))
+        return " ".join(f"{share_text(parts[name])}: {text}" for name, text in told.items())
+
+    def title(self, regime: Regime, severity: str) -> str:
+        """Returns the label of the regime, or a better one if the label would mislead.
+
+        A device that works but is slowed down, by heat or by other threads, is not called sound.
+        """
+        if regime is Regime.COMPUTE and severity != "none":
+            return telemetry_advice().phase["held"].safe_substitute(title=regime.label)
+        return self.label(regime) if severity == "none" else regime.label
+
+    def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
+        """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
+        advice, regime = telemetry_advice(), conclusion.regime
+        if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
+            return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
+        verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
+        by_cost = sorted(verdict.judgement.causes, key=lambda cause: (not cause.certain, -cause.cost_share))
+        causes = by_cost if conclusion.severity != "none" else []
+        own = advice.causes[causes[0].name].headline if causes else None
+        template = own or advice.headline.get(regime) or regime_advice(regime).headline
+        share = causes[0].cost_share if own is not None and causes else conclusion.share
+        headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
+        if conclusion.severity == "none":
+            headline += " Telemetry shows no problem that costs more than a tenth of the time."
+        return headline
+
+    def latest_phase(self, headline: str, length_ns: int) -> str:
+        """Returns the headline with the length of the last phase, since it is about that phase only."""
+        return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
+
+    def because(self, verdict: AnyVerdict) -> Template:
+        """Returns the reason for this status of the regime."""
+        judgement, templates = verdict.judgement, telemetry_advice().because
+        if judgement.status == ABSTAINS:
+            return templates[ABSTAINS]
+        if judgement.status == FIRES and judgement.share < _FIRES_AT.get(verdict.regime, 0.0):
+            return templates["named"]
+        return templates[judgement.status if judgement.share > 0 else "unowned"]
+
+    def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
+        """Returns the threshold and the missing signal."""
+        fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
+        return {"fires_at": fires_at, "missing": verdict.judgement.missing}
+
+    def advice(self, regime: Regime, cause: str) -> CauseAdvice:
+        """Returns the texts of a cause, which are the same for every regime."""
+        return telemetry_advice().causes[cause]
+
+    def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
+        """Returns the lines of the measures that the rule names, in its order."""
+        lines = telemetry_advice().lines
+        return [lines[measure.__name__] for measure in cause.evidence if measure.__name__ not in FOR_CODE]
+
+
+def _length(ns: float) -> str:
+    """Formats a time as whole seconds, from two minutes on as minutes, from two hours on as hours."""
+    seconds = ns / NS_PER_S
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
+
 
 # For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
 MIN_TELEMETRY_STEPS = 20

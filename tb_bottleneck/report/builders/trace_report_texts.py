@@ -16,8 +16,8 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
 )
 from tb_bottleneck.regimes.judge import RULES, Conclusion
 from tb_bottleneck.regimes.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
-from tb_bottleneck.report.builders.confidence import KNOWN_FROM_SHAPES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
+from tb_bottleneck.report.builders.gains import KNOWN_FROM_SHAPES
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 

@@ -20,8 +20,8 @@ from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.texts import figure_texts, on_cpu, words_for
 from tb_bottleneck.measures.input_stages import Stage, stage_text
 from tb_bottleneck.report.builders.action import set_action
-from tb_bottleneck.report.builders.details.broken_parts import broken_part
-from tb_bottleneck.report.builders.details.compilation import REASONS_MISSING
+from tb_bottleneck.report.builders.compilation import REASONS_MISSING
+from tb_bottleneck.report.builders.details import broken_part
 from tb_bottleneck.report.efficiency.figures import set_notes
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -62,7 +62,7 @@ _MORE = (
     *(regime.label for regime in Regime),
 )
 _NO_REASON = "The reason is not part of a saved report."
-# The end of a headline: the names of a function and a file (report/builders/program_places.py).
+# The end of a headline: the names of a function and a file (report/builders/evidence_source_texts.py).
 _PLACE = re.compile(r" Most of it is in \S{1,200} \(\S{1,400}\)\.$")
 
 

@@ -1,13 +1,18 @@
-"""Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
+"""Reports beside their traces, and the diagnosis that uses them.
+
+Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
 
 A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
 (own_texts.py), also those that users may copy. An invalid sidecar is ignored, and the trace is read instead.
+
+Reuses the report of a recording if the same code has already diagnosed the same file.
 """
 
 import errno
 import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import fsum, inf
 from pathlib import Path
 
@@ -19,13 +24,14 @@ from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.texts import guarded, on_cpu
-from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
-from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
-from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES, Store
+from tb_bottleneck.report.rendering.figures import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.metadata import SCHEMA
+from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
@@ -166,3 +172,38 @@ def _code_pattern(template: Sequence[str]) -> str:
         pattern = r"\n" + _PLACEHOLDER.sub(lambda match: _ARGUMENTS.get(match[1], _FIGURE), re.escape(line))
         lines.append(pattern if pattern == r"\n" + re.escape(line) else f"(?:{pattern})?")
     return "".join(lines)
+
+
+Analyse = Callable[..., Report]
+Progress = Callable[[int, int], None]
+
+_FINISHED = ("ok", "degraded", "incomplete")
+
+
+def diagnose_cached(
+    analyse: Analyse, store: Store | None, path: str, *, run: str = ".", progress: Progress | None = None
+) -> Report:
+    """Returns the result of `analyse(path, run=run, progress=progress)`, from the store or the sidecar if possible.
+
+    Raises only what `analyse` raises.
+    """
+    identity = identity_of(path)
+    if identity is None:
+        return analyse(path, run=run, progress=progress)
+    saved = (store.get(identity) if store else None) or read(path, identity)
+    if saved is not None:
+        # File names are bytes; messages accept only valid text.
+        saved.run, saved.source = run, os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
+        return saved
+    report = analyse(path, run=run, progress=progress)
+    # If the file changed while it was read, the report belongs to neither of its states.
+    if store is not None and is_repeatable(report) and identity_of(path) == identity:
+        store.put(identity, report)
+    return report
+
+
+def is_repeatable(report: Report) -> bool:
+    """Returns True if another diagnosis gives the same report. A file may grow, or a rule may run out of memory."""
+    if report.broken_parts:
+        return False
+    return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)

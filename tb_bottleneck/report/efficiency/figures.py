@@ -7,7 +7,7 @@ from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.texts import basis_text, because_text, figure_texts
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import TypeShare
-from tb_bottleneck.report.step_time import step_ns_of
+from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 LOW_PRECISION = ("fp8", "fp4")

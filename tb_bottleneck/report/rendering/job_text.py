@@ -1,12 +1,18 @@
-"""Formats jobs as plain text for a terminal."""
+"""Jobs and trainings as plain text.
+
+Formats jobs as plain text for a terminal.
+
+Formats the report of one training as plain text: its job, the recording that counts, names of the others.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from tb_bottleneck.base.text import duration_text, share_text
-from tb_bottleneck.report.rendering.details import efficiency
+from tb_bottleneck.report.rendering import efficiency
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
-from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading
+from tb_bottleneck.report.rendering.table_rows import Row, kind_of
+from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading, render
 from tb_bottleneck.report.rendering.verdict import alert_after, alert_before
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -42,7 +48,9 @@ def _lines(job: pb.Job) -> Iterator[str]:
         gain = f"{factor_text(job.speedup_all.expected)} ({bounds_text(job.speedup_all.low, job.speedup_all.high)})"
         yield from ("", f"All of these fixed: {gain} as fast, simulated together.")
     yield from _groups(job)
-    yield from efficiency.lines_of(job.efficiency, explained=("mfu", "samples_per_second", "cost_per_million_samples"))
+    yield from efficiency.efficiency_lines(
+        job.efficiency, explained=("mfu", "samples_per_second", "cost_per_million_samples")
+    )
     if job.HasField("replay"):
         error = small_share_text(job.replay.error)
         yield from ("", f"Check: without any change, the simulated job differs by {error} from the recorded one.")
@@ -103,3 +111,30 @@ def _without_stragglers(speedup: pb.Speedup) -> str:
     bounds = bounds_text(speedup.low, speedup.high)
     gain = f"{factor_text(speedup.expected)} as fast ({bounds}, from the accounts of the ranks)"
     return f"Without stragglers: {gain}. This assumes that {speedup.assumes}."
+
+
+MAX_NAMED = 8
+"""Other recordings that are named; a job may have thousands of ranks."""
+
+
+def render_training(row: Row, layout: Layout) -> str:
+    """Returns the report of a training. Reports of its other recordings are only named."""
+    parts = []
+    if row.job is not None:
+        pass
+
+        parts.append(render_job(row.job, layout))
+    parts.append(render(row.report, layout))
+    if len(row.reports) > 1:
+        parts.append(layout.text(_others(row.reports[1:])))
+    return "\n".join(parts)
+
+
+def _others(reports: tuple[pb.Report, ...]) -> Iterator[str]:
+    yield "Other recordings of this training; tb-bottleneck diagnose FILE shows one:"
+    for report in reports[:MAX_NAMED]:
+        rank = f", rank {report.rank}" if report.world_size > 1 and report.HasField("rank") else ""
+        name = report.source if report.run in ("", ".") else f"{report.run}/{report.source}"
+        yield f"  {name} ({kind_of(report)}{rank})"
+    if len(reports) > MAX_NAMED:
+        yield f"  and {len(reports) - MAX_NAMED} more"

@@ -4,18 +4,11 @@ from collections.abc import Iterator
 
 from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
+from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.rendering import checks, memory, phases, run_time
-from tb_bottleneck.report.rendering.details import (
-    compilation,
-    efficiency,
-    graphs,
-    headroom,
-    input_pipeline,
-    serving,
-    step_parts,
-)
-from tb_bottleneck.report.rendering.details.compilation import PER_STEP
+from tb_bottleneck.report.rendering import checks, details, efficiency, memory, run
+from tb_bottleneck.report.rendering.checks import note_of
+from tb_bottleneck.report.rendering.efficiency import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
@@ -25,9 +18,7 @@ from tb_bottleneck.report.rendering.figures import (
     value_text,
 )
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
-from tb_bottleneck.report.rendering.plan_notes import note_of
 from tb_bottleneck.report.rendering.verdict import verdict_lines
-from tb_bottleneck.report.step_time import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 _BAR = 25  # with the longest label, a row has less than 80 characters
@@ -70,25 +61,25 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from wrapped(sentence)
     yield from account_lines(report)
     if report.HasField("run_time"):
-        yield from ("", *run_time.lines_of(report.run_time))
+        yield from ("", *run.run_time_lines(report.run_time))
     if len(report.phases) > 1:
-        yield from ("", heading("Phases, from the first analysed step on"), *phases.lines_of(report))
+        yield from ("", heading("Phases, from the first analysed step on"), *run.phase_lines(report))
     yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)
     if report.step_parts:
-        yield from ("", *step_parts.lines_of(report.step_parts))
+        yield from ("", *details.step_part_lines(report.step_parts))
     if report.HasField("input"):
-        yield from ("", *input_pipeline.lines_of(report.input))
+        yield from ("", *details.input_pipeline_lines(report.input))
     per = "in all" if report.window.basis == "whole" else PER_STEP
     if report.HasField("compilation"):
-        yield from ("", *compilation.lines_of(report.compilation, per))
+        yield from ("", *efficiency.compilation_lines(report.compilation, per))
     if report.HasField("graphs"):
-        yield from ("", *graphs.lines_of(report.graphs, per))
+        yield from ("", *efficiency.graph_lines(report.graphs, per))
     if report.HasField("serving"):
-        yield from ("", *serving.lines_of(report.serving))
-    yield from efficiency.lines_of(report.efficiency)
-    yield from headroom.lines_of(report.headroom)
+        yield from ("", *details.serving_lines(report.serving))
+    yield from efficiency.efficiency_lines(report.efficiency)
+    yield from details.headroom_lines(report.headroom)
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
     if report.regimes or report.broken_parts:

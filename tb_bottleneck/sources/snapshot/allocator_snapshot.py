@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_bottleneck.base.errors import TooLarge, Unreadable
-from tb_bottleneck.sources.blocks import Blocks
-from tb_bottleneck.sources.limits import Bounds
+from tb_bottleneck.sources.blocks import Blocks, Bounds
 from tb_bottleneck.sources.snapshot.fast_entries import FastEntries
 from tb_bottleneck.sources.snapshot.memo import PICKLE_LIMITS, PickleLimits
 from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler

@@ -1,8 +1,16 @@
-"""A window over the plain bytes of a file that moves forward."""
+"""Bytes and integers of a snapshot.
 
-from collections.abc import Iterator
+A window over the plain bytes of a file that moves forward.
 
-from tb_bottleneck.base.errors import Unreadable
+Integer columns that grow by rows or by batches.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_bottleneck.base.errors import TooLarge, Unreadable
 
 
 class ByteSource:
@@ -38,3 +46,62 @@ class ByteSource:
         begin = self.at
         self.at += count
         return self.data[begin : self.at]
+
+
+Ints = NDArray[np.int64]
+# Rows that are converted at once.
+_PART = 1 << 16
+
+
+class Columns:
+    """Integer columns of equal length, appended in batches or row by row.
+
+    Columns named in `most` have values from 0 to that number: others are set to the nearest of these.
+    """
+
+    def __init__(self, *names: str, limit: int, most: Mapping[str, int] | None = None) -> None:
+        self._limit = limit
+        self._most = most or {}
+        self._parts: dict[str, list[Ints]] = {name: [] for name in names}
+        self._rows: list[tuple[int, ...]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, *row: int) -> None:
+        """Appends a row."""
+        self._rows.append(row)
+        self._grow(1)
+        if len(self._rows) >= _PART:
+            self._join()
+
+    def add_many(self, *columns: Ints) -> None:
+        """Appends rows."""
+        self._join()
+        for parts, values in zip(self._parts.values(), columns, strict=True):
+            parts.append(values)
+        self._grow(len(columns[0]))
+
+    def build(self) -> dict[str, Ints]:
+        """Returns the columns by name. Empties this object column by column, so that the values exist only once."""
+        self._join()
+        built = {}
+        for name in list(self._parts):
+            parts = self._parts.pop(name)
+            built[name] = np.concatenate(parts) if parts else np.empty(0, np.int64)
+            if name in self._most:
+                np.clip(built[name], 0, self._most[name], out=built[name])
+        return built
+
+    def _join(self) -> None:
+        if self._rows:
+            table = np.array(self._rows, np.int64)
+            for parts, values in zip(self._parts.values(), table.T, strict=True):
+                parts.append(np.ascontiguousarray(values))
+            self._rows.clear()
+
+    def _grow(self, count: int) -> None:
+        self._count += count
+        if self._count > self._limit:
+            raise TooLarge(f"The snapshot has more than {self._limit:,} rows of one kind, which is the limit.")

@@ -1,4 +1,9 @@
-"""The values that a pickle refers to again, and the limits of a pickle."""
+"""The memo of a pickle, and opcodes that it must not have.
+
+The pickle opcodes that are refused, and why.
+
+The values that a pickle refers to again, and the limits of a pickle.
+"""
 
 from array import array
 from dataclasses import dataclass
@@ -8,6 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_bottleneck.base.errors import TooLarge, Unreadable
+
+FORBIDDEN = {
+    b"c": "GLOBAL", b"\x93": "STACK_GLOBAL", b"R": "REDUCE", b"b": "BUILD", b"i": "INST", b"o": "OBJ",
+    b"\x81": "NEWOBJ", b"\x92": "NEWOBJ_EX", b"\x82": "EXT1", b"\x83": "EXT2", b"\x84": "EXT4",
+    b"P": "PERSID", b"Q": "BINPERSID", b"\x97": "NEXT_BUFFER", b"\x98": "READONLY_BUFFER",
+}  # fmt: skip
+"""Opcodes that import, call or construct something."""
+
+
+def refusal(code: bytes) -> Unreadable:
+    """Returns the error for an opcode that is not plain data."""
+    name = FORBIDDEN.get(code)
+    if name is not None:
+        return Unreadable(
+            f"The snapshot is refused: it has the pickle opcode {name}, which can execute code. Snapshots written by "
+            "torch have only plain data. Do not load this file with pickle."
+        )
+    return Unreadable("The file is no allocator snapshot, or it is damaged: an unknown pickle opcode.")
+
 
 # Keys and actions are short; a text may be in the memo more than once.
 _SHORT, _SAME_TEXTS = 32, 8

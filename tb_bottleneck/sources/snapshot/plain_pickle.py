@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from tb_bottleneck.base.errors import TooLarge, Unreadable
 from tb_bottleneck.sources.snapshot.byte_source import ByteSource
-from tb_bottleneck.sources.snapshot.forbidden_opcodes import refusal
-from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits
+from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits, refusal
 
 KEYS = (str, int, float, bool, type(None))
 _MARK_MISSING = "The snapshot is damaged: a container has no beginning."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_bottleneck.base.errors import TooLarge
-from tb_bottleneck.sources.snapshot.integer_columns import Columns
+from tb_bottleneck.sources.snapshot.byte_source import Columns
 from tb_bottleneck.sources.snapshot.memo import Memo, StackNumber
 
 ACTIONS = (

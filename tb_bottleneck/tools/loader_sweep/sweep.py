@@ -13,8 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders
-from tb_bottleneck.tools.loader_sweep.user_factory import one_line
+from tb_bottleneck.tools.loader_sweep.endless_loaders import LoaderSetting, SweepLoaders, one_line
 
 PREFETCHES = (2, 4)
 WITHIN = 0.05

@@ -12,7 +12,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compilation import UNKNOWN, eager_functions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
-from tb_bottleneck.report.rendering.details import compilation as text
+from tb_bottleneck.report.rendering import efficiency as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -79,7 +79,7 @@ def test_with_the_log_of_the_monitor(tmp_path):
     assert (found.regions, found.compile_ns, found.missing) == (2, pytest.approx(40e6 / 3), "")
     assert recompiled_functions(recording).text.startswith("forward (m.py:5), 1 times, 40.0 ms: tensor 'x'")
     assert broken_graphs(recording).text == "forward (m.py:7): a branch depends on the value of a tensor"
-    lines = "\n".join(text.lines_of(found))
+    lines = "\n".join(text.compilation_lines(found))
     assert "guard: tensor 'x' size mismatch" in lines
     assert "graph break in m.py:7 forward, 2.00 ms per step" in lines
 
@@ -125,7 +125,7 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
         return
     reason = "line 7: item()" if log else UNKNOWN
     assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
-    lines = list(text.lines_of(details_of(recording, Parts()).compilation))
+    lines = list(text.compilation_lines(details_of(recording, Parts()).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
 

@@ -7,7 +7,7 @@ import pytest
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.rendering.details import graphs as text
+from tb_bottleneck.report.rendering import efficiency as text
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -54,7 +54,7 @@ def test_operations_times_and_pauses_of_each_graph(tmp_path, call):
     assert found.launches == 2
     assert [(row.name, row.calls, row.ns_per_step) for row in found.outside] == [("d", 1, 100_000)]
     assert (found.outside_operations, found.outside_ns) == (1, 100_000)
-    lines = "\n".join(text.lines_of(found))
+    lines = "\n".join(text.graph_lines(found))
     assert "2 launches per step; outside of them, 1 operations run for 100 µs per step." in lines
     assert "3 operations in block decode, 1 per step: 80.0 µs (20.0 µs of it idle)" in lines
 

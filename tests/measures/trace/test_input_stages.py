@@ -13,7 +13,7 @@ from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stag
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.regimes.input import RULE
-from tb_bottleneck.report.rendering.details import input_pipeline as text
+from tb_bottleneck.report.rendering import details as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -62,7 +62,7 @@ def test_frames_of_the_training_thread(tmp_path):
     assert processes_needed(recording).value == 4  # 80 ms / 20 ms
     found = details_of(recording, Parts()).input
     assert found.storage.opens_per_batch == 2, "the third one is not of the loader"
-    assert "2 files opened per batch" in "\n".join(text.lines_of(found))
+    assert "2 files opened per batch" in "\n".join(text.input_pipeline_lines(found))
     stages = {stage.stage: stage.share for stage in found.stages}
     assert stages == pytest.approx({"transform": 45 / 80, "collate": 20 / 80, "dataset": 15 / 80}, abs=0.01)
 
@@ -102,7 +102,7 @@ def test_pinning_and_copies_beside_the_loader(tmp_path, iterator):
     stages = {stage.stage: stage for stage in found.stages}
     assert (stages["pin"].ns_per_batch, stages["copy"].ns_per_batch) == pytest.approx((8e6, 6e6))
     assert found.batch_ns == pytest.approx(80e6, rel=0.01), "both run beside the processes that make batches"
-    shown = "\n".join(text.lines_of(found))
+    shown = "\n".join(text.input_pipeline_lines(found))
     assert "copying to pinned memory" in shown
     assert "copying to the device" in shown
 
@@ -134,7 +134,7 @@ def test_the_storage_is_told_without_the_stages(tmp_path, facts, said):
     found = details_of(recording, Parts()).input
     assert (found is None) == (said is None)
     if said is not None:
-        assert [str(line) for line in text.lines_of(found)] == ["Making a batch", said]
+        assert [str(line) for line in text.input_pipeline_lines(found)] == ["Making a batch", said]
 
 
 STACKS = {

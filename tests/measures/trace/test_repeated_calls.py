@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.trace.fusion import idle_in_unbatched_calls, repeated_calls, unbatched_calls
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.batched_calls import SCENARIO
+from tb_bottleneck.replay.scenarios.launches import BATCHED_CALLS
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -94,7 +94,7 @@ def test_kernels_that_fill_the_device_keep_their_work(tmp_path):
         unmodified_graph(RecordedGraph(recording_of(looped(tmp_path, ITEM, 16, blocks)))) for blocks in (1, 4_096)
     )
     small, large = (
-        SCENARIO.apply(graph, Estimate.EXPECTED).items.length.sum() / graph.items.length.sum() for graph in graphs
+        BATCHED_CALLS.apply(graph, Estimate.EXPECTED).items.length.sum() / graph.items.length.sum() for graph in graphs
     )
     assert small == pytest.approx((1 + 2 / 16) / 3), "the step before the window stays as it was recorded"
     assert large == 1

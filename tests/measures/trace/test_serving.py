@@ -7,7 +7,7 @@ import pytest
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.measures.trace.serving import shape_of
-from tb_bottleneck.report.rendering.details import serving as text
+from tb_bottleneck.report.rendering import details as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -69,4 +69,4 @@ def test_steps_by_kind_and_shape(tmp_path):
     assert shares == {("prefill", 0): 1_000, ("decode", 4): 1_400, ("decode", 2): 500}
     pauses = {row.kind: row.pause_ns if row.HasField("pause_ns") else None for row in serving.kinds}
     assert pauses == {"prefill": None, "decode": 200_000}
-    assert "decode 4 requests, 4 tokens" in "\n".join(text.lines_of(serving))
+    assert "decode 4 requests, 4 tokens" in "\n".join(text.serving_lines(serving))

@@ -3,7 +3,7 @@
 import pytest
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.memory.course import curve
+from tb_bottleneck.memory import memory_course
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.steps import find_steps
 
@@ -13,13 +13,13 @@ def curve_in(simulated: SimulatedTraining):
         simulated.allocator.span("k", 100, 105, "kernel", device=0)
     trace = simulated.allocator.trace()
     memory = trace_memory(trace)
-    return memory, curve.curve_of(memory, find_steps(trace).host)
+    return memory, memory_course.curve_of(memory, find_steps(trace).host)
 
 
 @pytest.mark.parametrize("cpu", [False, True])
 @pytest.mark.parametrize("points", [10, 1000])
 def test_the_highest_point_is_the_peak_of_the_account(cpu, points, monkeypatch):
-    monkeypatch.setattr(curve, "POINTS", points)
+    monkeypatch.setattr(memory_course, "POINTS", points)
     memory, found = curve_in(SimulatedTraining(cpu=cpu))
     at_peak = {category.value: int(values[found.peak]) for category, values in found.bytes_of.items()}
     account = {category.value: size for category, size in memory.account.rows}
@@ -31,13 +31,13 @@ def test_the_highest_point_is_the_peak_of_the_account(cpu, points, monkeypatch):
 
 
 def test_every_point_has_the_simulated_bytes(monkeypatch):
-    monkeypatch.setattr(curve, "POINTS", 10_000)
+    monkeypatch.setattr(memory_course, "POINTS", 10_000)
     simulated = SimulatedTraining(steps=3)
     _, found = curve_in(simulated)
     per_step = len(found.times)
     # The last step has the peak; it frees the gradients of the step before first.
     expected = [state["activations"] for state in simulated.truth[-per_step:]]
-    assert found.bytes_of[curve.Category.ACTIVATIONS].tolist() == expected
+    assert found.bytes_of[memory_course.Category.ACTIVATIONS].tolist() == expected
 
 
 def test_a_peak_outside_the_steps_has_no_curve():

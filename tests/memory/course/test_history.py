@@ -3,8 +3,8 @@
 import pytest
 from helpers.simulated_training_memory import STEP_US, SimulatedTraining
 
-from tb_bottleneck.memory.course import history
-from tb_bottleneck.memory.course.history import history_of
+from tb_bottleneck.memory import memory_course
+from tb_bottleneck.memory.memory_course import history_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.steps import find_steps
 
@@ -42,7 +42,7 @@ def test_every_step_has_its_peak_and_its_end(cpu, leak):
 
 def test_many_steps_are_merged_to_their_highest(monkeypatch):
     whole = history_in(SimulatedTraining(steps=7, leak=4096, cpu=True))[1]
-    monkeypatch.setattr(history, "POINTS", 3)
+    monkeypatch.setattr(memory_course, "POINTS", 3)
     merged = history_in(SimulatedTraining(steps=7, leak=4096, cpu=True))[1]
     assert merged.steps == 3
     assert merged.peaks.tolist() == [max(whole.peaks[:3]), max(whole.peaks[3:6]), whole.peaks[6]]

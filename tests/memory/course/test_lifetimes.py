@@ -3,8 +3,8 @@
 from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.memory.course import lifetimes
-from tb_bottleneck.memory.course.lifetimes import lifetimes_of
+from tb_bottleneck.memory import memory_course
+from tb_bottleneck.memory.memory_course import lifetimes_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.steps import find_steps
 
@@ -47,8 +47,8 @@ def test_blocks_have_their_times_within_the_step_of_the_peak():
 
 
 def test_the_largest_and_the_longest_lived_are_chosen(monkeypatch):
-    monkeypatch.setattr(lifetimes, "LARGEST", 1)
-    monkeypatch.setattr(lifetimes, "LONGEST", 1)
+    monkeypatch.setattr(memory_course, "LARGEST", 1)
+    monkeypatch.setattr(memory_course, "LONGEST", 1)
     # The small block exists longest of all, but is less than a thousandth of the peak.
     assert [it.site.bytes for it in lifetimes_in(three_steps())] == [8_000_000, 1_000_000]
 

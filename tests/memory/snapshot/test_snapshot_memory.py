@@ -8,7 +8,7 @@ import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 from helpers.snapshots import BASE, block, frame, random_snapshot, segment
 
-from tb_bottleneck.memory.course.memory_course import course_of
+from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
 

@@ -9,7 +9,7 @@ from monitor.training import Training
 from monitor.written import read
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.capture.profiler_costs import profiler_costs
+from tb_bottleneck.monitor.capture.torch_profiler import profiler_costs
 from tb_bottleneck.monitor.torch_internals import is_profiling
 from tb_bottleneck.trace.trace import load
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.monitor.facts.cgroups import cpu_groups
+from tb_bottleneck.monitor.facts.cpu import cpu_groups
 
 
 def groups(root: Path, cgroup: str, *folders: str) -> list[str]:

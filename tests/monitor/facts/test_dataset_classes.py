@@ -5,8 +5,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
 from tb_bottleneck.measures.input_stages import stages_of, with_classes
-from tb_bottleneck.monitor.facts.dataset_classes import MAX_OBJECTS, dataset_classes
-from tb_bottleneck.monitor.facts.loader import loader_facts
+from tb_bottleneck.monitor.facts.loader import MAX_OBJECTS, dataset_classes, loader_facts
 
 
 class Blur:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.monitor.facts.git_revision import revision_of
+from tb_bottleneck.monitor.facts.process import revision_of
 
 A, B = "a" * 40, "b" * 64
 

@@ -10,7 +10,7 @@ from monitor.test_monitor import quick
 from monitor.training import Training
 from monitor.written import read
 
-from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
+from tb_bottleneck.monitor.facts.device import PcieLinkFacts
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 GPU = "GPU-11111111-1111-1111-1111-111111111111"

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tb_bottleneck.monitor.nvml.binding import Nvml
+from tb_bottleneck.monitor.nvml.queries import queries
 from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
-from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
-from tb_bottleneck.monitor.samplers.nvml.queries import queries
 
 
 class Recorder:

@@ -11,15 +11,11 @@ import pytest
 
 from tb_bottleneck.monitor import samplers as package
 from tb_bottleneck.monitor.samplers import all_samplers
-from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
-from tb_bottleneck.monitor.samplers.cpu_quota import Quota
-from tb_bottleneck.monitor.samplers.disks import Disks
-from tb_bottleneck.monitor.samplers.host_memory import HostMemory
+from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores
+from tb_bottleneck.monitor.samplers.io import Disks, Network
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.network import Network
-from tb_bottleneck.monitor.samplers.own_process import OwnProcess
-from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
-from tb_bottleneck.monitor.samplers.process_tree import PsutilProcessTree
+from tb_bottleneck.monitor.samplers.memory import HostMemory
+from tb_bottleneck.monitor.samplers.processes import OwnProcess, PsutilProcessTree
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
 from tb_bottleneck.schema.signals import HOST, SERIES
 

@@ -6,7 +6,7 @@ import psutil
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.cores import Cores, UsableCores
+from tb_bottleneck.monitor.samplers.cpu import Cores, UsableCores
 
 Core = namedtuple("Core", "user nice system idle iowait irq softirq steal guest guest_nice", defaults=[0.0] * 10)
 Elsewhere = namedtuple("Elsewhere", "user system idle interrupt dpc")

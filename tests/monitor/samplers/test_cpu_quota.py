@@ -3,7 +3,7 @@
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.cpu_quota import Quota
+from tb_bottleneck.monitor.samplers.cpu import Quota
 
 
 def stat(machine: Machine, folder: str, periods: int, throttled: int, time: str) -> None:

@@ -6,7 +6,7 @@ import psutil
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.disks import Disks
+from tb_bottleneck.monitor.samplers.io import Disks
 
 
 def line(name: str, sectors_read: int, sectors_written: int, busy_ms: int) -> str:

@@ -2,10 +2,9 @@
 
 from monitor.samplers.replay import Replay
 
-from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
+from tb_bottleneck.monitor.nvml.queries import queries
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, UnknownGpus
 from tb_bottleneck.monitor.samplers.gpu_sampler import REFRESH_GPUS_S, RETRY_S, GpuSampler
-from tb_bottleneck.monitor.samplers.nvml.queries import queries
-from tb_bottleneck.monitor.samplers.own_gpus import UnknownGpus
 
 FIRST, SECOND = "GPU-11111111-1111-1111-1111-111111111111", "GPU-22222222-2222-2222-2222-222222222222"
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.host_memory import HostMemory
+from tb_bottleneck.monitor.samplers.memory import HostMemory
 
 MB = 1 << 20
 

@@ -4,7 +4,7 @@ import pytest
 from monitor.samplers.machine import Machine, values
 
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.process_tree import Descendant
+from tb_bottleneck.monitor.samplers.processes import Descendant
 
 US = 1
 FORKED = ("python", "train.py")

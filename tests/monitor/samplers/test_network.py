@@ -5,7 +5,7 @@ from collections import namedtuple
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.network import Network
+from tb_bottleneck.monitor.samplers.io import Network
 
 Io = namedtuple("Io", "bytes_recv bytes_sent")
 

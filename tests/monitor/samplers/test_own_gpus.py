@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.samplers.gpu_driver import GpuDevice
-from tb_bottleneck.monitor.samplers.own_gpus import TorchGpu, UnknownGpus, by_bus, by_uuid, torch_gpus
+from tb_bottleneck.monitor.samplers.gpu_driver import GpuDevice, TorchGpu, UnknownGpus, by_bus, by_uuid, torch_gpus
 
 A, B, C = (GpuDevice(f"GPU-{c * 8}-0000", f"GPU-{c * 8}-0000", "NVIDIA H200", f"0000:{c}0:00") for c in "abc")
 SLICE = GpuDevice("MIG-dddddddd-0000", "GPU-eeeeeeee-0000", "NVIDIA A100", "0000:e0:00")

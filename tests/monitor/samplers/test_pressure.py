@@ -3,7 +3,7 @@
 import pytest
 from monitor.samplers.machine import Machine, values
 
-from tb_bottleneck.monitor.samplers.pressure import Pressure, RunQueue
+from tb_bottleneck.monitor.samplers.cpu import Pressure, RunQueue
 
 
 def pressure(machine: Machine, kind: str, total_us: int) -> None:

@@ -7,7 +7,7 @@ import sys
 import pytest
 from monitor.samplers.machine import Machine
 
-from tb_bottleneck.monitor.samplers.process_tree import LinuxProcessTree, PsutilProcessTree
+from tb_bottleneck.monitor.samplers.processes import LinuxProcessTree, PsutilProcessTree
 
 
 def process(

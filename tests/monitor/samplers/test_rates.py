@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_bottleneck.monitor.samplers.rates import Rates
+from tb_bottleneck.monitor.samplers.io import Rates
 
 
 class Hand:

@@ -8,8 +8,8 @@ from monitor.samplers import replay
 from monitor.samplers.record import Recorder
 from monitor.samplers.replay import Replay
 
+from tb_bottleneck.monitor.nvml.queries import queries
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
-from tb_bottleneck.monitor.samplers.nvml.queries import queries
 
 
 def test_a_recording_of_a_replay_is_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 import threadpoolctl
 
-from tb_bottleneck.monitor.samplers.thread_pools import thread_pool_facts
+from tb_bottleneck.monitor.samplers.cpu import thread_pool_facts
 
 
 def test_pools_without_their_paths(monkeypatch: pytest.MonkeyPatch) -> None:

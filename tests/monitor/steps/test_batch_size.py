@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_sequence
 
-from tb_bottleneck.monitor.steps.batch_size import batch_samples
+from tb_bottleneck.monitor.steps.device_timing import batch_samples
 
 Pair = namedtuple("Pair", "left right")
 BATCH = torch.zeros(7, 3)

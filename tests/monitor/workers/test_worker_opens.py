@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from tb_bottleneck.measures.input_stages import stages_of
-from tb_bottleneck.monitor.workers.stack_sampler import StackSampler
-from tb_bottleneck.monitor.workers.worker_opens import OPENS, CountedOpen, count_opens, uncounted
+from tb_bottleneck.monitor.workers.stack_sampler import OPENS, CountedOpen, StackSampler, count_opens, uncounted
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from tb_bottleneck.plugin.http.comparison_routes import (
     telemetry_beside,
 )
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
+from tb_bottleneck.plugin.workers.ipc import WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import TelemetryFile
-from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
 

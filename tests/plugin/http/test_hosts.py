@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.plugin.http.hosts import HostPolicy
+from tb_bottleneck.plugin.http.static_files import HostPolicy
 from tests.plugin.tenant import Tenant
 
 MoveIn = Callable[..., Tenant]

@@ -5,8 +5,7 @@ import threading
 
 import pytest
 
-from tb_bottleneck.plugin.http.responses import Response
-from tb_bottleneck.plugin.http.shared_response import SharedResponse
+from tb_bottleneck.plugin.http.responses import Response, SharedResponse
 
 
 class Clock:

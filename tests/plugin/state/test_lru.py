@@ -1,6 +1,6 @@
 """Tests of the bounded map."""
 
-from tb_bottleneck.plugin.state.lru import LruCache
+from tb_bottleneck.plugin.state.run_index import LruCache
 
 
 def test_the_least_recently_used_entry_is_dropped() -> None:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.plugin.workers import question_queue
 from tb_bottleneck.plugin.workers import question_queue as module
-from tb_bottleneck.plugin.workers import question_schedule
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
-from tb_bottleneck.plugin.workers.failures import Refusal, WorkerFailure
+from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TablesQuestion, TraceFile
-from tb_bottleneck.plugin.workers.worker_limits import WorkerLimits
 from tests.plugin.tenant import until
 
 PATIENCE = 20.0
@@ -101,7 +100,7 @@ def test_a_question_that_is_not_answered_in_time_returns_its_progress(questions:
 def test_the_newest_question_goes_first_and_the_oldest_are_dropped(
     questions: QuestionQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(question_schedule, "WAITING_LIMIT", 2)
+    monkeypatch.setattr(question_queue, "WAITING_LIMIT", 2)
     gate = str(tmp_path / "gate")
     os.mkfifo(gate)
     ask(questions, "gate", gate, patience=0.5)
@@ -158,7 +157,7 @@ def test_a_question_that_hangs_delays_no_other_recording(questions: QuestionQueu
     for gate in gates:
         os.mkfifo(gate)
         assert isinstance(ask(questions, "gate", gate, patience=0.1, client="one"), AnalysisState)
-    until(lambda: len(questions._progress), lambda running: running == question_schedule.MAX_PER_CLIENT)
+    until(lambda: len(questions._progress), lambda running: running == question_queue.MAX_PER_CLIENT)
     assert isinstance(ask(questions, "7", "other", client="two"), bytes)
     assert len(questions._slots) == module.PROCESSES
 

@@ -1,6 +1,6 @@
 """Clients take turns, questions about one trace follow each other, and the process that has it in memory answers."""
 
-from tb_bottleneck.plugin.workers.question_schedule import MAX_PER_CLIENT, WAITING_LIMIT, QuestionSchedule
+from tb_bottleneck.plugin.workers.question_queue import MAX_PER_CLIENT, WAITING_LIMIT, QuestionSchedule
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,

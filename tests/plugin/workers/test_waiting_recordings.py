@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.plugin.workers.waiting_recordings import WaitingRecordings
+from tb_bottleneck.plugin.workers.analysis_queue import WaitingRecordings
 from tb_bottleneck.sources.logdir import RecordingFile
 
 

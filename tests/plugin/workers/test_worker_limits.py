@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tb_bottleneck.plugin.workers.worker_limits import GIB, WorkerLimits
+from tb_bottleneck.plugin.workers.ipc import GIB, WorkerLimits
 
 
 def test_the_environment_changes_the_bounds() -> None:

@@ -9,7 +9,7 @@ from helpers.drawn_graphs import after_fix, columns, drawn_graph
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.plan import predict
-from tb_bottleneck.replay.scenarios import host_python, interruptions, loader
+from tb_bottleneck.replay.scenarios import host, loader
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -33,7 +33,7 @@ def test_a_loader_in_workers_leaves_taking_a_batch():
 
     The rest takes 1.175 times as long beside it.
     """
-    assert after_fix(drawn_graph(ON_CPU), loader.SCENARIO) == pytest.approx(14 * 1.175)
+    assert after_fix(drawn_graph(ON_CPU), loader.WORKERS) == pytest.approx(14 * 1.175)
 
 
 def test_what_needs_device_work_is_not_predicted():
@@ -43,8 +43,8 @@ def test_what_needs_device_work_is_not_predicted():
 
 
 def test_a_checkpoint_that_comes_seldom_leaves_next_to_nothing():
-    assert after_fix(drawn_graph(ON_CPU), interruptions.CHECKPOINTS) == pytest.approx(18, abs=0.05)
-    assert after_fix(drawn_graph(ON_CPU), interruptions.CHECKPOINTS, Estimate.HIGH) == 18
+    assert after_fix(drawn_graph(ON_CPU), host.CHECKPOINTS) == pytest.approx(18, abs=0.05)
+    assert after_fix(drawn_graph(ON_CPU), host.CHECKPOINTS, Estimate.HIGH) == 18
 
 
 def test_the_wait_for_a_collective_of_the_host_is_not_python(tmp_path):
@@ -61,4 +61,4 @@ def test_the_wait_for_a_collective_of_the_host_is_not_python(tmp_path):
     trace = load(str(path))
     graph = unmodified_graph(RecordedGraph(Recording(trace, find_steps(trace))))
     assert columns(graph) == 200
-    assert after_fix(graph, host_python.SCENARIO, Estimate.HIGH) == 140
+    assert after_fix(graph, host.WITHOUT_PYTHON, Estimate.HIGH) == 140

@@ -7,7 +7,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.attribution.recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.alignment import SCENARIO
+from tb_bottleneck.replay.scenarios.precision import ALIGNED_SHAPES
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -43,7 +43,7 @@ def graph(tmp_path):
 
 def lengths(graph: ModifiedGraph, estimate: Estimate) -> list[int]:
     """In columns, of the operations in order of begin."""
-    after = SCENARIO.apply(graph, estimate)
+    after = ALIGNED_SHAPES.apply(graph, estimate)
     assert after is not None
     return [round(length / 100_000) for length in after.items.length[after.items.op >= 0].tolist()]
 
@@ -58,12 +58,12 @@ def test_at_worst_they_get_half_of_the_way(graph):
 
 
 def test_without_shapes_nothing_is_predicted(graph):
-    assert SCENARIO.apply(graph(inputs={}), Estimate.EXPECTED) is None
+    assert ALIGNED_SHAPES.apply(graph(inputs={}), Estimate.EXPECTED) is None
 
 
 def test_without_an_aligned_product_there_is_no_rate(graph):
-    assert SCENARIO.apply(graph(usual=ODD), Estimate.EXPECTED) is None
+    assert ALIGNED_SHAPES.apply(graph(usual=ODD), Estimate.EXPECTED) is None
 
 
 def test_aligned_products_stay(graph):
-    assert SCENARIO.apply(graph(odd=ALIGNED), Estimate.EXPECTED) is None, "nothing to shorten"
+    assert ALIGNED_SHAPES.apply(graph(odd=ALIGNED), Estimate.EXPECTED) is None, "nothing to shorten"

@@ -4,7 +4,7 @@ import pytest
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.batch import SCENARIO
+from tb_bottleneck.replay.scenarios.launches import LARGER_BATCH
 
 
 def test_kernels_too_small_to_fill_the_device_take_no_longer_for_twice_the_samples():
@@ -13,8 +13,8 @@ def test_kernels_too_small_to_fill_the_device_take_no_longer_for_twice_the_sampl
         launch  |.........|.........
         small   .#########.#########
     """)
-    assert after_fix(graph, SCENARIO) == columns(graph) / 2
-    assert after_fix(graph, SCENARIO, Estimate.LOW) > columns(graph) / 2
+    assert after_fix(graph, LARGER_BATCH) == columns(graph) / 2
+    assert after_fix(graph, LARGER_BATCH, Estimate.LOW) > columns(graph) / 2
 
 
 def test_kernels_that_fill_the_device_gain_nothing():
@@ -23,4 +23,4 @@ def test_kernels_that_fill_the_device_gain_nothing():
         launch  ||..................
         gpu     .aaaaaaaaabbbbbbbbb.
     """)
-    assert after_fix(graph, SCENARIO) == pytest.approx(columns(graph), rel=0.06)
+    assert after_fix(graph, LARGER_BATCH) == pytest.approx(columns(graph), rel=0.06)

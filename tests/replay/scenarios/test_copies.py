@@ -7,7 +7,7 @@ import pytest
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios import copies, pcie_link, prefetch
+from tb_bottleneck.replay.scenarios import waits
 
 # The host is far ahead: all is launched in four columns.
 COPIED = """
@@ -26,19 +26,19 @@ def test_a_pageable_copy_becomes_as_fast_as_a_pinned_one():
     """
     graph = drawn_graph(COPIED)
     assert columns(graph) == 23
-    assert after_fix(graph, copies.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+    assert after_fix(graph, waits.PINNED_COPIES) == pytest.approx(14 + LINK, abs=0.01)
 
 
 def test_at_worst_the_link_is_slower():
     expected, low = (
-        after_fix(drawn_graph(COPIED), copies.SCENARIO, estimate) for estimate in (Estimate.EXPECTED, Estimate.LOW)
+        after_fix(drawn_graph(COPIED), waits.PINNED_COPIES, estimate) for estimate in (Estimate.EXPECTED, Estimate.LOW)
     )
     assert low > expected
 
 
 def test_a_copy_on_a_stream_of_its_own_takes_no_time_of_the_kernels():
     """Both kernels follow one another from column 2 on, when the first one's launch is through."""
-    assert after_fix(drawn_graph(COPIED), prefetch.SCENARIO) == 14
+    assert after_fix(drawn_graph(COPIED), waits.PREFETCHED_COPIES) == 14
 
 
 def test_prefetched_copies_still_share_the_link():
@@ -49,13 +49,13 @@ def test_prefetched_copies_still_share_the_link():
         h2d     .########.########..
         gpu     .........#........#.
     """)
-    assert after_fix(graph, prefetch.SCENARIO) == 16
+    assert after_fix(graph, waits.PREFETCHED_COPIES) == 16
 
 
 def test_a_healthy_link_shortens_every_large_copy():
-    assert after_fix(drawn_graph(COPIED), pcie_link.SCENARIO) == pytest.approx(14 + LINK, abs=0.01)
+    assert after_fix(drawn_graph(COPIED), waits.HEALTHY_LINK) == pytest.approx(14 + LINK, abs=0.01)
 
 
 def test_what_a_link_reaches_is_not_guessed_of_an_unknown_device():
     graph = drawn_graph(COPIED, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert pcie_link.SCENARIO.apply(graph, Estimate.EXPECTED) is None
+    assert waits.HEALTHY_LINK.apply(graph, Estimate.EXPECTED) is None

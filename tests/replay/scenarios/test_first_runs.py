@@ -5,7 +5,7 @@ from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.first_runs import SCENARIO
+from tb_bottleneck.replay.scenarios.host import WITHOUT_FIRST_RUNS
 
 LOADING = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -24,11 +24,11 @@ def module_loading(monkeypatch):
 def test_loading_takes_no_time(module_loading):
     """Its four columns are gone; at worst two of them come back."""
     graph = drawn_graph(LOADING)
-    assert after_fix(graph, SCENARIO) == columns(graph) - 4
-    assert after_fix(graph, SCENARIO, Estimate.LOW) == columns(graph) - 2
-    assert after_fix(graph, SCENARIO, Estimate.HIGH) == after_fix(graph, SCENARIO)
+    assert after_fix(graph, WITHOUT_FIRST_RUNS) == columns(graph) - 4
+    assert after_fix(graph, WITHOUT_FIRST_RUNS, Estimate.LOW) == columns(graph) - 2
+    assert after_fix(graph, WITHOUT_FIRST_RUNS, Estimate.HIGH) == after_fix(graph, WITHOUT_FIRST_RUNS)
 
 
 def test_a_training_that_has_settled_gains_nothing():
     graph = drawn_graph(LOADING)
-    assert after_fix(graph, SCENARIO) == columns(graph)
+    assert after_fix(graph, WITHOUT_FIRST_RUNS) == columns(graph)

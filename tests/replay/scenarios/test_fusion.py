@@ -5,7 +5,7 @@ from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.fusion import MERGED_REMAINING, SCENARIO
+from tb_bottleneck.replay.scenarios.launches import FUSION, MERGED_REMAINING
 
 # The host is far ahead: all is launched in eight columns.
 CHAINS = """
@@ -22,14 +22,14 @@ def kernel_time(graph):
 
 def test_of_a_chain_its_longest_kernel_stays_and_a_share_of_the_others():
     """Of three kernels of three, three and two columns, one of three stays; products stay as they are."""
-    fixed = SCENARIO.apply(drawn_graph(CHAINS), Estimate.EXPECTED)
+    fixed = FUSION.apply(drawn_graph(CHAINS), Estimate.EXPECTED)
     assert kernel_time(fixed) == pytest.approx(2 * (3 + 3 + 5 * MERGED_REMAINING), abs=0.01)
 
 
 def test_at_worst_half_of_that_is_saved_and_at_best_the_chains_join_the_products():
     graph = drawn_graph(CHAINS)
     high, expected, low = (
-        kernel_time(SCENARIO.apply(graph, estimate)) for estimate in (Estimate.HIGH, Estimate.EXPECTED, Estimate.LOW)
+        kernel_time(FUSION.apply(graph, estimate)) for estimate in (Estimate.HIGH, Estimate.EXPECTED, Estimate.LOW)
     )
     assert low == pytest.approx((kernel_time(graph) + expected) / 2, abs=0.01)
     assert high < expected < low
@@ -52,14 +52,14 @@ def test_what_a_compiler_merges(monkeypatch, kernel, fuses):
     category, _, stream, grid = draw.DEVICE_ROWS["stream"]
     monkeypatch.setitem(draw.DEVICE_ROWS, "stream", (category, kernel, stream, grid))
     graph = drawn_graph(CHAINS)
-    assert (kernel_time(SCENARIO.apply(graph, Estimate.EXPECTED)) < kernel_time(graph)) == fuses
+    assert (kernel_time(FUSION.apply(graph, Estimate.EXPECTED)) < kernel_time(graph)) == fuses
 
 
 def test_kernels_of_the_optimizer_stay(monkeypatch):
     """Compiling the model does not compile its optimizer."""
     monkeypatch.setitem(draw.HOST_ROWS, "op", ("user_annotation", "Optimizer.step#Adam.step"))
     graph = drawn_graph(CHAINS.replace("    launch", "    op      ########................\n    launch"))
-    assert kernel_time(SCENARIO.apply(graph, Estimate.EXPECTED)) == kernel_time(graph)
+    assert kernel_time(FUSION.apply(graph, Estimate.EXPECTED)) == kernel_time(graph)
 
 
 def test_a_product_between_two_pointwise_kernels_keeps_them_apart():
@@ -69,4 +69,4 @@ def test_a_product_between_two_pointwise_kernels_keeps_them_apart():
         gpu     ....###.......###...
         stream  .aaa...bbbaaa....bbb
     """)
-    assert after_fix(graph, SCENARIO) >= columns(graph) - 3, "only the last and the first of two steps are neighbours"
+    assert after_fix(graph, FUSION) >= columns(graph) - 3, "only the last and the first of two steps are neighbours"

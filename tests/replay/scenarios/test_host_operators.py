@@ -3,7 +3,7 @@
 from helpers.drawn_graphs import drawn_recording
 
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.host_operators import SCENARIO
+from tb_bottleneck.replay.scenarios.host import WITHOUT_HOST_OPERATORS
 
 METRICS = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -15,7 +15,7 @@ METRICS = """
 
 def milliseconds(estimate: Estimate) -> float:
     graph = unmodified_graph(RecordedGraph(drawn_recording(METRICS, unit_us=1000.0)))
-    after = SCENARIO.apply(graph, estimate)
+    after = WITHOUT_HOST_OPERATORS.apply(graph, estimate)
     return round(after.window() / 1e6, 1)
 
 

@@ -7,7 +7,7 @@ from helpers.typed_runs import typed_recording
 
 from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.interruptions import CHECKPOINTS, COLLECTION, LOGGING
+from tb_bottleneck.replay.scenarios.host import CHECKPOINTS, COLLECTION, LOGGING
 
 SAVING = """
     step    aaaaaaaaaabbbbbbbbbb

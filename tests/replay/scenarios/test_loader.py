@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.activity_times import no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.loader import SCENARIO, _between_batches, at_workers_pace
+from tb_bottleneck.replay.scenarios.loader import WORKERS, _between_batches, at_workers_pace
 
 IN_MAIN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -29,16 +29,16 @@ def test_a_fetch_becomes_taking_a_batch_from_a_queue():
     """One column of each six stays: 20 - 2 x 5. Two workers make two batches of six columns in six: no limit. They slow
     the host, which limits the step, by 7.5 %.
     """
-    assert after_fix(drawn_graph(IN_MAIN), SCENARIO) == 10.75
+    assert after_fix(drawn_graph(IN_MAIN), WORKERS) == 10.75
 
 
 def test_workers_that_are_slower_than_the_step_are_the_limit():
     """A context that knows one core only: one worker makes two batches in twelve columns."""
     graph = drawn_graph(IN_MAIN, tb_bottleneck={"context": {"cores": 1}})
-    assert after_fix(graph, SCENARIO) == pytest.approx(13.2), "beside others, a worker takes a tenth longer"
-    assert after_fix(graph, SCENARIO, Estimate.LOW) == 15.6, "at worst 1.3 times that"
-    assert after_fix(graph, SCENARIO, Estimate.HIGH) == 12, "at best they do not disturb each other"
-    unlimited = after_fix(drawn_graph(IN_MAIN), SCENARIO, Estimate.HIGH)
+    assert after_fix(graph, WORKERS) == pytest.approx(13.2), "beside others, a worker takes a tenth longer"
+    assert after_fix(graph, WORKERS, Estimate.LOW) == 15.6, "at worst 1.3 times that"
+    assert after_fix(graph, WORKERS, Estimate.HIGH) == 12, "at best they do not disturb each other"
+    unlimited = after_fix(drawn_graph(IN_MAIN), WORKERS, Estimate.HIGH)
     assert unlimited == 9.2, "where the cores are not known there is no wait: 0.6 columns per fetch stay"
 
 
@@ -49,14 +49,14 @@ def test_steps_that_the_cpu_computes_share_it_with_the_workers():
         loader  ######....######....
         op      ......####......####
     """)
-    assert after_fix(graph, SCENARIO) == 11.75
-    assert after_fix(graph, SCENARIO, Estimate.LOW) == pytest.approx(12 * 1.35), "two columns for each fetch"
+    assert after_fix(graph, WORKERS) == 11.75
+    assert after_fix(graph, WORKERS, Estimate.LOW) == pytest.approx(12 * 1.35), "two columns for each fetch"
 
 
 def test_a_loader_of_another_kind_is_not_predicted():
     """It is unknown if workers would help."""
     graph = drawn_graph(IN_MAIN.replace("loader ", "op     "))
-    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
+    assert WORKERS.apply(graph, Estimate.EXPECTED) is None
 
 
 def test_only_a_fix_of_the_loader_is_faster_than_workers_that_are_behind():
@@ -65,7 +65,7 @@ def test_only_a_fix_of_the_loader_is_faster_than_workers_that_are_behind():
     gap = times_of([no_time(len(graph.items))] * len(Activity))
     quick = graph.with_items(gap=gap.with_column(Activity.LOAD_BATCH, graph.items.gap.of(Activity.LOAD_BATCH)))
     assert columns(quick) == columns(graph) > columns(quick.with_pace(0.0))
-    assert after_fix(quick, SCENARIO) < columns(graph)
+    assert after_fix(quick, WORKERS) < columns(graph)
 
 
 def test_workers_that_keep_up_set_no_pace():
@@ -90,4 +90,4 @@ def test_more_workers_shorten_the_time_between_batches():
     """Batches come every ten columns; twice the workers make the three of the window in fifteen."""
     graph = drawn_graph(IN_WORKERS)
     assert columns(graph) == 29, "the first of four steps is left out"
-    assert 15 <= after_fix(graph, SCENARIO) < 29
+    assert 15 <= after_fix(graph, WORKERS) < 29

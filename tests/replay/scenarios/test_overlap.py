@@ -6,12 +6,12 @@ from helpers.simulated_graphs import simulated_graph
 from simulate.problems import PROBLEMS
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.overlap import SCENARIO
+from tb_bottleneck.replay.scenarios.communication import OVERLAP
 
 
 def test_what_the_backward_pass_can_hide_goes():
     graph = simulated_graph(PROBLEMS["collectives after the backward pass"].make(11))
-    windows = {estimate: SCENARIO.apply(graph, estimate).window() for estimate in Estimate}
+    windows = {estimate: OVERLAP.apply(graph, estimate).window() for estimate in Estimate}
     assert windows[Estimate.HIGH] < windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
 
 
@@ -22,5 +22,5 @@ def test_without_a_backward_pass_nothing_is_predicted():
         gpu     .##.......##........
         nccl    ...####......####...
     """)
-    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
+    assert OVERLAP.apply(graph, Estimate.EXPECTED) is None
     assert graph.window() == pytest.approx(2_000_000)

@@ -5,7 +5,7 @@ from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.pipeline import LOADER, LOOP
+from tb_bottleneck.replay.scenarios.loader import LOADER, LOOP
 
 WAITING = """
     step    aaaaaaaaaabbbbbbbbbb

@@ -11,7 +11,7 @@ from tb_bottleneck.comparison.what_if.precision import change_precision
 from tb_bottleneck.measures.trace.products import convolution_share, wide_activations
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES, CONVOLUTION_BYTES
-from tb_bottleneck.replay.scenarios.precision import SCENARIO
+from tb_bottleneck.replay.scenarios.precision import MIXED_PRECISION
 from tb_bottleneck.trace.device_ops import Work
 
 FP32 = "ampere_sgemm_128x64_tn"
@@ -38,7 +38,7 @@ def in_fp32(monkeypatch):
 @pytest.mark.parametrize("estimate", Estimate)
 def test_the_scenario_and_the_what_if_shorten_the_kernels_equally(in_fp32, estimate):
     graph = drawn_graph(MIXED)
-    fixed = SCENARIO.apply(graph, estimate)
+    fixed = MIXED_PRECISION.apply(graph, estimate)
     factors = change_precision(graph.base.recording, "bf16").factors(estimate)
     expected = np.rint(graph.items.length * graph.of_operations(factors))
     assert fixed.items.length.tolist() == expected.tolist()
@@ -47,7 +47,7 @@ def test_the_scenario_and_the_what_if_shorten_the_kernels_equally(in_fp32, estim
 
 def test_what_lies_between_the_products_moves_fewer_bytes(in_fp32):
     graph = drawn_graph(MIXED)
-    fixed = SCENARIO.apply(graph, Estimate.EXPECTED)
+    fixed = MIXED_PRECISION.apply(graph, Estimate.EXPECTED)
     stream = graph.with_work(Work.STREAMING)
     remaining = fixed.items.length[stream].sum() / graph.items.length[stream].sum()
     assert remaining == pytest.approx(AUTOCAST_BYTES[Estimate.EXPECTED])
@@ -63,7 +63,7 @@ def test_between_convolutions_half_of_the_bytes_remain(in_fp32, monkeypatch):
     recording = graph.base.recording
     assert convolution_share(recording) == 1
     assert wide_activations(recording).value == pytest.approx(8 / 24)
-    fixed, stream = SCENARIO.apply(graph, Estimate.EXPECTED), graph.with_work(Work.STREAMING)
+    fixed, stream = MIXED_PRECISION.apply(graph, Estimate.EXPECTED), graph.with_work(Work.STREAMING)
     remaining = fixed.items.length[stream].sum() / graph.items.length[stream].sum()
     assert remaining == pytest.approx(CONVOLUTION_BYTES[Estimate.EXPECTED])
     assert isinstance(wide_activations(drawn_graph(MIXED).base.recording), Missing), "no convolution was recorded"
@@ -74,12 +74,12 @@ def test_products_in_half_precision_stay(monkeypatch):
     half = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn"
     monkeypatch.setitem(draw.DEVICE_ROWS, "gpu", (category, half, stream, grid))
     graph = drawn_graph(BUSY)
-    after = SCENARIO.apply(graph, Estimate.EXPECTED)
+    after = MIXED_PRECISION.apply(graph, Estimate.EXPECTED)
     assert after is not None
     assert columns(after) == columns(graph)
 
 
 def test_peaks_are_not_guessed_of_an_unknown_device(in_fp32):
     graph = drawn_graph(BUSY, deviceProperties=[{"id": 0, "name": "Somebody's own", "numSms": 8}])
-    assert SCENARIO.apply(graph, Estimate.EXPECTED) is None
+    assert MIXED_PRECISION.apply(graph, Estimate.EXPECTED) is None
     assert drawn(BUSY)["deviceProperties"][0]["name"].startswith("NVIDIA")

@@ -3,7 +3,7 @@
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.syncs import COMBINED, EXPLICITS, SCALAR_READS, WAITS
+from tb_bottleneck.replay.scenarios.waits import COMBINED, EXPLICITS, SCALAR_READS, WAITS
 
 SYNCED = """
     step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb

@@ -11,7 +11,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import regime_advice, telemetry_advice
 from tb_bottleneck.measures.telemetry import input_pipeline, recoverable, step_phases, storage
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures, fitted_code
-from tb_bottleneck.report.builders.window import Window
+from tb_bottleneck.report.builders.provenance import Window
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 ASKED = {
@@ -86,7 +86,7 @@ def test_more_workers_are_not_advised_where_threads_are_too_many():
 
 
 def test_measures_that_only_code_uses_are_no_evidence():
-    from tb_bottleneck.report.builders.telemetry_report_texts import FOR_CODE
+    from tb_bottleneck.report.builders.telemetry_inputs import FOR_CODE
 
     assert ASKED.keys() >= FOR_CODE
     assert not FOR_CODE & telemetry_advice().lines.keys()

@@ -4,7 +4,7 @@ import pytest
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.user_code.places import Place
-from tb_bottleneck.report.builders.program_places import most_of_it, place_rows
+from tb_bottleneck.report.builders.evidence_source_texts import most_of_it, place_rows
 
 LINE = Place(0.6, "train.py", 41, "add", chain=("train.py(41): add",))
 

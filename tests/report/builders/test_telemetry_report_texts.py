@@ -2,7 +2,7 @@
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.telemetry.recoverable import UnknownTime
-from tb_bottleneck.report.builders.telemetry_report_texts import TelemetryTexts
+from tb_bottleneck.report.builders.telemetry_inputs import TelemetryTexts
 
 
 def test_the_headline_about_the_latest_phase_states_its_length():

@@ -12,7 +12,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.jobs import jobs_of
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.figures import as_json
 from tb_bottleneck.report.rendering.text import render
 
 SLOW_LOADER = """

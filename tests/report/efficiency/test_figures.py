@@ -8,7 +8,7 @@ from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.figures import add_price
 from tb_bottleneck.report.efficiency.joined import join_efficiency
-from tb_bottleneck.report.rendering.details.efficiency import figure_text, lines_of
+from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -50,11 +50,11 @@ def test_the_price_gives_the_cost(report):
 
 
 def test_the_section_is_short_and_has_the_definition(report):
-    lines = list(lines_of(report.efficiency))
+    lines = list(efficiency_lines(report.efficiency))
     assert len(lines) < 20
     assert sum("Model FLOPs utilisation" in line for line in lines) == 1
     assert not any("Energy" in line for line in lines)
-    assert not list(lines_of(pb.Efficiency(samples_basis="not known")))
+    assert not list(efficiency_lines(pb.Efficiency(samples_basis="not known")))
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_unknown_figures_of_a_saved_report_are_not_shown(report):
     saved.CopyFrom(report)
     for field in ("", "notes", "samples_basis"):
         saved.efficiency.notes.add(field=field, title="unknown", unit="x", because="unknown")
-    assert list(lines_of(saved.efficiency)) == list(lines_of(report.efficiency))
+    assert list(efficiency_lines(saved.efficiency)) == list(efficiency_lines(report.efficiency))

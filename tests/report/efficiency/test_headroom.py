@@ -10,7 +10,7 @@ from tb_bottleneck.knowledge.gpus import gpu_named, known_names
 from tb_bottleneck.knowledge.texts import larger_device_names
 from tb_bottleneck.measures.efficiency.headroom import all_reduce_ns, distances, gradient_bytes, larger_device
 from tb_bottleneck.report.efficiency.headroom import headroom_of
-from tb_bottleneck.report.rendering.details.headroom import lines_of
+from tb_bottleneck.report.rendering.details import headroom_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
@@ -131,7 +131,7 @@ def test_the_faster_devices_are_listed():
 
 def test_the_section_explains_each_kind_once(gpt):
     items = headroom_of(report_of(), gpt)
-    text = "\n".join(lines_of(items))
+    text = "\n".join(headroom_lines(items))
     assert text.count("Where headroom remains") == 1
     assert text.count("No known fix reaches the roof") == min(1, sum(item.kind == "operator" for item in items))
-    assert not list(lines_of([]))
+    assert not list(headroom_lines([]))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.rendering.figures import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

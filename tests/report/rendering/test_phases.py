@@ -1,6 +1,6 @@
 """The phases as lines for a terminal."""
 
-from tb_bottleneck.report.rendering.phases import MAX_LINES, lines_of
+from tb_bottleneck.report.rendering.run import MAX_LINES, phase_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 S = 1_000_000_000
@@ -17,13 +17,13 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
 
 def test_one_line_has_time_regime_and_share():
     result = run_of((130, "Compute", 0.9, "none"), (3600, "Waiting for data", 0.4, "critical"))
-    assert list(lines_of(result)) == [
+    assert list(phase_lines(result)) == [
         "        0:00 to 2:10  Compute             90 %",
         "     2:10 to 1:02:10  Waiting for data    40 %  critical",
     ]
 
 
 def test_a_single_phase_is_left_out_and_many_are_cut():
-    assert list(lines_of(run_of((60, "Compute", 0.9, "none")))) == []
+    assert list(phase_lines(run_of((60, "Compute", 0.9, "none")))) == []
     many = run_of(*[(60, "Compute", 0.9, "none")] * (MAX_LINES + 5))
-    assert list(lines_of(many))[-1] == "  and 5 more"
+    assert list(phase_lines(many))[-1] == "  and 5 more"

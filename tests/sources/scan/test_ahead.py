@@ -9,8 +9,8 @@ import pytest
 from helpers.readers import all_of, differences
 
 from tb_bottleneck.base.errors import TooLarge
+from tb_bottleneck.sources.blocks import Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.limits import Bounds
 from tb_bottleneck.sources.scan import ahead, results
 from tb_bottleneck.trace.events import EventsBuilder
 

@@ -20,8 +20,7 @@ import tb_bottleneck
 from tb_bottleneck.base.errors import BottleneckError, NotFound, TooLarge, Unreadable
 from tb_bottleneck.sources.snapshot import plain_pickle
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot, read_snapshot, snapshot_of
-from tb_bottleneck.sources.snapshot.forbidden_opcodes import FORBIDDEN
-from tb_bottleneck.sources.snapshot.memo import PickleLimits
+from tb_bottleneck.sources.snapshot.memo import FORBIDDEN, PickleLimits
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS, MOST_BYTES, MOST_US
 
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))

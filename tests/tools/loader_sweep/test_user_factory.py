@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.base.errors import NotFound, Unusable
-from tb_bottleneck.tools.loader_sweep.user_factory import call_factory, one_line
+from tb_bottleneck.tools.loader_sweep.endless_loaders import call_factory, one_line
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.trace.columns.freed_memory import return_freed_memory
+from tb_bottleneck.trace.columns.packed_column import return_freed_memory
 
 
 def resident_pages() -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.trace.frames.frame_owner import FrameOwner, frame_owner, frame_parts, is_own_frame, short_frame
+from tb_bottleneck.trace.frames import FrameOwner, frame_owner, frame_parts, is_own_frame, short_frame
 
 
 @pytest.mark.parametrize(

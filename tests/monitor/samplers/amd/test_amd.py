@@ -5,9 +5,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tb_bottleneck.monitor.facts.pcie_link import PcieLinkFacts
-from tb_bottleneck.monitor.samplers.amd.binding import AmdSmi
-from tb_bottleneck.monitor.samplers.amd.queries import queries
+from tb_bottleneck.monitor.amd import AmdSmi, queries
+from tb_bottleneck.monitor.facts.device import PcieLinkFacts
 from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 from tb_bottleneck.schema.signals import SERIES

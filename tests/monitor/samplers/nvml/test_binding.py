@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
+from tb_bottleneck.monitor.nvml.binding import Nvml
 from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice
-from tb_bottleneck.monitor.samplers.nvml.binding import Nvml
 
 UUID = "GPU-aaaaaaaa-0000"
 HANDLE = object()

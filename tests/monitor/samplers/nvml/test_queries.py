@@ -5,10 +5,9 @@ from itertools import pairwise
 import pytest
 from monitor.samplers.replay import Replay
 
+from tb_bottleneck.monitor.nvml.queries import queries
+from tb_bottleneck.monitor.nvml.readings import OtherProcesses, OtherWork, PcieTraffic
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
-from tb_bottleneck.monitor.samplers.nvml.other_processes import OtherProcesses, OtherWork
-from tb_bottleneck.monitor.samplers.nvml.pcie_traffic import PcieTraffic
-from tb_bottleneck.monitor.samplers.nvml.queries import queries
 from tb_bottleneck.schema.signals import SERIES
 
 

@@ -1,1 +1,0 @@
-"""The memory over time: over the step of the peak, by block, and over the steps."""

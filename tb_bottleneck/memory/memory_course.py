@@ -1,0 +1,183 @@
+"""Memory over time: the curve, lifetimes, and the steps.
+
+The memory in use over the step of the peak, by category.
+
+The memory in use over the steps of a recording.
+
+The largest blocks of the step of the peak, and those that exist longest, with their lifetimes.
+
+The course of the memory: over the step of the peak, by block, and over the steps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.record import Record
+from tb_bottleneck.memory.categories import CATEGORIES, Category
+from tb_bottleneck.memory.recorded_memory import RecordedMemory, step_of_peak
+from tb_bottleneck.memory.sites import Site
+from tb_bottleneck.trace.table import Ints, Rows
+
+POINTS = 160
+"""Points of a curve: one for every few pixels. Each is the highest of the events that it stands for."""
+MAX_EVENTS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCurve:
+    """Bytes in use by category at some times, in ns since the beginning of the step. `peak` is the point of the peak.
+
+    Constant parts, such as parameters from before the recording, are in it. Cached memory is not. `length` is that of
+    the step, in ns.
+    """
+
+    length: int
+    times: Ints
+    bytes_of: Mapping[Category, Ints]
+    peak: int
+
+
+def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
+    """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps.
+
+    `edges` has the begin of each step and the end of the last one, in ns.
+    """
+    step, peak_row = step_of_peak(memory, edges), memory.peak_row
+    if step is None or peak_row is None:
+        return None
+    time = memory.events.time
+    first, last = np.searchsorted(time, step, side="left").tolist()
+    if not 0 < last - first <= MAX_EVENTS:
+        return None
+    in_use = _by_category(memory, first, last)
+    rows = _highest(in_use.sum(axis=0), peak_row - first)
+    constant = dict(memory.account.bytes_of)
+    alive = memory.blocks.alive(peak_row)
+    sums = np.bincount(memory.category[alive], memory.blocks.size[alive], minlength=len(CATEGORIES))
+    bytes_of: dict[Category, Ints] = {}
+    for index, category in enumerate(CATEGORIES):
+        if category in (Category.CACHE, Category.FRAGMENTATION):
+            continue
+        before = max(constant.get(category, 0) - int(sums[index]), 0)  # from before the recording
+        values = in_use[index][rows] + before
+        if values.any():
+            bytes_of[category] = values
+    at_peak = int(np.searchsorted(rows, peak_row - first))
+    return MemoryCurve(step[1] - step[0], time[first + rows] - step[0], bytes_of, at_peak)
+
+
+def _by_category(memory: RecordedMemory, first: int, last: int) -> Ints:
+    """Returns the bytes of each category after each of these events: one row per category."""
+    blocks, count = memory.blocks, last - first
+    change = np.zeros((len(CATEGORIES), count + 1), np.int64)
+    open_at = np.clip(blocks.opened - first, 0, count)
+    close_at = np.clip(blocks.closed - first, 0, count)
+    np.add.at(change, (memory.category, open_at), blocks.size)
+    np.subtract.at(change, (memory.category, close_at), blocks.size)
+    return np.cumsum(change, axis=1)[:, :count]
+
+
+def _highest(total: Ints, peak: int) -> Rows:
+    """Returns at most POINTS rows: the highest of each group of neighbours, and the peak."""
+    groups = np.array_split(np.arange(len(total)), min(POINTS, len(total)))
+    highest = [int(group[np.argmax(total[group])]) for group in groups]
+    return distinct_values(np.array([*highest, peak], np.intp))
+
+
+"""Points of a history. With more steps, each point stands for several."""
+
+
+class MemoryHistory(Record, frozen=True, eq=False):
+    """Bytes in tensors by step: the most during it, and those at its end. Each point stands for `steps` steps."""
+
+    peaks: Ints
+    ends: Ints
+    steps: int
+
+
+def history_of(memory: RecordedMemory, edges: Ints) -> MemoryHistory | None:
+    """Returns the history, or None with fewer than two steps.
+
+    `edges` has the begin of each step and the end of the last one, in ns. Bytes from before the recording that are
+    estimated are in both columns.
+    """
+    count = len(edges) - 1
+    if count < 2 or memory.peak_row is None:
+        return None
+    in_use = memory.in_use + memory.account.estimated
+    at = np.searchsorted(memory.events.time, edges, side="left")
+    before = int(in_use[0] - memory.events.size[0])
+    at_edges = np.where(at > 0, in_use[np.maximum(at, 1) - 1], before)
+    # The bytes at its begin belong to a step too: it may only free.
+    values = np.append(in_use, 0)
+    highest = np.maximum.reduceat(values, np.minimum(at, len(in_use)))[:-1]
+    peaks = np.where(at[1:] > at[:-1], np.maximum(highest, at_edges[:-1]), at_edges[:-1])
+    steps = -(-count // POINTS)
+    first = np.arange(0, count, steps)
+    last = np.minimum(first + steps, count)
+    return MemoryHistory(np.maximum.reduceat(peaks, first), at_edges[last], steps)
+
+
+LARGEST = 40
+LONGEST = 20
+MIN_SHARE = 1e-3
+"""Share of the peak below which the lifetime of a block does not matter."""
+
+
+class Lifetime(Record, frozen=True):
+    """One block. Times are in ns since the beginning of the step; None if it exists before or after the step."""
+
+    site: Site
+    begin: int | None
+    end: int | None
+
+
+def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
+    """Returns blocks that exist in the step of the peak, the largest first; none if the peak lies outside the steps.
+
+    They are the LARGEST largest ones, and of those that the step allocates and frees the LONGEST that exist longest.
+    `edges` has the begin of each step and the end of the last one, in ns.
+    """
+    step = step_of_peak(memory, edges)
+    if step is None:
+        return []
+    begin, end = step
+    blocks = memory.blocks
+    inside = np.flatnonzero((blocks.begin < end) & (blocks.end >= begin))
+    chosen = _chosen(memory, inside, begin, end)
+    chosen = chosen[np.argsort(-blocks.size[chosen], kind="stable")]
+    keys = memory.place_keys(chosen).tolist()
+    found = []
+    for row, key in zip(chosen.tolist(), keys, strict=True):
+        size = int(blocks.size[row])
+        site = Site(CATEGORIES[memory.category[row]], memory.places.place(key), size, 1, size)
+        opened, closed = int(blocks.begin[row]), int(blocks.end[row])
+        found.append(
+            Lifetime(site, opened - begin if opened >= begin else None, closed - begin if closed < end else None)
+        )
+    return found
+
+
+def _chosen(memory: RecordedMemory, rows: Rows, begin: int, end: int) -> Rows:
+    blocks = memory.blocks
+    largest = rows[np.argsort(-blocks.size[rows], kind="stable")[:LARGEST]]
+    brief = rows[(blocks.begin[rows] >= begin) & (blocks.end[rows] < end)]
+    brief = brief[blocks.size[brief] >= MIN_SHARE * memory.account.peak]
+    length = blocks.end[brief] - blocks.begin[brief]
+    return np.union1d(largest, brief[np.argsort(-length, kind="stable")[:LONGEST]])
+
+
+class MemoryCourse(Record, frozen=True, eq=False):
+    """What a recording shows over time; None or empty where it shows nothing."""
+
+    curve: MemoryCurve | None
+    lifetimes: list[Lifetime]
+    history: MemoryHistory | None
+
+
+def course_of(memory: RecordedMemory, edges: Ints) -> MemoryCourse:
+    """Returns the course. `edges` has the begin of each step and the end of the last one, in ns."""
+    return MemoryCourse(curve_of(memory, edges), lifetimes_of(memory, edges), history_of(memory, edges))

@@ -1,0 +1,179 @@
+"""Facts about the device: its key, its calibration and its link.
+
+The key of a calibration: the device's name, and the driver or library that runs it.
+
+Stores calibration results in the user's cache directory, so that the context of later runs can include them.
+
+One JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}; replaced
+atomically. TB_BOTTLENECK_CACHE names another directory, or disables the cache.
+
+Facts about the PCIe link between host and GPU: its generation and width under load, and their maxima.
+"""
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tb_bottleneck.base.persistence import cache_directory, read_own, write_atomically
+from tb_bottleneck.monitor.accelerator import own_gpu
+from tb_bottleneck.monitor.facts.cpu import cpu_name
+from tb_bottleneck.monitor.samplers.sampler import Reading
+from tb_bottleneck.schema.signals import HOST
+
+
+def of_cpu(torch: Any) -> tuple[str, str]:
+    """Returns (name, torch version and threads): torch's own libraries and its threads determine a CPU's speed."""
+    try:
+        name = cpu_name()
+    except OSError:  # only Linux has /proc/cpuinfo
+        name = None
+    return name or "CPU", f"torch {torch.__version__}, {torch.get_num_threads()} threads"
+
+
+def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
+    """Returns (name, driver) of an initialised GPU; by default, of the GPU that this process uses."""
+    name = str(torch.cuda.get_device_name(own_gpu(torch) if index is None else index))
+    return name, f"ROCm {torch.version.hip}" if torch.version.hip else nvidia_driver()
+
+
+@lru_cache(maxsize=1)
+def nvidia_driver() -> str:
+    """Returns the driver's version, such as "570.86.15", or "unknown"."""
+    from tb_bottleneck.monitor.nvml.binding import Nvml
+    from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
+
+    nvml = Nvml()
+    try:
+        nvml.open()
+        return nvml.driver_version()
+    except DriverError:
+        return "unknown"
+    finally:
+        nvml.close()
+
+
+def calibration() -> dict[str, float] | None:
+    """Returns the results of `tb-bottleneck calibrate` for the device that this process uses: the CPU until a GPU is
+    initialised. None if there are no results, or torch is not imported."""
+    torch: Any = sys.modules.get("torch")
+    if torch is None:
+        return None
+    return load(*(of_gpu(torch) if torch.cuda.is_initialized() else of_cpu(torch)))
+
+
+CALIBRATION_SCHEMA = 1
+NAMES = (
+    "bf16_flops",
+    "fp16_flops",
+    "tf32_flops",
+    "fp32_flops",
+    "copy_bytes_per_s",
+    "h2d_pinned_bytes_per_s",
+    "h2d_pageable_bytes_per_s",
+    "d2h_pinned_bytes_per_s",
+    "launch_ns",
+)
+"""Rates of matmuls in floating-point operations per second, of copies in bytes per second. `copy` counts bytes read
+plus bytes written, the others bytes transferred. `launch_ns` is the host's time for one small operator, including
+dispatch."""
+
+_MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
+
+
+def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Returns the directory of the calibrations; None if there is no cache directory."""
+    root = cache_directory(environment)
+    return None if root is None else root / "calibrations"
+
+
+def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
+    """Writes the results and returns the file; None if there is no cache directory. Raises OSError."""
+    folder = directory()
+    if folder is None:
+        return None
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = json.dumps(
+        {"schema": CALIBRATION_SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1
+    )
+    entry = folder / _name(device, driver)
+    write_atomically(entry, text.encode())
+    return entry
+
+
+def load(device: str, driver: str) -> dict[str, float] | None:
+    """Returns the results for this device and driver, or None if there are none or they cannot be read."""
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        entry = json.loads(read_own(folder / _name(device, driver), _MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)
+    if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
+        return None
+    return {
+        name: float(value) for name, value in entry["measured"].items() if name in NAMES and _is_rate(value)
+    } or None
+
+
+def _name(device: str, driver: str) -> str:
+    key = "\0".join((device, driver)).encode("utf-8", "replace")
+    return f"{hashlib.sha256(key).hexdigest()[:32]}.json"
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+
+
+LOADED_UTILISATION = 0.20
+"""Smallest GPU utilisation for a valid reading: an idle link slows down to save power."""
+
+_UNDER_LOAD = {"pcie_generation": "link_generation", "pcie_width": "link_width"}
+_MAXIMA = {
+    "pcie_generation_max": "link_generation_max",
+    "pcie_generation_gpu_max": "link_generation_gpu_max",
+    "pcie_width_max": "link_width_max",
+}
+
+
+class PcieLinkFacts:
+    """Collects the facts from GPU readings. `add_readings` is for the monitor's thread, `facts` for any."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, bool] = {}
+        self._by_device: dict[str, dict[str, int]] = defaultdict(dict)
+
+    def add_readings(self, readings: Iterable[Reading]) -> None:
+        """Processes simultaneous readings, in which the GPU's utilisation precedes its link."""
+        for reading in readings:
+            if reading.device == HOST:
+                continue
+            if reading.name == "gpu_utilisation":
+                self._loaded[reading.device] = reading.value >= LOADED_UTILISATION
+            elif reading.name in _MAXIMA:
+                self._keep(reading, _MAXIMA[reading.name])
+            elif reading.name in _UNDER_LOAD and self._loaded.get(reading.device, False):
+                self._keep(reading, _UNDER_LOAD[reading.name])
+
+    def facts(self) -> Mapping[str, object]:
+        """Returns `link_generation` and `link_width`, and with `_max` the limits of GPU and slot, as whole numbers.
+
+        `link_generation_gpu_max` is the limit of the GPU alone.
+
+        Each is the highest reading. Empty if the process uses several GPUs: their links may differ.
+        """
+        devices = list(self._by_device.values())
+        return dict(devices[0]) if len(devices) == 1 else {}
+
+    def _keep(self, reading: Reading, fact: str) -> None:
+        facts = self._by_device[reading.device]
+        if reading.value > facts.get(fact, 0):
+            facts[fact] = round(reading.value)

@@ -1,0 +1,218 @@
+"""Readings of NVML: GPM, PCIe traffic and other processes.
+
+The interface of NVML, implemented by the real library, and in tests by recorded results.
+
+Functions have the names, and results the structure, of NVML's documentation: a structure is a mapping of its fields, an
+array is a list. So results can be compared with the documentation, and files of results can be read without code.
+
+Parses NVML's results. A result without the documented structure raises DriverError.
+
+GPU performance monitoring (GPM, Hopper and newer): metrics between two samples of the driver.
+
+Traffic on the PCIe link, from the driver's byte counters, or from its slow measurement if it has none.
+
+Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is
+called rarely; its unit is KB/s.
+
+Other processes on a GPU: their number, and their share of its time.
+
+Only counts are recorded, never a name or id.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, Protocol
+
+import pynvml
+
+from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, GpuDriver, other_processes, own_processes
+from tb_bottleneck.monitor.samplers.io import Clock, Rates
+
+NvmlValue = int | str | Mapping[str, int] | Sequence[Mapping[str, int]]
+
+EVERY_LINK = 0xFFFFFFFF
+"""The scope of an NVLink field that means the sum over all links."""
+
+
+class NvmlDriver(GpuDriver, Protocol):
+    """NVML. Each method raises DriverError."""
+
+    def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
+        """Returns `function(device, *arguments)`."""
+        ...
+
+    def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
+        """Returns nvmlDeviceGetFieldValues for one field. Refuses 32-bit counters: their overflow is undetectable."""
+        ...
+
+    def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
+        """Returns nvmlGpmMetricsGet between the last call and this one, by metric id; empty at the first call."""
+        ...
+
+
+def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlValue:
+    """Calls `newer`, or `older` if `newer` is unknown or permanently refused. Raises DriverError."""
+    try:
+        return driver.call(newer, uuid)
+    except DriverError as error:
+        if not error.lasting:
+            raise
+    return driver.call(older, uuid)
+
+
+def as_number(answer: NvmlValue) -> float:
+    """Returns a numeric result. Raises DriverError."""
+    if isinstance(answer, int):
+        return float(answer)
+    raise DriverError("the driver's result is not a number", lasting=True)
+
+
+def field_of(answer: NvmlValue, name: str) -> float:
+    """Returns a field of a structure. Raises DriverError."""
+    if isinstance(answer, Mapping) and name in answer:
+        return float(answer[name])
+    raise DriverError(f"the driver's result has no field {name}", lasting=True)
+
+
+def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
+    """Returns a result that is a list. Raises DriverError."""
+    if isinstance(answer, int | str | Mapping):
+        raise DriverError("the driver's result is not a list", lasting=True)
+    return answer
+
+
+class GpmSamples:
+    """The two samples of one GPU; each call replaces the older one. Raises pynvml's errors."""
+
+    def __init__(self, board: Any, instance: int | None) -> None:
+        self._board = board
+        self._instance = instance
+        self._older: Any = None
+        self._newer: Any = None
+
+    def since_last(self, metrics: Sequence[int]) -> Mapping[int, float]:
+        """Returns values by metric id, without unsupported ones; empty at the first call."""
+        spare, self._older = self._older, self._newer
+        self._newer = None  # after an error, the next call starts again
+        sample = spare if spare is not None else pynvml.nvmlGpmSampleAlloc()
+        try:
+            if self._instance is None:
+                pynvml.nvmlGpmSampleGet(self._board, sample)
+            else:
+                pynvml.nvmlGpmMigSampleGet(self._board, self._instance, sample)
+        except pynvml.NVMLError:
+            pynvml.nvmlGpmSampleFree(sample)
+            raise
+        self._newer = sample
+        return self._between(metrics) if self._older is not None else {}
+
+    def close(self) -> None:
+        """Frees the samples."""
+        samples, self._older, self._newer = (self._older, self._newer), None, None
+        for sample in samples:
+            if sample is not None:
+                pynvml.nvmlGpmSampleFree(sample)
+
+    def _between(self, metrics: Sequence[int]) -> Mapping[int, float]:
+        request = pynvml.c_nvmlGpmMetricsGet_t()
+        request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
+        request.numMetrics = len(metrics)
+        request.sample1, request.sample2 = self._older, self._newer
+        for index, metric in enumerate(metrics):
+            request.metrics[index].metricId = metric
+        pynvml.nvmlGpmMetricsGet(request)
+        results = ((metric.metricId, metric.nvmlReturn, metric.value) for metric in request.metrics[: len(metrics)])
+        return {
+            number: value for number, code, value in results if code == pynvml.NVML_SUCCESS and math.isfinite(value)
+        }
+
+
+SLOW_S = 10.0
+_FIELDS = {"pcie_sent": 197, "pcie_received": 198}
+_COUNTERS = {"pcie_sent": 0, "pcie_received": 1}
+_KB = 1000.0
+_EARLY = 0.1
+
+
+class PcieTraffic:
+    """Bytes per second from and to each GPU."""
+
+    signals = ("pcie_sent", "pcie_received")
+    every_s = 1.0
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._rates: dict[str, Rates] = {}
+        self._no_counters: set[str] = set()
+        self._slow_at: dict[str, float] = {}
+
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns nothing at the first call with counters. Raises DriverError."""
+        if gpu.uuid not in self._no_counters:
+            try:
+                counted = {signal: driver.field(gpu.board, field) for signal, field in _FIELDS.items()}
+            except DriverError as error:
+                if not error.lasting:
+                    raise
+                self._no_counters.add(gpu.uuid)
+            else:
+                return self._rates.setdefault(gpu.uuid, Rates(self._clock)).per_second(counted)
+        now = self._clock()
+        if now < self._slow_at.get(gpu.uuid, now):
+            return {}
+        self._slow_at[gpu.uuid] = now + SLOW_S * (1 - _EARLY)
+        return {
+            signal: as_number(driver.call("nvmlDeviceGetPcieThroughput", gpu.board, counter)) * _KB
+            for signal, counter in _COUNTERS.items()
+        }
+
+
+_FUNCTIONS = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2")
+
+
+class OtherProcesses:
+    """Processes with compute work on the GPU that do not belong to this run."""
+
+    signals = ("other_processes",)
+    every_s = 5.0
+
+    def __init__(self, own: Callable[[], Set[int]] = own_processes) -> None:
+        self._own = own
+
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """See the protocol. Raises DriverError."""
+        return {"other_processes": float(len(_other_pids(driver, gpu, self._own())))}
+
+
+class OtherWork:
+    """The GPU utilisation by other processes, as the driver samples it."""
+
+    signals = ("other_processes_utilisation",)
+    every_s = 5.0
+
+    def __init__(self, own: Callable[[], Set[int]] = own_processes) -> None:
+        self._own = own
+        self._last_timestamp: dict[str, int] = {}
+
+    def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
+        """Returns nothing at the first call, when the driver's samples are from before the monitor. Raises
+        DriverError."""
+        own = self._own()
+        _other_pids(driver, gpu, own)
+        since = self._last_timestamp.get(gpu.uuid, 0)
+        samples = as_rows(driver.call("nvmlDeviceGetProcessUtilization", gpu.uuid, since))
+        new = [sample for sample in samples if sample["timeStamp"] > since]
+        self._last_timestamp[gpu.uuid] = max([since, *(sample["timeStamp"] for sample in new)])
+        if not since:
+            return {}
+        others: dict[int, list[int]] = {}
+        for sample in new:
+            if sample["pid"] not in own:
+                others.setdefault(sample["pid"], []).append(sample["smUtil"])
+        percent = sum(sum(values) / len(values) for values in others.values())
+        return {"other_processes_utilisation": min(percent / 100, 1.0)}
+
+
+def _other_pids(driver: NvmlDriver, gpu: GpuDevice, own: Set[int]) -> set[int]:
+    return other_processes({row["pid"] for row in as_rows(call_newest(driver, gpu.uuid, *_FUNCTIONS))}, own)

@@ -1,0 +1,162 @@
+"""Memory of the host, pinned and shared memory, and that of processes.
+
+The memory of the host that is in use, and that is left.
+
+In a container the limit is that of its control group (`memory.max`), at which the kernel ends a process. Of what a
+group has in use (`memory.current`), file caches that give way do not count (`inactive_file` of memory.stat; Linux
+documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
+
+The memory of the host that torch has pinned: pages that the system can neither move nor write to disk.
+
+The memory of the training process: what is resident, and its proportional share (PSS).
+
+Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
+After a fork, as of a loader's workers, only the PSS of all processes can be summed.
+
+The file system in which processes share memory: /dev/shm, through which a loader's workers pass their batches.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tb_bottleneck.monitor.accelerator import pinned_bytes
+from tb_bottleneck.monitor.facts.cpu import groups_of
+from tb_bottleneck.monitor.samplers.io import Clock, Seldom
+from tb_bottleneck.monitor.samplers.processes import NO_PSS, ProcessFiles
+from tb_bottleneck.monitor.samplers.sampler import Reading
+
+_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+_CACHE = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
+
+
+class HostMemory:
+    """The share of memory that is not available without swapping, and the bytes that are. Caches count as available."""
+
+    every_s = 5.0
+
+    def __init__(self, virtual_memory: Callable[[], Any] = psutil.virtual_memory, root: Path = Path("/")) -> None:
+        self._virtual_memory = virtual_memory
+        self._groups = groups_of(root, "memory")
+
+    def read(self) -> Iterator[Reading]:
+        """Yields the share in use, and what is left of which size, of the machine or of a control group with less."""
+        memory = self._virtual_memory()
+        total, available = float(memory.total), float(memory.available)
+        pools = [(total, available), *(pool for folder in self._groups if (pool := _pool(folder, total)))]
+        yield Reading("host_memory_used", max(1.0 - left / size for size, left in pools))
+        size, left = min(pools, key=lambda pool: pool[1])
+        yield Reading("host_memory_available", left)
+        yield Reading("host_memory_total", size)
+
+    def missing(self) -> Mapping[str, str]:
+        """Returns nothing: available on every system that psutil supports."""
+        return {}
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+def _pool(folder: Path, machine: float) -> tuple[float, float] | None:
+    """Returns the limit of a control group and the bytes below it; None without a limit below the machine's memory."""
+    for limit_file, used_file in _FILES:
+        try:
+            limit, used = (folder / limit_file).read_text().strip(), int((folder / used_file).read_text())
+            if not limit.isdecimal() or not 0 < int(limit) < machine:
+                return None
+            cache = _CACHE.search((folder / "memory.stat").read_text())
+        except (OSError, ValueError):
+            continue
+        in_use = max(used - (int(cache[1]) if cache else 0), 0)
+        return float(limit), float(max(int(limit) - in_use, 0))
+    return None
+
+
+_NAME = "pinned_memory"
+
+
+class PinnedMemory:
+    """Pinned bytes in use and cached by torch's host allocator. Its statistics are counters: no device waits."""
+
+    every_s = 5.0
+
+    def __init__(self, pinned: Callable[[], float | None] = pinned_bytes) -> None:
+        self._pinned = pinned
+
+    def read(self) -> Iterator[Reading]:
+        """Yields one reading once a device is in use."""
+        value = self._pinned()
+        if value is not None:
+            yield Reading(_NAME, value)
+
+    def missing(self) -> Mapping[str, str]:
+        """Returns the signal while torch does not count it."""
+        if self._pinned() is not None:
+            return {}
+        return {_NAME: "torch does not count it: it needs a CUDA device in use, and torch 2.6 or newer"}
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+_PSS = "process_pss"
+
+
+class ProcessMemory:
+    """This process without its children. The PSS is read seldom: the kernel walks all pages for it."""
+
+    every_s = 1.0
+
+    def __init__(self, root: Path = Path("/"), clock: Clock = time.monotonic) -> None:
+        self._files = ProcessFiles(root, os.getpid())
+        self._seldom = Seldom(clock)
+
+    def read(self) -> Iterator[Reading]:
+        """Yields the resident size, and seldom the PSS."""
+        yield Reading("process_memory", float(psutil.Process().memory_info().rss))
+        pss = self._seldom.read(self._files.pss_bytes)
+        if pss is not None:
+            yield Reading(_PSS, pss)
+
+    def missing(self) -> Mapping[str, str]:
+        """Returns the PSS if the kernel does not tell it."""
+        return {} if self._files.has_pss() else {_PSS: NO_PSS}
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+_NAMES = ("shared_memory_used", "shared_memory_total")
+
+
+class SharedMemory:
+    """Bytes in use, and the size. In containers the size is often only 64 MB."""
+
+    every_s = 5.0
+
+    def __init__(self, root: Path = Path("/"), statvfs: Callable[[Path], Any] | None = None) -> None:
+        self._folder = root / "dev/shm"
+        self._statvfs = statvfs or getattr(os, "statvfs", None)  # Windows has none
+
+    def read(self) -> Iterator[Reading]:
+        """Yields both, or nothing without such a file system."""
+        if self._statvfs is None or not self._folder.is_dir():
+            return
+        facts = self._statvfs(self._folder)
+        total, free = facts.f_blocks * facts.f_frsize, facts.f_bfree * facts.f_frsize
+        if total > 0:
+            yield from (Reading(name, float(value)) for name, value in zip(_NAMES, (total - free, total), strict=True))
+
+    def missing(self) -> Mapping[str, str]:
+        """Returns both without such a file system."""
+        if self._statvfs is not None and self._folder.is_dir():
+            return {}
+        return dict.fromkeys(_NAMES, "the system has no /dev/shm: only Linux has one")
+
+    def close(self) -> None:
+        """Does nothing."""

@@ -1,0 +1,66 @@
+"""Collectives: faster, or in parallel with compute.
+
+Halves the time of collectives: gradients in half precision, or a link that is twice as fast.
+
+Changes: the length of every collective.
+Assumes: the link limits them, not a rank that is late. Only recordings of all ranks can distinguish the two.
+Bounds: low: they take LOW_SHARE of their time, as if most of it was waiting. High: no computation waits for them.
+
+Runs collectives in parallel with the backward pass: each begins as soon as its gradients are ready.
+
+Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
+Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.
+Bounds: what exceeds the backward pass stays. Low: half of what could be hidden is hidden. High: all of it.
+"""
+
+import numpy as np
+
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.table import Bools, Floats, Rows
+
+EXPECTED_SHARE, LOW_SHARE = 0.5, 0.8
+
+
+def with_faster_collectives(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the collectives; in the high estimate, also removes the dependencies on them."""
+    items = graph.items
+    collectives = graph.with_work(Work.COLLECTIVE)
+    left = LOW_SHARE if estimate is Estimate.LOW else EXPECTED_SHARE
+    shorter = np.where(collectives, scale_column(items.length, left), items.length)
+    if estimate is not Estimate.HIGH:
+        return graph.with_items(length=shorter)
+    return graph.with_items(
+        length=shorter, after=np.where((items.after >= 0) & collectives[items.after], NONE, items.after)
+    )
+
+
+FASTER_COLLECTIVES = Scenario("collectives", with_faster_collectives)
+
+
+HIDDEN_SHARE = {Estimate.EXPECTED: 0.8, Estimate.LOW: 0.5, Estimate.HIGH: 1.0}
+
+
+def overlapped(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Shortens the collectives by what can be hidden. Returns None if no backward pass was recorded."""
+    items = graph.items
+    backward = graph.base.spans_named("autograd::engine::evaluate_function")
+    if not len(backward):
+        return None
+    collectives = graph.with_work(Work.COLLECTIVE)
+    computing = graph.with_work(*COMPUTE_KERNELS) & graph.issued_in(backward)
+    step = np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
+    exposed, hiding = _sums(graph, step, collectives), _sums(graph, step, computing)
+    remaining = 1 - HIDDEN_SHARE[estimate] * np.minimum(hiding / np.maximum(exposed, 1), 1.0)
+    return graph.with_items(length=np.where(collectives, scale_column(items.length, remaining[step]), items.length))
+
+
+def _sums(graph: ModifiedGraph, step: Rows, rows: Bools) -> Floats:
+    """Returns the time of these items' operations by step, in ns."""
+    count = len(graph.base.recording.steps.host) + 1
+    return np.asarray(np.bincount(step[rows], weights=graph.items.length[rows], minlength=count), np.float64)
+
+
+OVERLAP = Scenario("overlap", overlapped)

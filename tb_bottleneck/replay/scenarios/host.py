@@ -1,0 +1,147 @@
+"""Work of the host: Python, operators, interruptions, first runs, allocations.
+
+Removes Python code between the steps: it moves into loader workers, onto the device, or out of the loop.
+
+Changes: host time outside operators, loader and interruptions becomes zero.
+Assumes: none of that code has to run in its place.
+Bounds: low: half of it stays. High: none.
+
+Moves operators that compute on the host onto the device, or out of the training thread.
+
+Changes: the time of operators that compute on the host becomes zero.
+Assumes: the device does the same work in little time, or another thread does it next to the training.
+Bounds: low: half of it stays. High: none.
+
+Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
+
+Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
+Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
+Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions also
+slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest recorded one
+with its shapes, and Python shrinks as much. TensorBoard's writer has a thread that holds the interpreter's lock while
+it encodes: beside it, all that the host does takes longer. Without it, the host's other work is expected to shrink as
+the quickest operators show, and in the high estimate to BESIDE_WRITER of its time.
+
+Removes first-time work from the steps: nothing is compiled, loaded or tuned inside them.
+
+Changes: host time in compilation, module loading and autotuning becomes zero.
+Assumes: it does not recur, as it does if shapes change from step to step.
+Bounds: low: half of it recurs. High: none does, as expected.
+
+Stops requesting memory from the driver: the caching allocator serves every request itself.
+
+Changes: calls that allocate or free take no time, and no longer wait for the device.
+Assumes: there is enough memory to keep what was freed.
+Bounds: low: half of the time stays, as if sizes changed every step. High: none stays.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.base.intervals import Spans
+from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
+from tb_bottleneck.measures.trace.interruptions import interruptions_of
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
+from tb_bottleneck.trace.runtime_calls import Role
+
+
+def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the host time in Python code. Negative values, which come from overlaps, stay."""
+    python = graph.items.gap.of(Activity.OTHER)
+    remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
+    return graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
+
+
+WITHOUT_PYTHON = Scenario("host_python", without_python, on_cpu=True)
+
+
+def without_host_operators(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the time."""
+    return graph.with_items(gap=graph.gap_scaled(Activity.COMPUTE, REMAINING_SHARE[estimate]))
+
+
+WITHOUT_HOST_OPERATORS = Scenario("host_operators", without_host_operators)
+
+
+WRITER = "tensorboard/writer.py("
+# The advice is to go from every few steps to every hundredth or thousandth step.
+RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
+
+
+def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty."""
+    items, remaining = graph.items, 1 / RARER[estimate]
+    spans = _spans(graph, kind)
+    # A gap may contain an interruption and other host work: only the former shrinks.
+    interrupting = graph.items.gap.of(Activity.INTERRUPT)
+    inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
+    issued = graph.issued_in(spans)
+    if inside.any() or issued.any():
+        graph = _undisturbed(graph, kind, estimate)
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - remaining)),
+        cost=np.where(issued, scale_column(items.cost, remaining), items.cost),
+        length=np.where(issued, scale_column(items.length, remaining), items.length),
+        waits=np.where(issued, NONE, items.waits),
+    )
+
+
+def _undisturbed(graph: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
+    """Returns the graph with the host's other work as fast as without the interruptions."""
+    on_cpu, share = not graph.base.recording.on_device, 1.0
+    if kind == "logging" and estimate is not Estimate.LOW and _has_writer(graph.base.recording):
+        share = BESIDE_WRITER if estimate is Estimate.HIGH else graph.base.quickest_share if on_cpu else 1.0
+    elif estimate is Estimate.HIGH and on_cpu:
+        share = graph.base.quickest_share
+    for slowed in (Activity.DISPATCH, Activity.OTHER) if share < 1 else ():
+        graph = graph.with_items(gap=graph.gap_scaled(slowed, share))
+    return graph
+
+
+@memoized
+def _has_writer(recording: Recording) -> bool:
+    """Returns True if a function of TensorBoard's writer was recorded."""
+    return any(WRITER in name for name in recording.trace.names)
+
+
+def _spans(graph: ModifiedGraph, kind: str) -> Spans:
+    found = interruptions_of(graph.base.recording)
+    return (found.of(kind) if kind else found).spans()
+
+
+CHECKPOINTS = Scenario("checkpoints", partial(without_interruptions, "checkpoint"), on_cpu=True)
+LOGGING = Scenario("logging", partial(without_interruptions, "logging"), on_cpu=True)
+EVALUATION = Scenario("evaluation", partial(without_interruptions, "evaluation"), on_cpu=True)
+COLLECTION = Scenario("collection", partial(without_interruptions, "collection"), on_cpu=True)
+OTHERS = Scenario("interruptions", partial(without_interruptions, ""), on_cpu=True)
+
+
+def without_first_runs(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Shortens the host time of first runs."""
+    return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
+
+
+WITHOUT_FIRST_RUNS = Scenario("first_runs", without_first_runs)
+
+
+def without_allocations(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the calls."""
+    items, calls = graph.items, graph.base.recording.trace.calls
+    role = calls.role[items.call] if len(calls) else items.call
+    frees = (items.call >= 0) & (role == Role.ALLOCATE)
+    staying = REMAINING_SHARE[estimate]
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.ALLOCATE, staying),
+        cost=np.where(frees, scale_column(items.cost, staying), items.cost),
+        lag=np.where(frees, scale_column(items.lag, staying), items.lag),
+        drains=items.drains & ~(frees & (staying == 0.0)),
+    )
+
+
+WITHOUT_ALLOCATIONS = Scenario("allocator", without_allocations)

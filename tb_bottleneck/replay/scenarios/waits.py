@@ -1,0 +1,209 @@
+"""Waits and copies.
+
+Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
+
+Changes: calls of the selected kinds no longer wait; operators that read a value are removed with their copies.
+Assumes: what the host does next does not depend on what it waited for.
+Bounds: low: one wait per step stays, the last one. High: all are removed, as expected. If the waits of all kinds are
+removed together, some stay: see COMBINED_REMAINING.
+
+Copies to the device from pinned memory, without waiting.
+
+Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable memory
+take as long as pinned ones. Copies to the host stay the same.
+Assumes: the loader pins its batches in time, and there is enough memory for it.
+Bounds: pinned copies run at the median rate in the recording, otherwise at the known rate of the link; low: at
+SLOWER_LINK of that. High: they also run on a separate stream, in parallel with the kernels of the previous step.
+
+Copies the next batch on a separate stream while the current one trains.
+
+Changes: copies to the device take no time on the compute stream, and nothing waits for them.
+Assumes: there is memory for a second batch.
+Bounds: the window is never shorter than all copies one after the other, because they share the link. Low: copies only
+return at once, and still run between the kernels.
+
+Runs the link between host and device at its full speed.
+
+Changes: copies of pinned memory take the time of their bytes at the rate of a healthy link.
+Assumes: the link is degraded, and not shared with other work.
+Bounds: low: half of the improvement. High: as expected.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.measures.trace.syncs import EXPLICIT, OTHER, READ, SHAPE, UPLOAD, costly_waits_of
+from tb_bottleneck.replay.graph.host_rows import NONE
+from tb_bottleneck.replay.link_copies import healthy_link_rate, named_copies
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.runtime_calls import Role
+from tb_bottleneck.trace.table import Bools, Ints
+
+ALL_KINDS = (READ, UPLOAD, SHAPE, EXPLICIT, OTHER)
+# The share of a step's waits that stays if code with waits of several kinds is rewritten. Source: two such rewrites of
+# Segment Anything 2 (cpuhrsch/segment-anything-2, 535f901 and its fp32 twin) kept 18 % of the waits, and saved 69 and
+# 70 % of what the replay saves without any wait.
+COMBINED_REMAINING = {Estimate.EXPECTED: 0.3, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
+
+
+def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the waits of these kinds (measures/trace/syncs.py)."""
+    items = graph.items
+    called = _called_by(graph, kinds)
+    gone = waiting(graph) & called
+    if estimate is Estimate.LOW:
+        gone &= ~_last_of_steps(graph, gone)
+    fixed = graph.with_items(waits=np.where(gone, NONE, items.waits), drains=items.drains & ~gone)
+    return _without_reads(fixed, called) if READ in kinds and estimate is not Estimate.LOW else fixed
+
+
+def apply_combined(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the waits of all kinds, except the last ones of each step, by COMBINED_REMAINING.
+
+    The waits that stay are neighbours, because code is rewritten as a whole or not at all.
+    """
+    fixed, remaining = without_waits(ALL_KINDS, graph, estimate), COMBINED_REMAINING[estimate]
+    removed = np.flatnonzero(waiting(graph) & ~waiting(fixed))
+    _, first, count = np.unique(_steps(graph)[removed], return_index=True, return_counts=True)
+    rank = np.arange(len(removed)) - np.repeat(first, count)
+    stays = removed[rank >= np.repeat(np.ceil(count * (1 - remaining)), count)]
+    waits, drains = fixed.items.waits.copy(), fixed.items.drains.copy()
+    waits[stays], drains[stays] = graph.items.waits[stays], graph.items.drains[stays]
+    return fixed.with_items(waits=waits, drains=drains)
+
+
+def waiting(graph: ModifiedGraph) -> Bools:
+    """Returns the items in which the program waits for the device: not frees, nor launches into a full queue."""
+    items, calls = graph.items, graph.base.recording.trace.calls
+    role = calls.role[items.call] if len(calls) else items.call
+    mask: Bools = (items.call >= 0) & np.isin(role, (Role.WAIT, Role.COPY)) & ((items.waits >= 0) | items.drains)
+    return mask
+
+
+def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
+    """Returns the items with calls by the operators, or by the program itself, that waits of these kinds name."""
+    trace, call = graph.base.recording.trace, graph.items.call
+    if not len(trace.calls):
+        return call >= 0
+    called, operator = trace.calling_operators
+    names = np.where(called, trace.events.name[operator], trace.calls.name)[call]
+    by = {wait.operator for wait in costly_waits_of(graph.base.recording) if wait.kind in kinds}
+    return np.asarray((call >= 0) & name_matches(trace.names, names, by.__contains__), np.bool_)
+
+
+def _without_reads(graph: ModifiedGraph, called: Bools) -> ModifiedGraph:
+    """Removes the copies to the host by these operators, and the time of reading single values."""
+    items, reads = graph.items, graph.base.spans_named("aten::item")
+    copied = called & graph.with_work(Work.DOWNLOAD)
+    return graph.with_items(
+        cost=np.where(called & graph.issued_in(reads), 0, items.cost),
+        length=np.where(copied, 0, items.length),
+        gap=graph.gap_scaled(Activity.DISPATCH, 1 - graph.gap_share_in(reads)),
+    )
+
+
+def _last_of_steps(graph: ModifiedGraph, waits: Bools) -> Bools:
+    """Returns the last wait of each step."""
+    step, rows = _steps(graph), np.flatnonzero(waits)
+    last = np.zeros(len(waits), np.bool_)
+    if len(rows):
+        last[rows[np.append(np.diff(step[rows]) != 0, True)]] = True
+    return last
+
+
+def _steps(graph: ModifiedGraph) -> Ints:
+    """Returns the step of each item."""
+    return np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
+
+
+SCALAR_READS = Scenario("reads", partial(without_waits, (READ,)))
+UPLOADS = Scenario("uploads", partial(without_waits, (UPLOAD,)))
+SHAPES = Scenario("shapes", partial(without_waits, (SHAPE,)))
+EXPLICITS = Scenario("explicit_waits", partial(without_waits, (EXPLICIT,)))
+WAITS = Scenario("waits", partial(without_waits, ALL_KINDS))
+COMBINED = Scenario("waits_combined", apply_combined)
+
+
+SLOWER_LINK = 0.7
+# The time of a smaller copy is mostly latency.
+MIN_BYTES = 1_000_000
+
+
+def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Makes copies asynchronous, and makes pageable copies as fast as pinned ones."""
+    unblocked = without_upload_waits(graph)
+    items, ops = unblocked.items, graph.base.ops
+    if estimate is Estimate.HIGH:
+        return unblocked.with_items(length=np.where(unblocked.with_work(Work.UPLOAD), 0, items.length))
+    rate = pinned_rate(graph)
+    if rate is None:
+        return unblocked
+    rate *= SLOWER_LINK if estimate is Estimate.LOW else 1.0
+    size = ops.bytes[items.op]
+    # ROCm does not distinguish pinned from pageable memory: a copy counts as pageable if it is slower than a pinned
+    # one.
+    pageable = unblocked.with_work(Work.UPLOAD) & named_copies(graph, "Pageable", "Host ->") & (size >= MIN_BYTES)
+    pinned = np.rint(size / rate).astype(np.int64)
+    return unblocked.with_items(length=np.where(pageable, np.minimum(items.length, pinned), items.length))
+
+
+def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
+    """Returns the graph in which no call waits for a copy to the device, its own or the one directly before it."""
+    items = graph.items
+    copies = graph.with_work(Work.UPLOAD)
+    behind = (items.op < 0) & (items.follows >= 0) & copies[items.follows]
+    released = waiting(graph) & (copies | behind)
+    # A call that stages its copy waits for the stream, then fills a buffer; without staging there is no such pause.
+    pause = np.where(released & copies, np.minimum(items.pause, _usual_pause(graph)), items.pause)
+    return graph.with_items(waits=np.where(released, NONE, items.waits), drains=items.drains & ~released, pause=pause)
+
+
+def pinned_rate(graph: ModifiedGraph) -> float | None:
+    """Returns the rate of pinned copies in bytes per ns, or None if neither the recording nor the device gives it."""
+    recorded, ops = graph.base.graph.items, graph.base.ops
+    pinned = np.flatnonzero(graph.with_work(Work.UPLOAD) & named_copies(graph, "Pinned"))
+    pinned = pinned[ops.bytes[recorded.op[pinned]] >= MIN_BYTES]
+    if len(pinned):
+        return float(np.median(ops.bytes[recorded.op[pinned]] / np.maximum(recorded.length[pinned], 1)))
+    return healthy_link_rate(graph)
+
+
+def _usual_pause(graph: ModifiedGraph) -> int:
+    pauses = graph.items.pause[graph.items.stream >= 0]
+    return int(np.median(pauses)) if len(pauses) else 0
+
+
+PINNED_COPIES = Scenario("copies", with_pinned_copies)
+
+
+def with_prefetched_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the copies from the compute stream."""
+    unwaited = without_upload_waits(graph)
+    if estimate is Estimate.LOW:
+        return unwaited
+    items, uploads = unwaited.items, unwaited.with_work(Work.UPLOAD)
+    on_link = int(items.length[uploads & graph.base.recording.in_window(items.at)].sum())
+    return unwaited.with_items(length=np.where(uploads, 0, items.length)).with_floor(on_link)
+
+
+PREFETCHED_COPIES = Scenario("prefetch", with_prefetched_copies)
+
+
+def on_healthy_link(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Shortens the copies. Returns None if the rate of a healthy link is not known."""
+    rate = healthy_link_rate(graph)
+    if rate is None:
+        return None
+    items, size = graph.items, graph.base.ops.bytes[graph.items.op]
+    large = graph.with_work(Work.UPLOAD, Work.DOWNLOAD) & (size >= MIN_BYTES)
+    healthy = np.minimum(items.length, np.rint(size / rate).astype(np.int64))
+    reached = (healthy + items.length) // 2 if estimate is Estimate.LOW else healthy
+    return graph.with_items(length=np.where(large, reached, items.length))
+
+
+HEALTHY_LINK = Scenario("link", on_healthy_link)

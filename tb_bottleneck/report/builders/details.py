@@ -1,0 +1,175 @@
+"""The parts of a report beside its verdicts.
+
+What a report says about a part of it that could not be built.
+
+The stages of the input pipeline as the report shows them.
+
+The steps of an inference server as the report shows them.
+
+The account of a whole run as the report shows it.
+
+The parts of a step by the functions that the loop calls, as the report shows them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
+from tb_bottleneck.measures.telemetry.run_time import Part, RunTime
+from tb_bottleneck.measures.trace.serving import Serving, ServingSteps
+from tb_bottleneck.measures.user_code.step_parts import StepPart
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.frames import frame_parts
+from tb_bottleneck.trace.kernel_names import cut
+
+
+def broken_part(part: str) -> pb.BrokenPart:
+    """Returns the entry of a part. Raises KeyError if there is no such part."""
+    texts = load("parts.toml")
+    return pb.BrokenPart(part=part, because=Template(texts["broken"]).substitute(title=texts["title"][part]))
+
+
+_KINDS = ("rotational", "ssd", "network", "memory")
+
+
+def input_pipeline(
+    work: LoaderWork | Missing, workers: float | None, needed: Measure | Missing, facts: Mapping[str, Any]
+) -> pb.InputPipeline | None:
+    """Returns the stages and the storage, without stages only the storage, or None if neither is known.
+
+    `workers` make the batches now (0: the training process), `needed` would be fast enough. `facts` of the run have
+    the kind of storage; they are untrusted.
+    """
+    place = _storage(facts)
+    if isinstance(work, Missing) or not work.ns > 0:
+        return pb.InputPipeline(storage=place) if place.ListFields() else None
+    stages = sorted((*work.stages, *work.beside), key=lambda stage: -stage.ns)
+    total = sum(stage.ns for stage in stages)
+    storage = pb.InputStorage(
+        read_bytes_per_batch=_per_batch(work, work.read_bytes),
+        disk_bytes_per_batch=_per_batch(work, work.disk_bytes),
+        reads_per_batch=_per_batch(work, work.reads),
+        opens_per_batch=_per_batch(work, work.opens),
+    )
+    storage.MergeFrom(place)
+    return pb.InputPipeline(
+        stages=[_stage(stage, work, total) for stage in stages],
+        basis=work.basis,
+        batch_ns=work.batch_ns,
+        workers=workers,
+        workers_needed=needed.value if isinstance(needed, Measure) else None,
+        waiting_share=work.waiting_share,
+        storage=storage if storage.ListFields() else None,
+    )
+
+
+def _storage(facts: Mapping[str, Any]) -> pb.InputStorage:
+    kind, system = facts.get("dataset_storage"), facts.get("dataset_filesystem")
+    return pb.InputStorage(
+        kind=kind if kind in _KINDS else "",
+        filesystem=system if isinstance(system, str) and system.isalnum() and len(system) < 20 else "",
+    )
+
+
+def _stage(stage: Stage, work: LoaderWork, total: float) -> pb.InputStage:
+    row = pb.InputStage(
+        stage=stage.stage,
+        name=stage.name,
+        share=stage.ns / total,
+        ns_per_batch=_per_batch(work, stage.ns),
+        title=stage_text(stage),
+    )
+    if stage.place:
+        file, line, function = frame_parts(stage.place)
+        row.place.CopyFrom(pb.Place(file=cut(file), line=line, function=cut(function), share=1.0))
+    return row
+
+
+def _per_batch(work: LoaderWork, amount: float | None) -> float | None:
+    return amount / work.batches if amount is not None and work.batches > 0 else None
+
+
+def serving(steps: Serving | None) -> pb.Serving | None:
+    """Returns the steps by kind and by shape, or None if there are none."""
+    if steps is None:
+        return None
+    kinds, shapes = (list(map(_row, rows)) for rows in (steps.kinds, steps.shapes))
+    return pb.Serving(server=steps.server, kinds=kinds, shapes=shapes)
+
+
+def _row(steps: ServingSteps) -> pb.ServingSteps:
+    shape = steps.shape
+    return pb.ServingSteps(
+        kind=shape.kind,
+        count=steps.count,
+        share=steps.share,
+        step_ns=steps.step_ns,
+        device_ns=steps.device_ns,
+        pause_ns=steps.pause_ns,
+        prefill_requests=shape.prefill_requests,
+        prefill_tokens=shape.prefill_tokens,
+        decode_requests=shape.decode_requests,
+        decode_tokens=shape.decode_tokens,
+    )
+
+
+_DECIMALS = 4
+
+
+def run_time_of(account: RunTime | None) -> pb.RunTime | None:
+    """Returns the parts with any time, or None without steps."""
+    if account is None:
+        return None
+    length = np.maximum(account.bins.sum(axis=0), 1.0)
+    shares = np.round(account.bins / length, _DECIMALS)
+    return pb.RunTime(
+        begin_ns=account.begin,
+        elapsed_ns=account.elapsed,
+        parts=[
+            pb.RunPart(
+                kind=part,
+                title=title_of(part),
+                meaning=_texts()[part]["meaning"],
+                ns=account.ns[part],
+                share=account.share(part),
+                bins=shares[row].tolist(),
+            )
+            for row, part in enumerate(Part)
+            if account.ns[part] > 0
+        ],
+    )
+
+
+def title_of(part: Part) -> str:
+    """Returns the label of a part."""
+    return _texts()[part]["title"]
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return {name: table for name, table in load("run_time.toml").items() if isinstance(table, dict)}
+
+
+MAX_REGIMES, LEAST_SHARE = 3, 0.05
+
+
+def parts_of_step(parts: Sequence[StepPart], steps: int) -> list[pb.StepPart]:
+    """Returns the parts, each with the regimes that own most of its time."""
+    return [_step_part_row(part, steps) for part in parts]
+
+
+def _step_part_row(part: StepPart, steps: int) -> pb.StepPart:
+    row = pb.StepPart(name=part.place.function, share=part.share, calls=part.calls / steps)
+    if part.place.function:
+        row.place.CopyFrom(pb.Place(**asdict(part.place)))
+    for regime, share in part.regimes[:MAX_REGIMES]:
+        if share >= LEAST_SHARE:
+            row.account.add(regime=regime, share=share, title=regime.label)
+    return row

@@ -1,1 +1,0 @@
-"""Parts of the report beside the verdicts: the input pipeline, compilation, the steps of an inference server."""

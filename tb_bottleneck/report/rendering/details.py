@@ -1,0 +1,142 @@
+"""The parts beside the findings as plain text.
+
+Formats the stages of the input pipeline as text.
+
+Formats the steps of an inference server as text.
+
+Formats the parts of a step as text.
+
+Formats what a run without a problem could still gain as plain text.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tb_bottleneck.base.text import bytes_text, duration_text, share_text
+from tb_bottleneck.report.rendering.figures import count_text, factor_text, place_text, value_text
+from tb_bottleneck.report.rendering.layout import Line, wrapped
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+_KINDS = {"rotational": "a rotating disk", "ssd": "an SSD", "network": "a network file system", "memory": "memory"}
+_MIN_SHARE = 0.005
+
+
+def input_pipeline_lines(pipeline: pb.InputPipeline) -> Iterator[str]:
+    """Yields the lines of the part."""
+    yield Line("Making a batch, by stage" if pipeline.stages else "Making a batch", "strong")
+    if pipeline.stages:
+        yield from wrapped(_about(pipeline))
+    stages = [stage for stage in pipeline.stages if stage.share >= _MIN_SHARE]
+    width = max((len(stage.title) for stage in stages), default=0)
+    for stage in stages:
+        time = duration_text(stage.ns_per_batch) if stage.HasField("ns_per_batch") else ""
+        place = f"  {place_text(stage.place)}" if stage.HasField("place") else ""
+        yield f"  {stage.title:{width}}  {share_text(stage.share):>6}  {time:>9}{place}"
+    if pipeline.HasField("storage"):
+        yield from wrapped(_storage(pipeline.storage))
+
+
+def _about(pipeline: pb.InputPipeline) -> str:
+    how = "from its Python frames" if pipeline.basis == "frames" else "from samples of the workers' stacks"
+    parts = [f"One process takes {duration_text(pipeline.batch_ns)} for a batch"] if pipeline.batch_ns else []
+    if pipeline.HasField("workers"):
+        count = f"{pipeline.workers:.0f} workers make them" if pipeline.workers != 1 else "1 worker makes them"
+        parts.append(count if pipeline.workers else "the training process makes them")
+    if pipeline.HasField("workers_needed"):
+        parts.append(f"{pipeline.workers_needed:.0f} would keep up with the rest of the step")
+    if pipeline.HasField("waiting_share"):
+        parts.append(f"a worker has no batch to make for {share_text(pipeline.waiting_share)} of its time")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]} ({how})." if text else f"The stages are {how}."
+
+
+def _storage(storage: pb.InputStorage) -> str:
+    parts = []
+    if storage.kind or storage.filesystem:
+        name = f" ({storage.filesystem})" if storage.filesystem and storage.kind else storage.filesystem
+        parts.append(f"on {_KINDS.get(storage.kind, '')}{name}")
+    if storage.HasField("read_bytes_per_batch"):
+        text = f"{bytes_text(storage.read_bytes_per_batch)} per batch in {storage.reads_per_batch:.0f} calls"
+        if storage.HasField("disk_bytes_per_batch"):
+            text += f", {bytes_text(storage.disk_bytes_per_batch)} of them from the disk"
+        parts.append(text)
+    if storage.HasField("opens_per_batch"):
+        parts.append(f"{count_text(storage.opens_per_batch)} files opened per batch")
+    return f"Data: {'; '.join(parts)}."
+
+
+def serving_lines(serving: pb.Serving) -> Iterator[str]:
+    """Yields the lines of the part: the kinds, and the shapes if they tell more."""
+    yield Line(f"Steps of the inference server ({serving.server})", "strong")
+    rows = [("kind", "steps", "share", "host", "device", "pause before", "requests and tokens")]
+    if len(serving.shapes) > len(serving.kinds):
+        rows += [_row(steps, "") for steps in serving.kinds]
+    rows += [_row(steps, _work(steps)) for steps in serving.shapes]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    for row in rows:
+        cells = (text.rjust(width) if column else text.ljust(width) for column, (text, width) in _cells(row, widths))
+        yield f"  {'  '.join(cells)}  {row[6]}".rstrip()
+
+
+def _cells(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
+    return enumerate(zip(row, widths, strict=False))
+
+
+def _row(steps: pb.ServingSteps, work: str) -> tuple[str, str, str, str, str, str, str]:
+    device = duration_text(steps.device_ns) if steps.HasField("device_ns") else ""
+    pause = duration_text(steps.pause_ns) if steps.HasField("pause_ns") else ""
+    return (
+        steps.kind,
+        f"{steps.count:,}",
+        share_text(steps.share),
+        duration_text(steps.step_ns),
+        device,
+        pause,
+        work,
+    )
+
+
+def _work(steps: pb.ServingSteps) -> str:
+    parts = []
+    for name in ("prefill", "decode"):
+        requests, tokens = getattr(steps, f"{name}_requests"), getattr(steps, f"{name}_tokens")
+        if requests or tokens:
+            known = f", {tokens:,.0f} tokens" if steps.HasField(f"{name}_tokens") else ""
+            parts.append(f"{name} {requests:,.0f} request{'s' if requests != 1 else ''}{known}")
+    return "; ".join(parts)
+
+
+TITLE = "Parts of the step, by the functions that the loop calls"
+
+
+def step_part_lines(parts: Sequence[pb.StepPart]) -> Iterator[str]:
+    """Yields one paragraph for each part."""
+    yield Line(TITLE, "strong")
+    for part in parts:
+        of = ", ".join(f"{row.title} {share_text(row.share)}" for row in part.account)
+        name = place_text(part.place) if part.HasField("place") else "the loop itself"
+        yield from wrapped(f"- {name}: {share_text(part.share)} of the step{f': {of}' if of else ''}", "  ")
+
+
+def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
+    """Yields the lines of the section; none if there is nothing."""
+    if not headroom:
+        return
+    yield ""
+    yield Line("Where headroom remains", "strong")
+    explained = {"situation"}
+    for item in headroom:
+        yield from wrapped(f"- {item.title}{bound_text(item)}", "  ")
+        yield from wrapped(", ".join(f"{row.label}: {value_text(row)}" for row in item.evidence), "      ")
+        if item.kind not in explained:
+            yield from wrapped(item.summary, "      ")
+        explained.add(item.kind)
+
+
+def bound_text(item: pb.Headroom) -> str:
+    """Returns the bound of an item as the end of its title."""
+    if item.HasField("speedup"):
+        return f": at most {factor_text(item.speedup)} as fast"
+    if not item.HasField("share"):
+        return ""
+    beyond = " lies beyond it" if item.kind == "operator" else ""
+    return f": {'' if beyond else 'at most '}{share_text(item.share)} of the time{beyond}"

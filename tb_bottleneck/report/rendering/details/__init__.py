@@ -1,1 +1,0 @@
-"""Formats the parts of a report beside the verdicts as text."""

@@ -1,1 +1,0 @@
-"""What autograd leaves in a trace."""

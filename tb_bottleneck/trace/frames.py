@@ -1,0 +1,143 @@
+"""Python frames: who they belong to, which ran already, and modules.
+
+Names of the modules of a model, as the profiler writes them or the monitor marks them.
+
+Who a recorded Python frame belongs to, by its name: the user, an installed package, torch, or Python itself.
+
+The profiler names a frame `file.py(line): function`. It cuts the path at the import path of the training process, so
+files of the program and of installed packages both start with the name of a module or a package.
+
+Python functions that already ran when the recording began, and therefore have a wrong line.
+"""
+
+import re
+import sys
+from enum import Enum
+from functools import lru_cache
+
+import numpy as np
+
+from tb_bottleneck.knowledge.catalogue import installed_packages
+from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kinds import MODULE, Kind
+from tb_bottleneck.trace.table import Bools, Rows, by_thread
+from tb_bottleneck.trace.trace import Trace
+
+# The number of an instance (Linear_3), or of an entry of a list (layers.3); not a digit in a name (Conv2d).
+_NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
+
+
+def module_name(name: str) -> str:
+    """Returns the name of a row without the profiler's prefix: `Linear_3`, or `encoder.layers.3` of a mark."""
+    return name.removeprefix(MODULE)
+
+
+def merged_module(name: str) -> str:
+    """Returns the name with `*` for its numbers: the name that the layers of a stack share."""
+    return _NUMBER.sub("*", module_name(name))
+
+
+# No training runs these modules of the standard library, and programs have files and folders with these names.
+_PROGRAM_NAMES = {"profile", "test", "trace", "code"}
+_STANDARD_LIBRARY = sys.stdlib_module_names - _PROGRAM_NAMES
+_STANDARD_LIBRARY_FOLDER = re.compile(r"/lib/python3(?:\.\d+)?/(?!.*(?:site|dist)-packages/)", re.IGNORECASE)
+_INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/.(]*)")
+# The frames of this package enclose those of the program, wherever it is installed.
+_OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|tools/|__main__\.py)")
+# Code that torch.compile has written (pytorch torch/_inductor/runtime/cache_dir_utils.py).
+_GENERATED = re.compile(r"/torchinductor_|/torch_compile_debug/|/inductor_cache/")
+_OBJECT = re.compile(r"(?: of pybind11_builtins\.\S+ object)? at 0x[0-9a-fA-F]+(?=>$)")
+_FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
+
+
+class FrameOwner(Enum):
+    """Owners of frames. NONE: the row is no Python function of a file, as built-in functions and modules of a model."""
+
+    USER = "user"
+    PACKAGE = "package"
+    TORCH = "torch"
+    PYTHON = "python"
+    NONE = "none"
+
+
+@lru_cache(maxsize=100_000)
+def frame_owner(frame: str) -> FrameOwner:
+    """Returns the owner of the frame."""
+    if ".py(" not in frame or frame.startswith("<"):
+        return FrameOwner.NONE
+    path = frame.replace("\\", "/")
+    installed = _INSTALLED.search(path)
+    first, folder, _ = path.split(".py(", 1)[0].partition("/")
+    top = installed[1] if installed else first
+    if top == "torch" or _GENERATED.search(path):
+        return FrameOwner.TORCH
+    if installed or first + (folder or ".py") in installed_packages() or _OWN.search(path):
+        return FrameOwner.PACKAGE
+    if top in _STANDARD_LIBRARY or top == "site" or _STANDARD_LIBRARY_FOLDER.search(path):
+        return FrameOwner.PYTHON
+    return FrameOwner.USER
+
+
+def is_user_frame(frame: str) -> bool:
+    """Returns True if a Python frame is of the user's program."""
+    return frame_owner(frame) is FrameOwner.USER
+
+
+def is_own_frame(frame: str) -> bool:
+    """Returns True if a Python frame is of this package, such as a hook of the monitor around a call of the program."""
+    return frame_owner(frame) is FrameOwner.PACKAGE and _OWN.search(frame.replace("\\", "/")) is not None
+
+
+def short_frame(frame: str) -> str:
+    """Returns the name without addresses and pybind11's internals: `<built-in method item of Tensor object>`."""
+    return _OBJECT.sub("", frame)
+
+
+def frame_parts(frame: str) -> tuple[str, int, str]:
+    """Returns the file, the line and the function of a frame; the name itself as the function if it has another form.
+
+    The line is the one at which the function begins. Of functions that already ran when the recording began, it is the
+    one that started the profiler, which tells nothing.
+    """
+    parts = _FRAME.match(frame)
+    return (parts[1], int(parts[2]), parts[3]) if parts else ("", 0, frame)
+
+
+def frame_without_line(frame: str) -> str:
+    """Returns the frame as `file.py: function`."""
+    file, _, function = frame_parts(frame)
+    return f"{file}: {function}" if file else frame
+
+
+# The profiler records the functions that already run in one go, 1 to 6 us after one another, before other events of the
+# host (one public recording has a launch 13 us before them).
+_ONE_GO_NS = 20_000
+# Deeper stacks are rare, and a thread may have millions of frames.
+_USUAL_DEPTH = 1024
+
+
+def already_running_frames(trace: Trace) -> Bools:
+    """Returns the mask of the events that are Python functions which already ran when the recording began.
+
+    The line of these is the one that ran then, in most programs the call of `prof.step()` (pytorch
+    torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
+    """
+    events, mask = trace.events, np.zeros(len(trace.events), np.bool_)
+    others = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
+    if not len(others):
+        return mask
+    latest = int(events.start[others[0]]) + _ONE_GO_NS
+    for rows in by_thread(trace.rows(Kind.PYTHON), events.thread).values():
+        if events.start[rows[0]] <= latest:
+            mask[rows[: _depth(events, rows)]] = True
+    return mask
+
+
+def _depth(events: Events, rows: Rows) -> int:
+    """Returns how many of the first rows began in one go, each inside the one before it."""
+    for count in (_USUAL_DEPTH, len(rows)):
+        start, end = events.start[rows[:count]], events.end[rows[:count]]
+        nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])
+        if not nested.all():
+            return 1 + int(np.argmin(nested))
+    return len(rows)

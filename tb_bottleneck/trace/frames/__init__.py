@@ -1,1 +1,0 @@
-"""Python frames of a trace."""
