@@ -24,8 +24,8 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
 from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.steps import Steps

@@ -10,8 +10,8 @@ from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, union
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.roofline.operator_args import OperatorArguments
 from tb_bottleneck.trace.columns.number_columns import MAX_ID
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace

@@ -27,8 +27,8 @@ from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread

@@ -19,7 +19,7 @@ from tb_bottleneck.attribution.sync_cost import NEVER, ChargeableGaps, SyncCosts
 from tb_bottleneck.attribution.sync_cost import RETURN_LAG_NS as RETURN_LAG_NS
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.trace.device_ops import DeviceOps
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace

@@ -17,8 +17,8 @@ import numpy as np
 from tb_bottleneck.base.intervals import EMPTY, Spans, subtract, union
 from tb_bottleneck.trace.forward_links import BACKWARD
 from tb_bottleneck.trace.frames import FrameOwner, frame_owner
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, by_thread, column
 from tb_bottleneck.trace.trace import Trace
 

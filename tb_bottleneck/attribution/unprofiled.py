@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.trace.process_facts import positive
 
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.

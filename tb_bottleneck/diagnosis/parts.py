@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
@@ -34,7 +34,7 @@ from tb_bottleneck.report.builders.compilation import recorded_compilation, repl
 from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step, serving
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
-from tb_bottleneck.report.unprofiled import unprofiled_of
+from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace_efficiency, trace_unprofiled

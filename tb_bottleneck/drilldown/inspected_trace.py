@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.drilldown.lanes import KEY, Lanes, lanes_of
 from tb_bottleneck.drilldown.tree.host_rows import HostRows, host_rows_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, activity_named
 from tb_bottleneck.attribution.owned_spans import OwnedSpans
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.drilldown.operations.critical_path import critical_path

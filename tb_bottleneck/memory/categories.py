@@ -15,8 +15,8 @@ from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.phases import Phase, Phases
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Bools, Ints, by_thread
 from tb_bottleneck.trace.trace import Trace

@@ -12,8 +12,8 @@ from tb_bottleneck.memory.growth import growth_finding, place_text
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Rows
 

@@ -11,8 +11,8 @@ from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.trace.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.frames import already_running_frames, frame_parts, is_user_frame
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.table import Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace

@@ -13,8 +13,8 @@ import numpy as np
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.memory.sites import MODULE
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Rows, by_thread

@@ -10,16 +10,16 @@ import numpy as np
 from tb_bottleneck.attribution.activity_times import ActivityTimes
 from tb_bottleneck.attribution.cpu_attribution import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
-from tb_bottleneck.replay.check import Check, check
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
 from tb_bottleneck.replay.simulator import replay
+from tb_bottleneck.replay.validation import Check, check
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 

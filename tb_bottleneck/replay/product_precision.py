@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.measures.trace.products import between_products, convolution_share
 from tb_bottleneck.replay.modified_graph import Estimate

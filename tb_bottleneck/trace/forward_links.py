@@ -11,8 +11,8 @@ import numpy as np
 
 from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace

@@ -22,8 +22,8 @@ import numpy as np
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace

@@ -8,7 +8,7 @@ from helpers.draw import drawn_trace
 
 from tb_bottleneck import attribution
 from tb_bottleneck.attribution.owned_spans import account_of
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.trace.steps import find_steps
 

@@ -6,7 +6,7 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity, activity_named
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.catalogue import load as load_facts
 from tb_bottleneck.trace.steps import find_steps

@@ -6,7 +6,7 @@ import weakref
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.trace.steps import find_steps
 
 

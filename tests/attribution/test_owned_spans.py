@@ -9,7 +9,7 @@ from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load

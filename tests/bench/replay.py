@@ -16,7 +16,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from tb_bottleneck.attribution.recording import Recording  # noqa: E402
+from tb_bottleneck.attribution.trace_recording import Recording  # noqa: E402
 from tb_bottleneck.base.errors import BottleneckError  # noqa: E402
 from tb_bottleneck.measures.measure_set import Measures  # noqa: E402
 from tb_bottleneck.regimes.judge import judge_all  # noqa: E402

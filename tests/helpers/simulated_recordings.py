@@ -3,7 +3,7 @@
 from simulate.examine import measured, recorded
 from simulate.workload import random_workload
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 
 
 def simulated_recording(seed: int) -> Recording:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace, load_inspected
 from tb_bottleneck.drilldown.operations.operation_tables import add_kernels, add_operators
 from tb_bottleneck.drilldown.tree.selection import Selection, selected_tree

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helpers.draw import drawn
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

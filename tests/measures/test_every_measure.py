@@ -13,7 +13,7 @@ from simulate.kineto import Recording as Written
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import random_workload
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures import trace
 from tb_bottleneck.trace.steps import find_steps

@@ -10,7 +10,7 @@ from simulate.machine import Machine
 from simulate.training import program_of
 from simulate.workload import random_workload
 
-from tb_bottleneck.attribution import recording as measures
+from tb_bottleneck.attribution import trace_recording as measures
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.steps import find_steps
 

@@ -3,7 +3,7 @@
 import pytest
 from helpers.draw import drawn_trace
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.quality.degradations import warmup_defect
 from tb_bottleneck.trace.steps import find_steps
 

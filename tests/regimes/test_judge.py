@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from helpers.draw import drawn_trace
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regimes import judge

@@ -5,11 +5,11 @@ from math import exp, hypot
 import pytest
 from helpers.drawn_graphs import drawn_graph
 
-from tb_bottleneck.replay.check import HOST_DRIFT, QUANTILE
 from tb_bottleneck.replay.gain import gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.host import WITHOUT_PYTHON
+from tb_bottleneck.replay.validation import HOST_DRIFT, QUANTILE
 
 KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
 # Two steps pause for long and have little work; the others work all the time. Each row is a step.

@@ -6,11 +6,11 @@ import pytest
 from helpers.drawn_graphs import drawn_graph
 
 from tb_bottleneck.replay import gain as module
-from tb_bottleneck.replay.check import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.scenarios.loader import WORKERS as LOADER
 from tb_bottleneck.replay.scenarios.waits import WAITS
+from tb_bottleneck.replay.validation import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 
 ONCE = """
     step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb

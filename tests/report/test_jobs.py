@@ -3,7 +3,7 @@
 import pytest
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.replay.check import RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.validation import RUN_TO_RUN_NOISE
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

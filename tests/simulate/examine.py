@@ -12,7 +12,7 @@ from simulate.pieces import MULTIPROCESSORS
 from simulate.training import program_of
 from simulate.truth import Truth, truth_of
 from simulate.workload import Workload
-from tb_bottleneck.attribution.recording import Recording as TraceRecording
+from tb_bottleneck.attribution.trace_recording import Recording as TraceRecording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.trace.steps import find_steps

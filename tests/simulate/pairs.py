@@ -20,7 +20,7 @@ from simulate.training import program_of
 from simulate.truth import window_of
 from simulate.variation import IDEAL, Variation, drawn
 from simulate.workload import Workload, healthy
-from tb_bottleneck.attribution.recording import Recording as AnalysedRecording
+from tb_bottleneck.attribution.trace_recording import Recording as AnalysedRecording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.gain import errors_of, without_fixes
 from tb_bottleneck.replay.host_scale import host_scale_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 
 
 def test_rows_pass_by_their_name():

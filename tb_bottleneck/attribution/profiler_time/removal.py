@@ -26,13 +26,13 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.unprofiled import LoggedSteps, logged_unprofiled
 from tb_bottleneck.base.intervals import Spans, merge, overlapping, subtract, union
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Floats, Ints

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.measures.trace.loader import LONGEST_HANDOVER_NS
@@ -28,7 +28,7 @@ from tb_bottleneck.replay.product_precision import operand_type, rows_by_name, t
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
 from tb_bottleneck.roofline.operator_args import with_operand_type
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Predictions of a training's step time on other devices have a mean error of 11.8 % (Habitat, ATC'21, over six GPUs).

@@ -1,7 +1,7 @@
 """Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
 
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
-device gets faster. A recording whose replay is not trusted (replay/check.py) is not to be predicted from.
+device gets faster. A recording whose replay is not trusted (replay/validation.py) is not to be predicted from.
 
 The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean: with
 another device, these may be other steps than the recorded ones.
@@ -15,7 +15,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.significance import Times, undisturbed

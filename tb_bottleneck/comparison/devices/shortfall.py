@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Owner, Regime
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.significance import Times, ordinary, undisturbed
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, judge_telemetry, read_all

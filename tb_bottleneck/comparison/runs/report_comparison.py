@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from google.protobuf import json_format
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, representative_report
 from tb_bottleneck.comparison.texts.value_text import sanitize

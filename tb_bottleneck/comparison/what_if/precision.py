@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason

@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Owner, Regime

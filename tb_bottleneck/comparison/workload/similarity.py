@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import EMPTY, Spans, union
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.batch_size import passes_of
 from tb_bottleneck.measures.efficiency.contractions import contractions
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows

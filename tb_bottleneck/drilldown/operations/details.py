@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace

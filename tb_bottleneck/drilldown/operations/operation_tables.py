@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import overlapping
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.text import NS_PER_S

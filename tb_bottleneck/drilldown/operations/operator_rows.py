@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.drilldown.tree.host_rows import sums_with_children
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, Table, by_thread, column
 

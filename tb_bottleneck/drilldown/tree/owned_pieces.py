@@ -7,7 +7,7 @@ to the return of the call that launches the operation after it; from then on, it
 import numpy as np
 
 from tb_bottleneck.attribution.device_attribution import ops_by_regime
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import overlapping
 from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record

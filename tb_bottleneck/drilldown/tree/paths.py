@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, HostRows, Labels, depths
@@ -21,8 +21,8 @@ from tb_bottleneck.measures.user_code.frames import (
 from tb_bottleneck.measures.user_code.modules import forward_of
 from tb_bottleneck.trace.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frames import frame_without_line, merged_module, module_name, short_frame
+from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.kinds import MODULE, Kind
-from tb_bottleneck.trace.name_filter import passing_names
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 

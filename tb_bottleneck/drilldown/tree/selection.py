@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, HostRows, operator_work, sums_with_children
 from tb_bottleneck.drilldown.tree.owned_pieces import NOTHING, UNMAPPED, Pieces, launching_rows, owned_pieces

@@ -21,7 +21,7 @@ from tb_bottleneck.sources.snapshot import is_snapshot
 from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
 
 if TYPE_CHECKING:
-    from tb_bottleneck.attribution.recording import Recording
+    from tb_bottleneck.attribution.trace_recording import Recording
     from tb_bottleneck.report.cache.file_identity import FileIdentity
     from tb_bottleneck.report.cache.report_store import Store
     from tb_bottleneck.schema import bottleneck_pb2 as pb

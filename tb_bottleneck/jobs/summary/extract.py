@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
 from tb_bottleneck.jobs.summary.own_time import GroupTable, ends_with, points_of, waits_of

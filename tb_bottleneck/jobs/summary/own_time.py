@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, merge, subtract, union
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Operation, Own, Points

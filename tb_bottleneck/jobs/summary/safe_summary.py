@@ -3,7 +3,7 @@
 import logging
 import os
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.extract import summary_of
 from tb_bottleneck.sources.host_names import host_of

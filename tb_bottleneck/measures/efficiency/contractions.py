@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, first_match, operator_patterns, precision_of
 from tb_bottleneck.measures.trace.window import in_host_steps
@@ -22,8 +22,8 @@ from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.roofline.operator_args import dtype_of_operand, first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.forward_links import is_autograd_node
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost, nest
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Floats, Ints, Rows, Table, by_thread, column

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.order_statistics import heaviest_value
@@ -21,9 +21,8 @@ from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.roofline.operator_args import itemsize
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.forward_links import ACCUMULATION
-from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.kernel_names import name_matches, short
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.process_facts import parameter_bytes
 

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
@@ -17,8 +17,8 @@ from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unk
 from tb_bottleneck.measures.efficiency.utilisation import device_use, utilisation
 from tb_bottleneck.measures.trace.window import in_host_steps
 from tb_bottleneck.trace.forward_links import is_autograd_node
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.operands import operands_of
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.base.text import NS_PER_S, share_text
@@ -35,7 +35,7 @@ from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.forward_links import is_autograd_node
-from tb_bottleneck.trace.name_filter import passing_names
+from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.table import Bools, Ints
 
 # Contractions without recorded shapes may take this share of the time of all contractions: as much as steps differ.

@@ -1,5 +1,5 @@
 """Measures taken from a trace."""
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 
 __all__ = ["Recording"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.cpu_collectives import host_collectives, message_bytes
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import clip, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
@@ -22,9 +22,8 @@ from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE
 from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.kernel_names import name_matches, short
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 _REDUCTIONS = ("allreduce", "all_reduce")

@@ -17,16 +17,15 @@ from collections import defaultdict
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
 from tb_bottleneck.trace.frames import frame_parts, is_user_frame
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows, by_thread

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import percentile
@@ -12,7 +12,7 @@ from tb_bottleneck.knowledge.gpus import GIGA, USABLE_LINK_SHARE, gpu_named, lan
 from tb_bottleneck.measures.trace.window import device_work, with_example
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
 # Smaller copies are limited by their latency, not by the link; from 1 MiB a PCIe link is near its rate.

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.record import Record
@@ -31,8 +31,8 @@ from tb_bottleneck.measures.trace.window import (
     with_example,
 )
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 

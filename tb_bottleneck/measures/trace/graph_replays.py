@@ -8,13 +8,12 @@ from collections import defaultdict
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
 from tb_bottleneck.trace.device_ops import DeviceOps
-from tb_bottleneck.trace.kernel_names import short
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches, short
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 MAX_GRAPHS, MAX_OUTSIDE, MAX_NAME = 10, 5, 80

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.host_operators import CREATES
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_model
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
@@ -19,9 +19,8 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows
 

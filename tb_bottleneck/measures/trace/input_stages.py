@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import distinct_values
@@ -22,8 +22,8 @@ from tb_bottleneck.measures.trace.loader import (
 from tb_bottleneck.measures.trace.window import device_work, host_rows, in_host_steps
 from tb_bottleneck.measures.user_code.frames import ancestors, frames_by_thread
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 
 MOMENTS = 1_000
 """Moments of the fetches whose frames are looked up: a stage with a tenth of the time is known to two points."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
 from tb_bottleneck.base.intervals import Spans, clip, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.text import share_text
@@ -12,7 +12,7 @@ from tb_bottleneck.measures.trace.window import device_work, window_share
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import MIN_SIGNATURES, BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.regime import Regime

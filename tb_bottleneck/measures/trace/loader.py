@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip, intersect, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import distinct_values
@@ -14,9 +14,8 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measures.trace.host_dispatch import operator_names
 from tb_bottleneck.measures.trace.window import host_rows, in_host_steps, with_example
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Ints, Rows
 
 NO_LOADER = Missing("no DataLoader iteration was recorded")

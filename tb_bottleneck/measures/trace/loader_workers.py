@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.trace.input_stages import processes_needed
 from tb_bottleneck.measures.trace.loader import (

@@ -13,7 +13,7 @@ Work in float64: operators with a float64 tensor, and the device operations that
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, merge, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import distinct_rows, heaviest_value
@@ -24,9 +24,8 @@ from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_ho
 from tb_bottleneck.roofline.device_peaks import has_matrix_units
 from tb_bottleneck.roofline.operator_args import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.trace.kernel_names import cut, short
+from tb_bottleneck.trace.kernel_names import cut, name_matches, short
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Ints, by_thread

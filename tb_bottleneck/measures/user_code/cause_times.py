@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, subtract, union
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Regime

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.frames import already_running_frames, frame_without_line, is_user_frame
+from tb_bottleneck.trace.kernel_names import name_matches, passing_names
 from tb_bottleneck.trace.kinds import MODULE, Kind
-from tb_bottleneck.trace.name_filter import name_matches, passing_names
 from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace

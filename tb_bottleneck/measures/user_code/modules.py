@@ -11,14 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.user_code.frames import MAX_DEPTH
 from tb_bottleneck.trace.forward_links import ForwardLinks, forward_links, linked_forward
 from tb_bottleneck.trace.frames import merged_module, module_name
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import MODULE, Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats, Ints, Rows, by_thread
 

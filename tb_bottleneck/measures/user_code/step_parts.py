@@ -10,15 +10,14 @@ from collections import Counter
 
 import numpy as np
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, clip, subtract, union
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.trace.frames import frame_parts, is_user_frame, short_frame
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Rows
 
 # A part of less than this share is not told apart from the loop; two such parts make the table worth reading. Choices.

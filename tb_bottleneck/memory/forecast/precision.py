@@ -17,8 +17,8 @@ from tb_bottleneck.memory.forecast.shapes import chains_of
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.sites import MODULE
 from tb_bottleneck.memory.trace_memory import TraceMemory
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.name_filter import name_matches
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 # Operators whose results stay in 32 bits under autocast, or are added to a 32-bit residual (pytorch docs, torch.amp, op

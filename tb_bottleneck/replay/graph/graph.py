@@ -16,7 +16,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.activity_times import ActivityTimes, activity_times, times_of
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.record import Record

@@ -12,7 +12,7 @@ from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.replay.graph.group_rows import rows_by_key
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column

@@ -41,7 +41,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
 from tb_bottleneck.measures.trace.interruptions import interruptions_of

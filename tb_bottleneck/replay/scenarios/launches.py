@@ -48,7 +48,7 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_c
 from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Ints
 
 # The remaining share of the dispatching: one call per graph instead of one per kernel.

@@ -33,7 +33,7 @@ batches may already be made in parallel with the training.
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.trace.host_dispatch import batch_operator_share, created_share

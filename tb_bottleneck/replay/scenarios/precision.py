@@ -42,7 +42,7 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.device_peaks import peaks_of
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 

@@ -1,4 +1,8 @@
-"""Waits and copies.
+"""Waits and copies, and the rate of a healthy link.
+
+Copies over the link between host and device: their items, and the rate of a healthy link.
+
+Waits and copies.
 
 Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
 
@@ -34,15 +38,37 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.knowledge.gpus import PINNED_LANES, gpu_named, pinned_rates
 from tb_bottleneck.measures.trace.syncs import EXPLICIT, OTHER, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.replay.graph.host_rows import NONE
-from tb_bottleneck.replay.link_copies import healthy_link_rate, named_copies
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.name_filter import name_matches
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints
+
+
+def healthy_link_rate(graph: ModifiedGraph) -> float | None:
+    """Returns the rate of pinned copies on a healthy link of this device, in bytes per ns; None if it is not known."""
+    trace = graph.base.recording.trace
+    facts = trace.header.device(trace.device_index)
+    gpu = gpu_named(facts.name) if facts is not None else None
+    if gpu is None or gpu.pcie_generation is None or gpu.pcie_generation not in pinned_rates():
+        return None
+    return pinned_rates()[gpu.pcie_generation] * (gpu.pcie_lanes or PINNED_LANES) / PINNED_LANES
+
+
+def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
+    """Returns the items with a copy that has one of these words in its name."""
+    trace, ops = graph.base.recording.trace, graph.base.ops
+    if not len(ops):
+        return graph.items.op >= 0
+    matches = name_matches(
+        trace.names, ops.name, lambda name: name.startswith("Memcpy") and any(word in name for word in words)
+    )
+    return np.asarray((graph.items.op >= 0) & matches[graph.items.op], np.bool_)
+
 
 ALL_KINDS = (READ, UPLOAD, SHAPE, EXPLICIT, OTHER)
 # The share of a step's waits that stays if code with waits of several kinds is rewritten. Source: two such rewrites of

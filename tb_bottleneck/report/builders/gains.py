@@ -7,7 +7,7 @@ The gain that a report states for each cause, and the confidence and severity th
 
 from collections.abc import Iterable, Sequence
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.text import share_text

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.base.text import share_text
-from tb_bottleneck.replay.check import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.replay.validation import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

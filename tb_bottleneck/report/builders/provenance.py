@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.order_statistics import distinct_values, percentile
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.base.text import duration_text

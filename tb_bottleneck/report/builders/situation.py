@@ -4,7 +4,7 @@ from functools import cache
 from string import Template
 
 from tb_bottleneck.attribution.owned_spans import Account
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.knowledge.catalogue import load

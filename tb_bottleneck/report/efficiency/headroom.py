@@ -5,7 +5,7 @@ Nothing here is a finding. A kind whose cause is a finding is left out, and so i
 
 from collections.abc import Iterator
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.knowledge.gpus import Gpu, gpu_named

@@ -8,7 +8,7 @@ import pytest
 from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.steps import find_steps

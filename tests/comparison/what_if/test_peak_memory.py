@@ -3,7 +3,7 @@
 import pytest
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.what_if.outcome import add_peak_memory
 from tb_bottleneck.memory.forecast.forecasts import MAX_GROWTH

@@ -2,7 +2,7 @@
 
 from helpers.draw import drawn_trace
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.extract import summary_of
 from tb_bottleneck.trace.steps import find_steps
 

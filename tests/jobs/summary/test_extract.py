@@ -9,7 +9,7 @@ import pytest
 from helpers.draw import drawn
 from jobs.summary.drawn_summaries import JOB, MS, WAITING, summary
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.extract import summary_of

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.extract import summary_of
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.steps import find_steps

@@ -4,7 +4,7 @@ import pytest
 from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.measures.efficiency.trace_figures import goodput_of_trace, tokens_per_step
 from tb_bottleneck.measures.efficiency.utilisation import device_use
 from tb_bottleneck.trace.steps import find_steps

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.drawn_gpt import Gpt
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.measures.efficiency.contractions import Part
 from tb_bottleneck.measures.efficiency.utilisation import flops_of_parts, utilisation
 from tb_bottleneck.trace.steps import find_steps

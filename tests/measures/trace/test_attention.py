@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.trace.products import MAX_OPERATORS_BETWEEN, attention_passes, unfused_attention_share
 from tb_bottleneck.trace.steps import find_steps

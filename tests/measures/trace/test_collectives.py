@@ -10,7 +10,7 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.recording import Recording as Measured
+from tb_bottleneck.attribution.trace_recording import Recording as Measured
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.trace import diagnose

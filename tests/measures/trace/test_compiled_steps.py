@@ -5,7 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.diagnosis.trace import diagnose

@@ -9,7 +9,7 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.recording import Recording as Measured
+from tb_bottleneck.attribution.trace_recording import Recording as Measured
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.trace.copies import (

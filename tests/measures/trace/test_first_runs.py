@@ -6,7 +6,7 @@ import pytest
 from helpers.draw import drawn
 from helpers.verdict_findings import first_of_verdict
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
 from tb_bottleneck.trace.steps import find_steps

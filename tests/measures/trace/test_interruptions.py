@@ -5,7 +5,7 @@ from helpers.draw import drawn_trace
 from simulate.examine import measured
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.trace.host_dispatch import longest_host_pause, steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.steps import find_steps

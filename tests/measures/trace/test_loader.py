@@ -8,7 +8,7 @@ from simulate.examine import measured
 from simulate.problems import PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose

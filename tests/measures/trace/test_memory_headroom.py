@@ -3,7 +3,7 @@
 import pytest
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.trace.allocator import fitting_batch
 from tb_bottleneck.trace.steps import find_steps

@@ -3,7 +3,7 @@
 import pytest
 from helpers.draw import drawn_trace
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.measures.trace.kernels import cores, torch_threads
 from tb_bottleneck.measures.trace.recorded_facts import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.trace.fusion import idle_in_unbatched_calls, repeated_calls, unbatched_calls
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph

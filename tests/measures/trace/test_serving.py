@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.measures.trace.serving import shape_of
 from tb_bottleneck.report.rendering import details as text

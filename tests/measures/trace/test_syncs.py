@@ -8,7 +8,7 @@ from simulate.examine import measured
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.trace.syncs import (
     costly_reads,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.measures.user_code.modules import module_of
 from tb_bottleneck.measures.user_code.places import HostTimes, places_of
 from tb_bottleneck.trace.steps import find_steps

@@ -8,7 +8,7 @@ from helpers.draw import drawn
 from simulate.examine import measured
 from simulate.problems import PROBLEMS
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.advice_texts import regime_advice

@@ -9,7 +9,7 @@ import pytest
 from helpers.simulated_recordings import simulated_recording
 from helpers.slow_replay import slow_edges
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.replay.graph.blocks import LONGEST_BLOCK, layout_of
 from tb_bottleneck.replay.graph.graph import graph_of

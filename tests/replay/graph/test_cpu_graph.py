@@ -6,7 +6,7 @@ import pytest
 from helpers.draw import drawn
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.plan import predict
 from tb_bottleneck.replay.scenarios import host, loader

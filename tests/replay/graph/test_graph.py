@@ -6,7 +6,7 @@ import numpy as np
 from helpers.drawn_graphs import UNIT_NS, drawn_recording
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, graph_of
 from tb_bottleneck.replay.graph.host_rows import NONE

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from helpers.drawn_graphs import drawn_recording
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.replay.graph.host_rows import NONE, host_rows
 from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
 from tb_bottleneck.replay.modified_graph import RecordedGraph

@@ -5,7 +5,7 @@ import json
 import pytest
 from helpers.draw import drawn
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenarios.precision import ALIGNED_SHAPES
 from tb_bottleneck.trace.steps import find_steps

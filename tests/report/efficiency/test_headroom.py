@@ -4,7 +4,7 @@ import pytest
 from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
-from tb_bottleneck.attribution.recording import Recording
+from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.knowledge.gpus import gpu_named, known_names
 from tb_bottleneck.knowledge.texts import larger_device_names
