@@ -1,4 +1,7 @@
-"""The weights of each module are counted once, by the shapes of its operators."""
+"""The weights of each module are counted once, by the shapes of its operators.
+
+The state of an optimizer is known by its class and options.
+"""
 
 import os
 from pathlib import Path
@@ -7,7 +10,7 @@ import pytest
 from helpers.memory_recordings import RecordedAllocator
 
 from tb_bottleneck.memory.trace_memory import trace_memory
-from tb_bottleneck.memory.weights import weights_read
+from tb_bottleneck.memory.weights import optimizer_name, state_of, state_per_parameter, weights_read
 from tb_bottleneck.trace.trace import load
 
 
@@ -46,3 +49,28 @@ def test_the_weights_of_real_models_explain_what_is_from_before_the_recording(na
     trace = load(str(Path(FOLDER) / f"{name}.json.gz"))
     earlier = trace_memory(trace).earlier
     assert 0.9 * earlier < weights_read(trace) <= earlier
+
+
+def trace_of(scope: str, operator: str = "aten::add_"):
+    allocator = RecordedAllocator()
+    allocator.span(scope, 0, 100, "user_annotation")
+    allocator.span(operator, 10, 20)
+    return allocator.trace()
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "state"),
+    [("SGD", "aten::add_", 0), ("SGD", "aten::mul_", 1), ("AdamW", "aten::lerp_", 2), ("Adam", "aten::maximum", 3)],
+)
+def test_the_state_follows_class_and_operators(name, operator, state):
+    assert state_per_parameter(trace_of(f"Optimizer.step#{name}.step", operator)) == state
+
+
+def test_an_unknown_class_has_no_known_state():
+    assert state_per_parameter(trace_of("Optimizer.step#Shampoo.step")) is None
+    assert state_of("Shampoo") is None
+    assert optimizer_name(trace_of("aten::mm")) is None
+
+
+def test_sgd_usually_has_momentum():
+    assert state_of("sgd") == 1

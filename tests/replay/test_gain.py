@@ -1,4 +1,7 @@
-"""The interval of a gain: independent sources of error, each of which moves one bound or both."""
+"""A simulated gain cannot make the mean step shorter than the steps without the cause.
+
+The interval of a gain: independent sources of error, each of which moves one bound or both.
+"""
 
 from math import exp, hypot, log
 
@@ -6,11 +9,54 @@ import pytest
 from helpers.drawn_graphs import drawn_graph
 
 from tb_bottleneck.replay import gain as module
-from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, without_fixes
+from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.host import WITHOUT_PYTHON
 from tb_bottleneck.replay.scenarios.loader import WORKERS as LOADER
 from tb_bottleneck.replay.scenarios.waits import WAITS
 from tb_bottleneck.replay.validation import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
+
+KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
+# Two steps pause for long and have little work; the others work all the time. Each row is a step.
+WORKS, PAUSES = ("aaaabbbbc", "|..||...."), (".................#", "................|.")
+SOME, ALL = "wpwwpww", "ppppppp"
+
+
+def graph(order):
+    steps = [WORKS if letter == "w" else PAUSES for letter in order]
+    gpu, launch = ("".join(parts) for parts in zip(*steps, strict=True))
+    step = "".join(chr(ord("a") + number) * len(parts[0]) for number, parts in enumerate(steps))
+    return drawn_graph(f"step   {step}\nlaunch {launch}\ngpu    {gpu}")
+
+
+def gain(order):
+    before = without_fixes(graph(order), KNOWN)
+    after = before.with_fix(WITHOUT_PYTHON)
+    assert after is not None
+    return before, after, gain_of(before, after)
+
+
+def test_the_steps_that_the_fix_leaves_as_they_are_limit_its_gain():
+    before, after, found = gain(SOME)
+    limit = shortest_window(before.expected, after.fix[1])
+    assert limit > after.expected.window(), "the simulation alone promises more"
+    assert found.expected == pytest.approx(before.expected.window() / limit)
+    faster = exp(QUANTILE * hypot(HOST_DRIFT, 0.02))
+    assert found.high <= found.expected * faster * 1.001, "only the next host may be faster"
+
+
+def test_a_fix_of_all_steps_is_not_limited():
+    before, after, found = gain(ALL)
+    assert shortest_window(before.expected, after.fix[1]) == 0
+    assert found.expected == pytest.approx(before.expected.window() / after.expected.window())
+
+
+def test_a_fix_that_changes_nothing_is_not_limited():
+    works = graph("wwwwwww")
+    fixed = WITHOUT_PYTHON.apply(works, Estimate.HIGH)
+    assert shortest_window(works, fixed) == 0
+
 
 ONCE = """
     step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
@@ -27,7 +73,6 @@ TWICE = """
     gpu     .............#...................#......
 """
 
-KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
 # The host waits for each kernel before it launches the next; without waits, the device alone determines the time.
 WAITING = """
     step    aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbb
@@ -45,7 +90,7 @@ LOADING = """
 """
 
 
-def gain(drawing, scenario, host_scale=KNOWN):
+def gained(drawing, scenario, host_scale=KNOWN):
     before = without_fixes(drawn_graph(drawing), host_scale)
     after = before.with_fix(scenario)
     assert after is not None
@@ -61,44 +106,47 @@ def below(found):
 
 
 def test_a_fix_may_take_effect_in_part():
-    found = gain(WAITING, WAITS)
+    found = gained(WAITING, WAITS)
     assert found.expected > 1.1
     partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / found.expected)
     assert found.low < partial < found.expected
 
 
 def test_what_was_recorded_once_may_be_rare_in_the_run():
-    once, twice = gain(ONCE, LOADER), gain(TWICE, LOADER)
+    once, twice = gained(ONCE, LOADER), gained(TWICE, LOADER)
     assert once.expected > 1.2
     assert once.low < 1 + 0.1 * (once.expected - 1)
     assert twice.low > 1 + 0.3 * (twice.expected - 1)
 
 
 def test_the_next_host_matters_only_where_the_host_limits_the_step():
-    assert above(gain(WAITING, WAITS)) == pytest.approx(RUN_TO_RUN_NOISE, abs=0.01), "the device limits it"
-    on_host = above(gain(LOADING, LOADER))
+    assert above(gained(WAITING, WAITS)) == pytest.approx(RUN_TO_RUN_NOISE, abs=0.01), "the device limits it"
+    on_host = above(gained(LOADING, LOADER))
     assert on_host > 0.5 * QUANTILE * HOST_DRIFT
     assert on_host <= hypot(QUANTILE * HOST_DRIFT, RUN_TO_RUN_NOISE, log(1.075)) + 0.01, "and the workers slow it"
 
 
 def test_independent_errors_add_up_by_their_squares(monkeypatch):
-    both = above(gain(LOADING, LOADER))
+    both = above(gained(LOADING, LOADER))
     monkeypatch.setattr(module, "RUN_TO_RUN_NOISE", 0.0)
-    host = above(gain(LOADING, LOADER))
+    host = above(gained(LOADING, LOADER))
     monkeypatch.setattr(module, "HOST_DRIFTS", (1.0, 1.0))
-    fix = above(gain(LOADING, LOADER))
+    fix = above(gained(LOADING, LOADER))
     assert both == pytest.approx(hypot(host, RUN_TO_RUN_NOISE))
     assert fix < host < both < host + RUN_TO_RUN_NOISE
 
 
 def test_an_unknown_overhead_of_the_profiler_widens_the_interval():
-    known, unknown = gain(LOADING, LOADER), gain(LOADING, LOADER, HostScale(1.0, 0.5, 1.0, solved=False))
+    known, unknown = (
+        gained(LOADING, LOADER),
+        gained(LOADING, LOADER, HostScale(1.0, 0.5, 1.0, solved=False)),
+    )
     assert unknown.expected == known.expected
     assert above(unknown) > above(known)
     assert below(unknown) >= below(known)
 
 
 def test_a_gain_is_at_least_one():
-    nothing = gain(LOADING, WAITS)
+    nothing = gained(LOADING, WAITS)
     assert (nothing.expected, nothing.low) == (1.0, 1.0)
     assert nothing.high <= exp(hypot(QUANTILE * HOST_DRIFT, RUN_TO_RUN_NOISE)) + 0.01

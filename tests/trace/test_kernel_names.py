@@ -1,8 +1,24 @@
-"""Short kernel names omit the types of return value and arguments; longer ones lose what distinguishes least."""
+"""The filter is called only for names that occur.
 
+Short kernel names omit the types of return value and arguments; longer ones lose what distinguishes least.
+"""
+
+import numpy as np
 import pytest
 
-from tb_bottleneck.trace.kernel_names import LONGEST, short
+from tb_bottleneck.trace.kernel_names import LONGEST, name_matches, short
+
+
+def test_rows_pass_by_their_name():
+    asked: list[str] = []
+
+    def test(name: str) -> bool:
+        asked.append(name)
+        return name.startswith("cuda")
+
+    names = ("aten::mm", "cudaFree", "never", "cudaMalloc")
+    assert name_matches(names, np.array([3, 0, 1, 3]), test).tolist() == [True, False, True, True]
+    assert sorted(asked) == ["aten::mm", "cudaFree", "cudaMalloc"]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,31 @@
-"""Facts of the training process that findings cite: recorded words and switches only."""
+"""Facts of the training process that findings cite: recorded words and switches only.
+
+The overhead of the profiler per step, if the step time without the profiler was recorded with the trace.
+"""
+
+import json
 
 import pytest
-from helpers.draw import drawn_trace
+from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.kernels import cores, torch_threads
 from tb_bottleneck.measures.trace.recorded_facts import (
+    atypical_ratio,
     loader_pins,
+    logged_unprofiled,
     on_windows,
     product_library,
+    profiler_overhead,
+    unprofiled_step,
     worker_start_method,
     workers_persist,
 )
+from tb_bottleneck.quality.degradations import degradations_of, overhead_defect
+from tb_bottleneck.regimes.launch import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.trace.steps import find_steps
 
 DRAWING = """
@@ -50,3 +63,132 @@ def test_numbers_of_cores_and_threads_are_positive_and_finite(wrong):
     recording = recorded(cores=wrong, torch_threads=2)
     assert isinstance(cores(recording), Missing)
     assert torch_threads(recording).value == 2
+
+
+# Steps of 10 us; in each the host dispatches for 6 us before it launches: launch owns 60 % of the time.
+LAUNCH_BOUND = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ######....######....######....
+    launch  .....|.........|.........|....
+    gpu     ......aaaa......bbbb......cccc
+"""
+
+
+ROWS = {"step": "", "op": "######....", "launch": ".....||...", "gpu": "......aabb"}
+LONGER = "\n".join(f"{name} {row * 6 or ''.join(letter * 10 for letter in 'abcdef')}" for name, row in ROWS.items())
+
+
+def slowed(**context):
+    trace = drawn_trace(LAUNCH_BOUND, 1, tb_bottleneck={"context": context})
+    return Recording(trace, find_steps(trace))
+
+
+def test_the_overhead_is_what_a_step_takes_longer():
+    recording = slowed(unprofiled_step_ns=7_000)
+    assert unprofiled_step(recording).value == 7_000
+    assert profiler_overhead(recording).value == pytest.approx(0.3, abs=0.01)
+    defect = overhead_defect(recording)
+    assert (defect.code, defect.fatal, defect.facts["pause"]) == ("profiler_overhead", False, 7_000)
+    assert "profiler_inflated" not in [found.code for found in degradations_of(recording)]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "fix"),
+    [
+        ({"with_stack": 1}, {}, "with_stack=False, profile_memory=False"),
+        ({"record_shapes": 1}, {}, "profile(..., profile_memory=False, record_shapes=False)"),
+        ({}, {}, ""),
+        (
+            {"with_stack": 1, "record_shapes": 1},
+            {"capture_reason": "warm-up is over"},
+            "",
+        ),
+    ],
+    ids=["stacks", "shapes", "nothing more", "recorded by the monitor"],
+)
+def test_only_recorded_options_are_to_be_turned_off(tmp_path, options, reason, fix):
+    """The advice for recordings without stacks, and for those of the monitor, was to turn stacks off."""
+    context = {"unprofiled_step_ns": 7_000} | reason
+    path = tmp_path / "r.pt.trace.json"
+    path.write_text(json.dumps(drawn(LONGER, 1, tb_bottleneck={"context": context}, **options)))
+    (defect,) = (reason for reason in diagnose(str(path)).health.reasons if reason.code == "profiler_overhead")
+    assert fix in defect.fix
+    assert bool(defect.fix) == bool(fix)
+    assert ("nothing to" in defect.detail) == (not fix)
+    assert ("with_stack" in defect.fix) == (options.get("with_stack") == 1 and not reason)
+
+
+@pytest.mark.parametrize("result", [None, 0, -7e3, 1e9, 1000, float("inf"), "long", True, [7e3], {"ns": 7e3}])
+def test_what_is_no_step_time_of_these_steps_is_not_used(result):
+    recording = slowed(unprofiled_step_ns=result)
+    assert isinstance(profiler_overhead(recording), Missing)
+    assert overhead_defect(recording) is None
+
+
+@pytest.mark.parametrize("wrong", [1e-300, 1e300, 0, "x"])
+def test_logged_times_are_not_used_if_one_of_them_is_no_step_time(wrong):
+    logged = {"unprofiled_step_ns": 7_000, "unprofiled_step_times_ns": [7_000, wrong]}
+    assert logged_unprofiled(slowed(**logged)).times == ()
+    assert logged_unprofiled(slowed(**(logged | {"unprofiled_step_times_ns": [7_000, 8_000]}))).times == (
+        7e3,
+        8e3,
+    )
+
+
+def test_a_few_recorded_rows_cannot_have_cost_much():
+    """Steps of 10 ms with an operator and a call each: recording them costs 15 us at most, so two runs differ."""
+    trace = drawn_trace(LAUNCH_BOUND, 1000, tb_bottleneck={"context": {"unprofiled_step_ns": 7_000_000}})
+    recording = Recording(trace, find_steps(trace))
+    assert profiler_overhead(recording).value == pytest.approx(0.00153)
+    assert overhead_defect(recording) is None
+
+
+def test_a_step_that_the_profiler_did_not_slow_is_no_defect():
+    assert overhead_defect(slowed(unprofiled_step_ns=9_800)) is None
+    assert profiler_overhead(slowed(unprofiled_step_ns=10_400)).value == 0
+
+
+def test_the_measured_overhead_takes_the_place_of_the_half_that_is_reckoned_with():
+    assert RULE.judge(Measures(slowed())).recoverable == pytest.approx(0.6 * RECOVERABLE_OF_LAUNCHES, abs=0.02)
+    share = RULE.judge(Measures(slowed())).share
+    hidden = RULE.judge(Measures(slowed(unprofiled_step_ns=4_100)))
+    assert (hidden.status, hidden.causes) == ("clear", ())
+    for result, recoverable in ((10_000, share), (7_000, (share - 0.3) / 0.7), (4_500, 0.1)):
+        judged = RULE.judge(Measures(slowed(unprofiled_step_ns=result)))
+        assert judged.recoverable == pytest.approx(recoverable, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("unprofiled_ns", "is_typical"), [(900_000, False), (3_000_000, False), (7_000_000, True), (15_200_000, False)]
+)
+def test_recorded_steps_that_the_profiler_cannot_have_slowed_are_not_typical(tmp_path, unprofiled_ns, is_typical):
+    """Steps of 10 ms with an operator and a call each: another process slowed them, or they did less work."""
+    context = {"unprofiled_step_ns": unprofiled_ns}
+    path = tmp_path / "r.pt.trace.json"
+    path.write_text(json.dumps(drawn(LONGER, 1000, tb_bottleneck={"context": context})))
+    report = diagnose(str(path))
+    codes = [reason.code for reason in report.health.reasons]
+    assert ("atypical_steps" in codes, report.verdict.confidence == "low") == (not is_typical, not is_typical)
+    assert report.unprofiled.step_ns == unprofiled_ns
+    assert bool(report.unprofiled.sentence) == is_typical, "the health says it otherwise"
+
+
+def test_the_overhead_of_many_rows_is_no_other_kind_of_step():
+    """Of steps of 10 us, each with an operator and a call, the profiler may have made any part."""
+    assert atypical_ratio(slowed(unprofiled_step_ns=4_000)) is None
+
+
+# Steps of 100 us in a run without a device; half of each lies between operators.
+ON_THE_CPU = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ##..##..#.##..##..#.##..##..#.
+"""
+
+
+def test_on_the_cpu_operators_contain_a_part_of_the_overhead():
+    """Between none and all of the overhead is inside operators; the mean of both extremes counts."""
+    trace = drawn_trace(ON_THE_CPU, 10, tb_bottleneck={"context": {"unprofiled_step_ns": 90_000}})
+    judged = RULE.judge(Measures(Recording(trace, find_steps(trace))))
+    assert (judged.status, judged.share) == ("fires", pytest.approx(0.5, abs=0.04))
+    assert judged.recoverable == pytest.approx((judged.share + (judged.share - 0.1) / 0.9) / 2, rel=0.01)
+    assert not any(cause.bounded for cause in judged.causes), "larger operators do their own work faster, too"

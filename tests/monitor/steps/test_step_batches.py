@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+
 from monitor.steps.played_clock import MS, Played
 
 

@@ -1,4 +1,7 @@
-"""Tests of the background scans: one at a time, only on request, with a pause after a long one."""
+"""Tests of the bounded map.
+
+Tests of the background scans: one at a time, only on request, with a pause after a long one.
+"""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -6,9 +9,27 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tb_bottleneck.plugin.state import run_index
-from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
+from tb_bottleneck.plugin.state.run_index import LruCache, RunIndex, id_of
 from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root
 from tests.plugin.tenant import until
+
+
+def test_the_least_recently_used_entry_is_dropped() -> None:
+    cache: LruCache[str, int] = LruCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+
+
+def test_only_selected_entries_are_kept() -> None:
+    cache: LruCache[str, int] = LruCache(9)
+    for number, key in enumerate("abc"):
+        cache.put(key, number)
+    cache.keep({"b"}.__contains__)
+    assert [cache.get(key) for key in "abc"] == [None, 1, None]
+
 
 ONE = RecordingFile("/logs/a/t.json", "a", "t.json", 7, 1)
 

@@ -1,10 +1,28 @@
-"""Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns."""
+"""Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns.
+
+Pointwise kernels merged, on drawn timelines worked out by hand; times in columns.
+
+A looping optimizer, fused, on a simulated training with many optimizer kernels.
+
+Twice the batch, on drawn timelines worked out by hand; times in columns, for the recorded samples.
+"""
 
 import pytest
+from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
+from helpers.simulated_graphs import simulated_graph
+from simulate.workload import launch_bound
 
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.launches import COMPILED_DISPATCH_SHARE, GRAPH, GRAPH_DISPATCH_SHARE
+from tb_bottleneck.replay.scenarios.launches import (
+    COMPILED_DISPATCH_SHARE,
+    FUSED_OPTIMIZER,
+    FUSION,
+    GRAPH,
+    GRAPH_DISPATCH_SHARE,
+    LARGER_BATCH,
+    MERGED_REMAINING,
+)
 
 LATE = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -34,3 +52,104 @@ def test_a_busy_device_is_the_limit():
         gpu     .aaabbbcccaaabbbccc.
     """)
     assert after_fix(graph, GRAPH) == pytest.approx(18, abs=0.1)
+
+
+# The host is far ahead: all is launched in eight columns.
+CHAINS = """
+    step    aaaabbbb................
+    launch  ||||||||................
+    gpu     .###........###.........
+    stream  ....aaabbbcc...aaabbbcc.
+"""
+
+
+def kernel_time(graph):
+    return graph.items.length.sum() / 100_000
+
+
+def test_of_a_chain_its_longest_kernel_stays_and_a_share_of_the_others():
+    """Of three kernels of three, three and two columns, one of three stays; products stay as they are."""
+    fixed = FUSION.apply(drawn_graph(CHAINS), Estimate.EXPECTED)
+    assert kernel_time(fixed) == pytest.approx(2 * (3 + 3 + 5 * MERGED_REMAINING), abs=0.01)
+
+
+def test_at_worst_half_of_that_is_saved_and_at_best_the_chains_join_the_products():
+    graph = drawn_graph(CHAINS)
+    high, expected, low = (
+        kernel_time(FUSION.apply(graph, estimate)) for estimate in (Estimate.HIGH, Estimate.EXPECTED, Estimate.LOW)
+    )
+    assert low == pytest.approx((kernel_time(graph) + expected) / 2, abs=0.01)
+    assert high < expected < low
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fuses"),
+    [
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>", True),
+        ("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)", True),
+        ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>", True),
+        ("void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda>", True),
+        ("triton_poi_fused_add_relu_3", False),
+        ("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>", False),
+        ("void at_cuda_detail::cub::DeviceSelectSweepKernel<at_cuda_detail::cub::DispatchSelectIf>", False),
+        ("void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true>", False),
+    ],
+)
+def test_what_a_compiler_merges(monkeypatch, kernel, fuses):
+    category, _, stream, grid = draw.DEVICE_ROWS["stream"]
+    monkeypatch.setitem(draw.DEVICE_ROWS, "stream", (category, kernel, stream, grid))
+    graph = drawn_graph(CHAINS)
+    assert (kernel_time(FUSION.apply(graph, Estimate.EXPECTED)) < kernel_time(graph)) == fuses
+
+
+def test_kernels_of_the_optimizer_stay(monkeypatch):
+    """Compiling the model does not compile its optimizer."""
+    monkeypatch.setitem(draw.HOST_ROWS, "op", ("user_annotation", "Optimizer.step#Adam.step"))
+    graph = drawn_graph(CHAINS.replace("    launch", "    op      ########................\n    launch"))
+    assert kernel_time(FUSION.apply(graph, Estimate.EXPECTED)) == kernel_time(graph)
+
+
+def test_a_product_between_two_pointwise_kernels_keeps_them_apart():
+    graph = drawn_graph("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |||.......|||.......
+        gpu     ....###.......###...
+        stream  .aaa...bbbaaa....bbb
+    """)
+    assert after_fix(graph, FUSION) >= columns(graph) - 3, "only the last and the first of two steps are neighbours"
+
+
+def test_the_optimizers_dispatching_goes_and_its_kernels_stay():
+    workload = launch_bound(5).but(layers=6, optimizer_kernels=150, loader="")
+    graph = simulated_graph(workload)
+    windows = {estimate: FUSED_OPTIMIZER.apply(graph, estimate).window() for estimate in Estimate}
+    assert windows[Estimate.HIGH] <= windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
+    assert FUSED_OPTIMIZER.apply(graph, Estimate.EXPECTED).items.length.sum() == graph.items.length.sum()
+
+
+def test_a_training_without_an_optimizer_row_gains_nothing():
+    graph = drawn_graph("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |.........|.........
+        gpu     .###.......###......
+    """)
+    assert after_fix(graph, FUSED_OPTIMIZER) == columns(graph)
+
+
+def test_kernels_too_small_to_fill_the_device_take_no_longer_for_twice_the_samples():
+    graph = drawn_graph("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |.........|.........
+        small   .#########.#########
+    """)
+    assert after_fix(graph, LARGER_BATCH) == columns(graph) / 2
+    assert after_fix(graph, LARGER_BATCH, Estimate.LOW) > columns(graph) / 2
+
+
+def test_kernels_that_fill_the_device_gain_nothing():
+    graph = drawn_graph("""
+        step    ab..................
+        launch  ||..................
+        gpu     .aaaaaaaaabbbbbbbbb.
+    """)
+    assert after_fix(graph, LARGER_BATCH) == pytest.approx(columns(graph), rel=0.06)

@@ -1,14 +1,29 @@
-"""The loader's scenario on drawn timelines, worked out by hand; times in columns."""
+"""The loader's scenario on drawn timelines, worked out by hand; times in columns.
+
+Storage that answers evenly, on drawn timelines worked out by hand; times in columns.
+
+Batches made next to the training, on drawn timelines worked out by hand; times in columns.
+"""
 
 import numpy as np
 import pytest
+from helpers import draw
 from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
 from tb_bottleneck.attribution.activity_times import no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.loader import WORKERS, _between_batches, at_workers_pace
+from tb_bottleneck.replay.scenarios import loader
+from tb_bottleneck.replay.scenarios.loader import (
+    LOADER,
+    LOOP,
+    STORAGE,
+    WORKERS,
+    _between_batches,
+    at_workers_pace,
+    evened,
+)
 
 IN_MAIN = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -91,3 +106,93 @@ def test_more_workers_shorten_the_time_between_batches():
     graph = drawn_graph(IN_WORKERS)
     assert columns(graph) == 29, "the first of four steps is left out"
     assert 15 <= after_fix(graph, WORKERS) < 29
+
+
+# Eight fetches of two columns, but for two of twelve: unlike a usual one, and not in the rhythm of workers.
+UNEVEN = """
+    step    aaaaabbbbbcccccccccccccccdddddeeeeefffffggggggggggggggghhhhh
+    loader  ##...##...############...##...##...##...############...##...
+    launch  ..|....|..............|....|....|....|..............|....|..
+    gpu     ...##...##.............##...##...##...##.............##...##
+"""
+EVEN = """
+    step    aaaaaaaaaabbbbbbbbbb
+    loader  ######....######....
+    launch  ......|.........|...
+    gpu     .......###.......###
+"""
+
+
+def test_slow_fetches_become_usual_ones():
+    """Ten columns of each of the two are gone; at worst five."""
+    graph = drawn_graph(UNEVEN)
+    before = columns(graph)
+    assert after_fix(graph, STORAGE) == pytest.approx(before - 20, abs=0.1)
+    assert after_fix(graph, STORAGE, Estimate.LOW) == pytest.approx(before - 10, abs=0.1)
+
+
+def test_at_best_there_is_no_wait_for_a_batch():
+    graph = drawn_graph(UNEVEN)
+    assert after_fix(graph, STORAGE, Estimate.HIGH) < after_fix(graph, STORAGE)
+
+
+def test_fetches_that_are_all_slow_are_left_to_workers():
+    graph = drawn_graph(EVEN)
+    assert columns(evened(graph, staying=0.0)) == columns(graph)
+    assert after_fix(graph, STORAGE) == after_fix(graph, loader.WORKERS) < columns(graph)
+
+
+def test_even_fetches_of_an_unknown_loader_are_not_predicted():
+    assert STORAGE.apply(drawn_graph(EVEN.replace("loader ", "op     ")), Estimate.EXPECTED) is None
+
+
+WAITING = """
+    step    aaaaaaaaaabbbbbbbbbb
+    loader  ####......####......
+    launch  ....|.........|.....
+    gpu     .....#####.....#####
+"""
+
+
+@pytest.fixture
+def of_unknown_kind(monkeypatch):
+    """Drawn fetches do not name the iterator."""
+    monkeypatch.setitem(draw.HOST_ROWS, "loader", ("cpu_op", "enumerate(DataPipe)#Own"))
+
+
+@pytest.fixture
+def in_the_loop(monkeypatch):
+    """The drawn loader is a library's frame in the loop."""
+    frame = ("python_function", "transformers/tokenization_utils_base.py(2828): __call__")
+    monkeypatch.setitem(draw.HOST_ROWS, "loader", frame)
+
+
+def test_a_fetch_of_an_unknown_loader_becomes_taking_a_batch_from_a_queue(of_unknown_kind):
+    """One column of each four stays: 20 - 2 x 3. One maker takes eight columns for both: no limit."""
+    assert after_fix(drawn_graph(WAITING), LOADER) == 14
+
+
+def test_at_worst_an_unknown_loader_is_pipelined_already(of_unknown_kind):
+    assert after_fix(drawn_graph(WAITING), LOADER, Estimate.LOW) == columns(drawn_graph(WAITING)), "even fetches stay"
+
+
+def test_one_maker_is_the_limit(of_unknown_kind):
+    slow = (
+        WAITING.replace("####......", "########..")
+        .replace("....|.....", "........|.")
+        .replace(".....#####", ".........#")
+    )
+    graph = drawn_graph(slow)
+    assert after_fix(graph, LOADER) == pytest.approx(16), "two batches of eight columns"
+    assert after_fix(graph, LOADER, Estimate.HIGH) < 16
+
+
+def test_a_loop_that_makes_its_own_batches_is_fixed_alike(in_the_loop):
+    graph = drawn_graph(WAITING, with_stack=1)
+    assert after_fix(graph, LOOP) == 14
+    assert (
+        after_fix(graph, LOOP, Estimate.HIGH)
+        <= after_fix(graph, LOOP)
+        <= after_fix(graph, LOOP, Estimate.LOW)
+        < columns(graph)
+    )

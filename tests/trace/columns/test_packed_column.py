@@ -1,10 +1,36 @@
-"""Columns that are stored in few bytes and read as int64."""
+"""Memory that was freed is the system's again.
+
+Columns that are stored in few bytes and read as int64.
+"""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tb_bottleneck.trace.columns.packed_column import SumColumn, look_up, packed
+from tb_bottleneck.trace.columns.packed_column import SumColumn, look_up, packed, return_freed_memory
 from tb_bottleneck.trace.kinds import Kind
+
+
+def resident_pages() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can the C library be told to return memory")
+def test_memory_between_used_parts_is_returned():
+    """A used part lies after each freed one, so nothing is returned by itself."""
+    parts = [bytearray(65_536) for _ in range(2_000)]
+    del parts[::2]
+    before = resident_pages()
+    return_freed_memory()
+    assert resident_pages() < before - 1_000 * 65_536 // 4_096 // 2
+
+
+def test_it_does_nothing_where_it_cannot(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    return_freed_memory()
+
 
 SPARSE = [0] * 90 + [7, 0, -(2**40), 0, 0, 127]
 VALUES = [[0, 100, 127], [-5, 0, 5], [0, 2**15], [-(2**31), 2**31 - 1], [0, 2**62], [], [0] * 20, SPARSE]
