@@ -1,12 +1,6 @@
-"""The account of a run on the CPU: its operators, and who owns the rest.
+"""The account of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
 
-Work of operators that run on the CPU: their own time, the regime that owns it, and how much of it was disturbed.
-
-The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
-
-Attribution of the window of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
-
-An operator's own time, without the operators it calls, is work if it is long; if it is short, it is dispatch overhead.
+An operator's own time, without the operators it calls, is work if it is long. If it is short, it is dispatch overhead.
 Pauses between operators belong to dispatching if they are short, and to Python if they are longer
 (attribution/host_activity.py).
 """
@@ -74,7 +68,10 @@ def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
 
 
 def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
-    """Returns masks of the rows by the regime that owns the operators' own work; each row is in one mask."""
+    """Returns masks of the rows by the regime that owns the operators' own work; each row is in one mask.
+
+    The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
+    """
     if not len(rows):
         return {}
     events = trace.events

@@ -1,12 +1,6 @@
-"""The account of a run on a device: busy time by limit, and idle time by what delayed the device.
+"""The account of a run on a device: busy time by what limits it, and idle time by what delayed the device.
 
-Splits the busy time of the device by regime.
-
-Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
-copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one stream
-or several, are counted once.
-
-Attribution of the window on the timeline of an accelerator: its busy time, and the gaps between.
+The window is attributed on the timeline of the accelerator: its busy time, and the gaps between.
 """
 
 from collections.abc import Iterator
@@ -32,6 +26,10 @@ def busy_by_regime(
 
     If the bound of a kernel is known from shapes, it decides the regime; otherwise the type of work in the kernel's
     name does.
+
+    Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
+    copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one
+    stream or several, are counted once.
     """
     busy, taken = {}, EMPTY
     for regime, rows in ops_by_regime(ops, bounds, multiprocessors).items():

@@ -1,21 +1,4 @@
-"""Operators on the host that are no dispatching: work, first runs, and evaluations in the loop.
-
-Operators that do first-time work: one call of a name takes far longer by itself than all others.
-
-TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an operator. No
-row of its own shows that; only the time that no inner operator and no runtime call takes.
-
-Operators that compute on the host although the run has a device.
-
-Dispatching an operator takes microseconds, and the kernel that it launches does the work. A long operator that makes no
-runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If its result goes to
-the device next, it makes a batch.
-
-Evaluations that are not a function of their own: the time from `model.eval()` to `model.train()`.
-
-Python frames show both calls. Scripts often evaluate between them in the body of the training loop, or in a function
-whose name does not say so.
-"""
+"""Host work that is no dispatching: first-time work, operators that compute, and evaluations in the loop."""
 
 import re
 
@@ -45,8 +28,12 @@ OUTLIER = 5
 def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
     """Returns the long pauses in operators that do first-time work on these threads. `is_mark` marks names of phases.
 
-    An operator counts if it makes a runtime call: others compute on the host (host_operators.py). It does
-    not count if Python frames were recorded inside: then they explain its time.
+    First-time work is one call of a name that takes far longer by itself than all others. TorchScript compiles a
+    function in the call that needs it, and libraries create handles and tune inside an operator. No row of its own
+    shows that; only the time that no inner operator and no runtime call takes.
+
+    An operator counts if it makes a runtime call: others compute on the host (`host_operators_of`). It does not count
+    if Python frames were recorded inside: then they explain its time.
     """
     events = trace.events
     if not len(trace.calls) or not len(trace.all_device_ops):
@@ -103,7 +90,12 @@ CREATES = "creates"
 
 
 class HostOperators(Record, frozen=True, eq=False):
-    """Operators that compute on the host; `makes_batch` marks those whose result is uploaded next."""
+    """Operators that compute on the host although the run has a device.
+
+    Dispatching an operator takes microseconds, and the kernel that it launches does the work. A long operator that
+    makes no runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If its
+    result goes to the device next, it makes a batch. `makes_batch` marks these operators.
+    """
 
     rows: Rows
     start: Ints
@@ -178,7 +170,10 @@ class InlineEvaluations(Record, frozen=True, eq=False):
 
 
 def inline_evaluations(trace: Trace) -> InlineEvaluations:
-    """Returns the evaluations on all threads.
+    """Returns the evaluations on all threads that are no function of their own.
+
+    An evaluation is the time from `model.eval()` to `model.train()`. Python frames show both calls. Scripts often
+    evaluate between them in the body of the training loop, or in a function whose name does not say so.
 
     Without a later `train()`, the end is not known. With a backward pass in between, it is a training in which some
     modules are in evaluation mode, such as frozen normalisations.

@@ -1,10 +1,7 @@
-"""Time spans with their owners, and the account that follows from them.
+"""Time spans of the window with their owners, and the account that follows from them.
 
-The account: the time of the window by regime.
-
-Time spans of the window with their owners: the only attribution.
-
-The account, the account of each step and the timeline's account lane are derived from these spans.
+The spans are the only attribution. The account, the account of each step and the timeline's account lane are derived
+from them.
 """
 
 from collections.abc import Iterable, Iterator

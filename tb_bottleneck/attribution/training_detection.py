@@ -1,12 +1,6 @@
-"""What a recording shows: training or inference, and where its optimizer steps.
+"""What a recording shows: training or inference, and the time in which its optimizers run.
 
-The time in which optimizers run, from their annotations, without the closures and hooks that they call.
-
-`Optimizer.step#…` encloses all of `step(closure)`. A closure may hold the forward and the backward pass, as it does in
-Lightning, and that time is not the optimizer's. Recorded Python frames show what the step calls. Without them, the
-backward pass shows that there is a closure: it begins with the step and ends with the backward pass.
-
-Distinguishes recordings of training from inference, where the work of an evaluation is the purpose of the run.
+In a recording of inference, the work of an evaluation is the purpose of the run.
 """
 
 import re
@@ -26,7 +20,12 @@ OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
 
 
 def optimizer_time(trace: Trace, prefix: str) -> Spans:
-    """Returns when optimizers ran: the time of the annotations with this prefix, without closures and hooks."""
+    """Returns when optimizers ran: the time of the annotations with this prefix, without closures and hooks.
+
+    `Optimizer.step#…` encloses all of `step(closure)`. A closure may hold the forward and the backward pass, as it does
+    in Lightning, and that time is not the optimizer's. Recorded Python frames show what the step calls. Without them,
+    the backward pass shows that there is a closure: it begins with the step and ends with the backward pass.
+    """
     return optimizer_time_of(trace, trace.rows(Kind.ANNOTATION, Kind.CPU_OP), prefix)
 
 

@@ -1,13 +1,11 @@
-"""Numbers and times as text, and the one way of untrusted text to an output.
+"""Conversion of units and numbers to text, and the one way in which text that others wrote reaches an output.
 
-Conversion of units, only here: from those of traces to ours, and from numbers to text.
+Units are converted only here: from those of traces to those of the package, and from numbers to text. Time inside the
+package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
 
-Time inside the package is int64 nanoseconds. Traces give microseconds, as integers, floats or text.
-
-The one way in which text that others wrote reaches an output: names in traces, file names, notes, error messages.
-
-A terminal interprets control characters; a bidirectional override changes what a reader sees; Markdown renders markup,
-links and mentions. JSON and HTML have escapes of their own (`json_form.as_json`, Preact), so they keep every character.
+Names in traces, file names, notes and error messages are untrusted. A terminal interprets control characters; a
+bidirectional override changes what a reader sees; Markdown renders markup, links and mentions. JSON and HTML have
+escapes of their own (`json_form.as_json`, Preact), so they keep every character.
 """
 
 import re

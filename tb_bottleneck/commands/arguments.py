@@ -1,9 +1,4 @@
-"""Arguments that several commands share.
-
-Declares a command, with a help text that is wrapped to the terminal and examples that are not wrapped.
-
-The argument RUN of the command line: a trace, a directory with the recordings of one run, or a report.
-"""
+"""Declares commands and their argument RUN: a trace, a directory with the recordings of one run, or a report."""
 
 import argparse
 import re
@@ -49,7 +44,10 @@ class Parser(argparse.ArgumentParser):
 def add_subparser(
     commands: "Subparsers", name: str, summary: str, description: str, examples: str, usage: str | None = None
 ) -> argparse.ArgumentParser:
-    """Returns the parser of a new command. `summary` is shown in the list of commands, `examples` below the options."""
+    """Returns the parser of a new command. `summary` is shown in the list of commands, `examples` below the options.
+
+    The help text is wrapped to the terminal, the examples are not.
+    """
     width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
     return commands.add_parser(
         name,

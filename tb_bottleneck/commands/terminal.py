@@ -1,8 +1,6 @@
-"""The terminal: what it can show, and progress on it.
+"""The terminal that a command writes to: its width, whether it shows colours, and the progress bar.
 
-The terminal that a command writes to: its width, and whether it shows colours. `rich` is imported for a terminal.
-
-A progress bar on stderr if it is a terminal. Otherwise nothing is drawn, and `rich` is not imported.
+`rich` is imported only for a terminal.
 """
 
 import shutil
@@ -42,7 +40,10 @@ ProgressCallback = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
-    """Yields a function that replaces the bar's line by one with the given text, and returns its progress callback."""
+    """Yields a function that replaces the bar's line by one with the given text, and returns its progress callback.
+
+    The bar is drawn on stderr if that is a terminal. Otherwise, nothing is drawn, and `rich` is not imported.
+    """
     if not sys.stderr.isatty():
         yield lambda text: _nothing
         return

@@ -1,11 +1,4 @@
-"""What differs between two runs without a profiler, part by part.
-
-The difference between the steps of two runs that no profiler recorded.
-
-It is what the training gains: the profiler lengthens steps, and recorded steps are few.
-
-The time of A and B by regime; the differences sum to the whole difference.
-"""
+"""The difference between two runs: by regime, and of the steps that no profiler recorded."""
 
 from math import log
 
@@ -24,8 +17,10 @@ def unprofiled_difference(
 ) -> pb.UnprofiledDifference | None:
     """Returns the difference per step, or per sample if `samples` per step are given; None if a run did not measure it.
 
-    Old recordings contain only the median. How much steps vary is then taken from the recorded steps:
-    `recorded_noise`, half the width of the interval as a share of the speedup.
+    It is what the training gains: the profiler lengthens steps, and recorded steps are few.
+
+    Old recordings contain only the median. How much steps vary is then taken from the recorded steps: `recorded_noise`,
+    half the width of the interval as a share of the speedup.
     """
     if not (a.report.HasField("unprofiled") and b.report.HasField("unprofiled")):
         return None
@@ -56,7 +51,10 @@ def _beyond(speedup: float, noise: float) -> str:
 
 
 def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeDelta]:
-    """Returns one row for each regime, in the order of REGIMES. The arguments are ns by regime."""
+    """Returns one row for each regime, in the order of REGIMES. The arguments are ns by regime.
+
+    The differences of the rows sum to the whole difference.
+    """
     return [
         pb.RegimeDelta(
             regime=regime,

@@ -1,11 +1,4 @@
-"""The memory of a recording, of telemetry and of a snapshot.
-
-The memory part of the report of a trace.
-
-The memory part of the report of telemetry.
-
-Diagnosis of an allocator snapshot: what fills the memory. It has no times of steps, and so there is no verdict.
-"""
+"""The memory part of a report: of a trace, of telemetry, or of an allocator snapshot."""
 
 import logging
 import os
@@ -75,7 +68,10 @@ def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
 
 
 def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
-    """Reads the snapshot at `path` and returns its report, which has only a memory part. Raises only MemoryError."""
+    """Returns the report of the snapshot at `path`, which has only a memory part. Raises only MemoryError.
+
+    A snapshot shows what fills the memory. It has no times of steps, and so there is no verdict.
+    """
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
     identity = ReportIdentity(run, source, "snapshot")
     try:

@@ -1,12 +1,6 @@
 """The parts of a report beside its verdicts.
 
-The parts of a report beside its verdicts. An error in one of them affects only that part, and the report says so.
-
-The input pipeline, torch.compile, captured graphs and an inference server's steps in the report of a trace.
-
-The efficiency of a recording, and what a run without a problem could still gain.
-
-The step time without a profiler that the process of a trace measured before it recorded.
+An error in one of them affects only that part, and the report says so.
 """
 
 import logging
@@ -65,7 +59,11 @@ class Parts:
 
 
 def details_of(recording: Recording, parts: Parts) -> Details:
-    """Returns the details. Only MemoryError is raised."""
+    """Returns the details of a trace. Only MemoryError is raised.
+
+    They are the input pipeline, torch.compile, captured graphs, the steps of an inference server, the operators, and
+    the parts of the step.
+    """
     return Details(
         input=parts.build("input", lambda: _input_of(recording)),
         compilation=parts.build("compilation", lambda: _compilation_of(recording)),
@@ -112,9 +110,10 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
 def add_headroom(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
 ) -> None:
-    """Adds what remains beside the findings: of a trace's `recording`, or of a run with these `parameters`.
+    """Adds what a run without a problem could still gain: what remains beside the findings.
 
-    The parameters are in bytes, None if they are not known.
+    It is that of a trace's `recording`, or of a run with these `parameters`. They are in bytes, None if they are not
+    known.
     """
     if report.verdict.severity != "none" and recording is None:
         return
@@ -124,7 +123,10 @@ def add_headroom(
 
 
 def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:
-    """Returns the step time without a profiler next to the recorded one; None if the process did not measure it."""
+    """Returns the step time without a profiler next to the recorded one; None if the process did not measure it.
+
+    The process of the trace measured it before it recorded.
+    """
     logged = logged_unprofiled(recording)
     if logged is None:
         return None

@@ -1,9 +1,4 @@
-"""A trace that is open for questions, and the few that stay open.
-
-One recording with everything that several answers share.
-
-Keeps the recordings of the last questions in memory, so that further questions about them are answered quickly.
-"""
+"""A trace with everything that several answers share, and the cache of the traces of the last questions."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -87,7 +82,7 @@ MAX_CACHED_EVENTS = 3_000_000
 
 
 class TraceCache:
-    """The recordings that were used last. Not thread-safe."""
+    """The recordings that were used last. Further questions about them are answered quickly. Not thread-safe."""
 
     def __init__(self) -> None:
         self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()

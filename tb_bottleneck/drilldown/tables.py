@@ -1,9 +1,4 @@
-"""Tables of what ran in the window.
-
-Tables of waits, by their place in the program, and of copies, by their kind.
-
-All tables of a recording, as one message.
-"""
+"""All tables of what ran in the window as one message, with the tables of waits and of copies."""
 
 from collections import defaultdict
 

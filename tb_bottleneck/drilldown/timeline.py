@@ -1,8 +1,6 @@
-"""Lanes of the timeline at any level of detail.
+"""A time range of the timeline, as a message of bounded size, for recordings of any length and content.
 
-Reduces a lane to the resolution of the screen: events shorter than a pixel are merged with their neighbours.
-
-A time range of the timeline, as a message of bounded size, for recordings of any length and content.
+Lanes are reduced to the resolution of the screen: events shorter than a pixel are merged with their neighbours.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
-"""Tables of an export, and their columns.
+"""The exported tables: their columns, and their rows from one recording.
 
-Declares the columns of the exported tables. The page docs/export.md lists them; a test compares both.
-
-The rows of the exported tables, from one recording.
+The page docs/export.md lists the columns; a test compares both.
 """
 
 from collections.abc import Sequence

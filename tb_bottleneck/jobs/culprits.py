@@ -1,18 +1,4 @@
-"""The culprits of a job, and the bounds of their gains.
-
-The 90 % intervals of the gains of a job's fixes.
-
-They combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
-
-- the fix: the low and the high estimate of its candidate, and that it may take effect in part only (PARTIAL_EFFECT).
-- the profiler: with it, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU, dispatching cannot be
-  separated from other work.
-- the hosts of the next run, which are faster or slower than in this one (HOST_DRIFT).
-- everything else in the next run (RUN_TO_RUN_NOISE), and the error of the mean of few steps, in both runs.
-- the replay: the error of that of the unchanged job.
-
-Which candidates hold the job up: those whose fix makes the replayed job faster.
-"""
+"""The culprits of a job, which are the candidates whose fix makes the replayed job faster, and their gains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +23,21 @@ CONFIDENCE = 1.96
 
 
 class Intervals:
-    """Gives the gains of a job their intervals. `candidates` are all that were found: steps that still differ without
-    them differ by chance, as on a machine whose cores other programs use."""
+    """Gives the gains of a job their 90 % intervals.
+
+    `candidates` are all that were found: steps that still differ without them differ by chance, as on a machine whose
+    cores other programs use.
+
+    The intervals combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
+
+    - the fix: the low and the high estimate of its candidate, and that it may take effect in part only
+      (PARTIAL_EFFECT).
+    - the profiler: with it, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU, dispatching cannot
+      be separated from other work.
+    - the hosts of the next run, which are faster or slower than in this one (HOST_DRIFT).
+    - everything else in the next run (RUN_TO_RUN_NOISE), and the error of the mean of few steps, in both runs.
+    - the replay: the error of that of the unchanged job.
+    """
 
     def __init__(self, context: JobContext, candidates: Sequence[Candidate]) -> None:
         self._context = context

@@ -1,14 +1,6 @@
-"""The own time of each rank, without waiting, by device work.
+"""The own time of each rank by step and kind, compared with that of its peers, and the work that explains it.
 
-The own time of each rank by step and kind, compared with that of its peers: the ranks of the same stage.
-
-A recording of few steps does not show what recurs. Its communications then divide it into blocks, which take the place
-of the steps: the n-th block of each rank ends at the same communication, as ranks of one stage issue the same ones.
-
-The amount of work of each rank and step, and the device time that it explains.
-
-Batches and sequences of different size give ranks different work in each step. A rank whose device is slow takes longer
-than its own work explains.
+The peers of a rank are the ranks of the same stage. Own time is time without waiting.
 """
 
 from dataclasses import dataclass
@@ -51,7 +43,12 @@ class OwnTable:
 
 
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
-    """Returns the table. Steps are columns in order of their number (or position)."""
+    """Returns the table. Steps are columns in order of their number (or position).
+
+    A recording of few steps does not show what recurs. Its communications then divide it into blocks, which take the
+    place of the steps: the n-th block of each rank ends at the same communication, as ranks of one stage issue the same
+    ones.
+    """
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
     few = min(summary.steps for summary in job.summaries) < MIN_STEPS
     if few and starts.min() >= MIN_STARTS:
@@ -118,7 +115,11 @@ def amounts_of(job: JobTable, table: OwnTable) -> Floats:
 
 def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
     """Returns the device time per rank and step that peers need for the same amount of work, in ns; the usual device
-    time where the amounts are not known."""
+    time where the amounts are not known.
+
+    Batches and sequences of different size give ranks different work in each step. A rank whose device is slow takes
+    longer than its own work explains.
+    """
     device = table.own[:, :, Own.DEVICE]
     expected = table.usual[:, :, Own.DEVICE].copy()
     if np.isnan(amounts).all():

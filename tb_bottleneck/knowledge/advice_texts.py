@@ -1,8 +1,6 @@
-"""Texts of findings, from traces and from telemetry.
+"""Texts of findings from traces and telemetry, from the TOML files in advice/.
 
-Texts of regimes, causes and defects: one TOML file per regime in advice/, and one for the health of recordings.
-
-Texts of reports about telemetry: own ones, or those of the regime if telemetry shows the same as a trace.
+There is one file per regime, one for the health of recordings, and one for telemetry.
 """
 
 from collections.abc import Mapping
@@ -153,7 +151,10 @@ class TelemetryAdvice:
 
 @cache
 def telemetry_advice() -> TelemetryAdvice:
-    """Returns the texts. Raises Unsourced if a cause has no source."""
+    """Returns the texts. Raises Unsourced if a cause has no source.
+
+    They are texts of their own, or those of the regime if telemetry shows the same as a trace.
+    """
     raw = load(_FILE)
     return TelemetryAdvice(
         headline={regime: Template(text) for regime, text in raw["headline"].items()},

@@ -1,10 +1,6 @@
-"""Patterns of names: kernels, operators, precisions, process groups.
+"""Patterns of names: kernels, operators, calls, frames, precisions and process groups.
 
-Loads the facts in the TOML files of this folder, and refuses entries without a source.
-
-The unit and the type of a contraction kernel, from its name.
-
-The kinds of process groups by their descriptions.
+They are loaded from the TOML files of this folder. Entries without a source are refused.
 """
 
 import re

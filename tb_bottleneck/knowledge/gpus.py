@@ -1,8 +1,6 @@
-"""GPUs and the links that connect them.
+"""Data-sheet figures of GPUs by the name that torch and NVML report, and rates of PCI Express links.
 
-Rates of PCI Express links, from pcie.toml.
-
-Data-sheet figures of GPUs, by the name that torch and NVML report.
+The figures are in gpus.toml, the rates in pcie.toml.
 """
 
 import re

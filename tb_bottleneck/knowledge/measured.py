@@ -1,13 +1,7 @@
-"""Figures that were measured elsewhere: changes of trainings, and costs of the profiler.
+"""Figures that were measured elsewhere: gains of changes of trainings, and costs of the profiler.
 
-Estimates gains that cannot be simulated from measured ones, from knowledge/measured_changes.toml.
-
-A fix that removes the share s of the time gains 1 / (1 - s). Real changes gain (1 / (1 - s)) ** k: other work gets
-faster, too (k > 1), or a part of the cost stays (k < 1). ln k of the measured changes is taken as normal. Low and high
-are the bounds of the 90 % prediction interval of another change (Student's t; Montgomery and Runger, Applied Statistics
-and Probability for Engineers, 8-6).
-
-The cost of recording by version of Python, from knowledge/profiler_costs.toml.
+The gains are in knowledge/measured_changes.toml, the costs of recording by version of Python in
+knowledge/profiler_costs.toml.
 """
 
 from functools import cache
@@ -39,7 +33,16 @@ class MeasuredGain(Record, frozen=True):
 
 
 def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
-    """Returns the gain of fixing a cause that takes this share of the time, 0 to 1; None if no change was measured."""
+    """Returns the gain of fixing a cause that takes this share of the time, 0 to 1; None if no change was measured.
+
+    Such gains cannot be simulated. They follow from measured ones. A fix that removes the share s of the time gains
+
+        1 / (1 - s)             if nothing else changes
+        (1 / (1 - s)) ** k      in reality: other work gets faster, too (k > 1), or a part of the cost stays (k < 1)
+
+    ln k of the measured changes is taken as normal. Low and high are the bounds of the 90 % prediction interval of
+    another change (Student's t; Montgomery and Runger, Applied Statistics and Probability for Engineers, 8-6).
+    """
     measured = _measured().get(cause)
     if measured is None or not 0 < share < 1:
         return None

@@ -1,14 +1,8 @@
 """Texts of parts of a report: efficiency, headroom, jobs, and the words for CPUs and Windows.
 
-The words for runs on the CPU, from cpu_words.toml.
-
-Advised code for Windows, where worker processes are started by importing the program, from windows_code.toml.
-
-Texts and devices for what a run without a problem could still gain, from headroom.toml.
-
-Texts of the figures of efficiency, from efficiency.toml.
-
-Texts about jobs of several ranks, from knowledge/jobs.toml.
+The words for runs on the CPU are in cpu_words.toml, advised code for Windows in windows_code.toml, texts and devices
+for what a run without a problem could still gain in headroom.toml, the figures of efficiency in efficiency.toml, and
+texts about jobs of several ranks in jobs.toml.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +39,10 @@ _STARTS_WORKERS = "num_workers="
 
 
 def guarded(lines: Sequence[str]) -> list[str]:
-    """Returns lines of code under a guard for the main process, from the first one on that starts workers."""
+    """Returns lines of code under a guard for the main process, from the first one on that starts workers.
+
+    On Windows, worker processes are started by importing the program.
+    """
     first = next((at for at, line in enumerate(lines) if _STARTS_WORKERS in line), None)
     if first is None:
         return list(lines)

@@ -1,9 +1,4 @@
-"""Categories of memory, and the account of a peak.
-
-The category of each block of a trace: what the memory is used for, told by the block's lifetime.
-
-The memory account: the bytes at the peak by category. They sum to the memory in use.
-"""
+"""The category of each block of a trace, told by the block's lifetime, and the account of a peak."""
 
 import re
 from collections.abc import Mapping
@@ -147,9 +142,10 @@ def _with_earlier(blocks: Blocks, phases: Phases, category: Ints) -> Ints:
 class MemoryAccount(Record, frozen=True):
     """The state of one device's memory at its peak.
 
-    `bytes_of` has the bytes by category. `recorded` is the sum of the blocks and totals that the source shows;
-    `estimated` bytes are in the account too, but are from before the recording of a CPU, whose totals leave them out.
-    `capacity` is the size of the device's memory, None if unknown. `source` is trace, snapshot or telemetry.
+    `bytes_of` has the bytes by category, which sum to the memory in use. `recorded` is the sum of the blocks and totals
+    that the source shows; `estimated` bytes are in the account too, but are from before the recording of a CPU, whose
+    totals leave them out. `capacity` is the size of the device's memory, None if unknown. `source` is trace, snapshot
+    or telemetry.
     """
 
     bytes_of: Mapping[Category, int]

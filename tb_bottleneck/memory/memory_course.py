@@ -1,13 +1,4 @@
-"""Memory over time: the curve, lifetimes, and the steps.
-
-The memory in use over the step of the peak, by category.
-
-The memory in use over the steps of a recording.
-
-The largest blocks of the step of the peak, and those that exist longest, with their lifetimes.
-
-The course of the memory: over the step of the peak, by block, and over the steps.
-"""
+"""The course of the memory: over the step of the peak by category and by block, and over the steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""Which blocks are weights, and states of an optimizer.
+"""Sizes of the weights that layers read, and of the state that the optimizer keeps.
 
-The size of the weights that layers read, from recorded shapes. Each module of a model has its own.
-
-The state that optimizers keep per parameter.
+Both come from a recording: the size of the weights from recorded shapes, the state per parameter from the class of the
+optimizer. Each module of a model has its own weights.
 """
 
 import math

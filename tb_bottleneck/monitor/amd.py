@@ -1,11 +1,6 @@
-"""AMD SMI: the library and its queries.
+"""Queries and the sampler of AMD GPUs, through AMD SMI.
 
-The only module that imports amdsmi (AMD SMI), which is part of ROCm and not a dependency of this package.
-
-The queries of AMD SMI: their intervals, and the conversion of results to our units.
-
-Units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ per step of the energy
-counter. Not used: violation counters, which have steps of undocumented length, and traffic, which has no direction.
+This is the only module that imports amdsmi (AMD SMI), which is part of ROCm and not a dependency of this package.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +130,12 @@ class AmdQuery:
 
 
 def queries() -> list[GpuQuery[AmdSmi]]:
-    """Returns all queries."""
+    """Returns all queries. Each has an interval, and converts its results to the units of the signals.
+
+    The library's units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ per step
+    of the energy counter. Violation counters are not used, because their steps have an undocumented length, nor is
+    traffic, which has no direction.
+    """
     return [
         AmdQuery(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),
         AmdQuery(

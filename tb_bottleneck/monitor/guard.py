@@ -1,12 +1,4 @@
-"""Protects the training from the monitor: errors, interrupts, and patches that can be undone.
-
-Holds signals back while the monitor works: Ctrl-C, so that it neither loses a recording nor leaves torch changed,
-and SIGTERM, so that no half-written file remains.
-
-Replaces attributes of torch while a monitor is on, and restores them when it ends.
-
-Protects the training from errors of the monitor: a failing signal is disabled, with one warning and one note.
-"""
+"""Protects the training from the monitor: its errors, interrupts while it works, and its patches of torch."""
 
 import logging
 import signal
@@ -24,8 +16,9 @@ from typing import Any, TypeVar
 def interrupts_held() -> Iterator[None]:
     """Holds a Ctrl-C back until the block ends, and passes it to the training's own handler then.
 
-    A second Ctrl-C passes at once. One that comes while a KeyboardInterrupt already ends the training is not repeated.
-    On other threads than the main one, where Python handles no signals, nothing is held.
+    So a Ctrl-C while the monitor works neither loses a recording nor leaves torch changed. A second Ctrl-C passes at
+    once. One that comes while a KeyboardInterrupt already ends the training is not repeated. On other threads than the
+    main one, where Python handles no signals, nothing is held.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -53,8 +46,8 @@ def interrupts_held() -> Iterator[None]:
 def termination_held() -> Iterator[None]:
     """Holds SIGTERM back until the block ends, and gives it to the training then: by default it ends the process.
 
-    For short blocks: a scheduler that ends a job waits for some seconds. On other threads than the main one nothing is
-    held, nor if the signal is ignored or handled outside of Python.
+    So no half-written file remains. For short blocks: a scheduler that ends a job waits for some seconds. On other
+    threads than the main one nothing is held, nor if the signal is ignored or handled outside of Python.
     """
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
@@ -79,10 +72,10 @@ _ABSENT = object()
 
 
 class Patches:
-    """The replaced attributes, in order. A replacement checks `live` before it runs code of the monitor.
+    """The attributes of torch that are replaced while a monitor is on, in order; they are restored when it ends.
 
-    If other code has replaced an attribute after the monitor, restoring keeps that replacement: it still calls the
-    monitor's, which then only passes the call on.
+    A replacement checks `live` before it runs code of the monitor. If other code has replaced an attribute after the
+    monitor, restoring keeps that replacement: it still calls the monitor's, which then only passes the call on.
     """
 
     def __init__(self) -> None:
@@ -135,7 +128,10 @@ class MonitorNote:
 
 
 class Guard:
-    """Runs the monitor's code so that its exceptions do not reach the training."""
+    """Runs the monitor's code so that its exceptions do not reach the training.
+
+    A failing signal is disabled, with one warning and one note.
+    """
 
     def __init__(self) -> None:
         self.off: dict[str, str] = {}

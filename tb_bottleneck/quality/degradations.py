@@ -1,11 +1,4 @@
-"""Defects of a recording that show in its account.
-
-Detects a recording without host activity: nothing in it explains why the device had no work.
-
-Detects a recording of a start-up instead of steady behaviour, if it has too few steps to show that.
-
-Defects of a recording that can be judged, including those that only its account shows: codes and figures only.
-"""
+"""Defects of a recording that can be judged, including those that only its account shows: codes and figures only."""
 
 from collections.abc import Iterator
 
@@ -37,7 +30,10 @@ FATAL_IDLE_SHARE = 0.20
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
-    """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time."""
+    """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time.
+
+    In a recording without host activity, nothing explains why the device had no work.
+    """
     if not recording.on_device or recording.host.recorded:
         return None
     gaps = recording.gaps
@@ -56,7 +52,10 @@ LONE_PAUSE_SHARE = 0.50
 
 
 def warmup_defect(recording: Recording) -> Defect | None:
-    """Returns the defect `warmup`, or None if the recording shows steady behaviour."""
+    """Returns the defect `warmup`, or None if the recording shows steady behaviour.
+
+    A recording has this defect if it is of a start-up, and has too few steps to show steady behaviour.
+    """
     window = recording.account.window
     start = int(first_runs_of(recording)[2].sum())
     if start / window > WARMUP_SHARE and not first_runs_recur(recording, WARMUP_SHARE):
@@ -82,7 +81,7 @@ FIRST_RUNS_SHARE = 0.05
 # With a larger share of device operations without a launching call, the idle time before them has no owner: public
 # recordings that were not cut or sampled have 0 to 8 % of them.
 LOST_LAUNCHES_SHARE = 0.10
-# In a recording without steps, a longer part before the window is reported (the share of a lone pause in warmup.py):
+# In a recording without steps, a longer part before the window is reported (the share of a lone pause in warm-up, below):
 # nothing shows how often it occurs.
 LATE_START_SHARE = 0.50
 # With a larger share of the device's operations launched by an optimizer, nothing else of a step was recorded.

@@ -1,9 +1,4 @@
-"""Defects of recordings that show before anything is judged.
-
-Defects of a recording that show before anything is judged: codes and figures, no texts.
-
-Defects of telemetry: codes and figures, no texts.
-"""
+"""Defects of traces and telemetry that show before anything is judged: codes and figures, no texts."""
 
 import re
 from collections import Counter

@@ -1,16 +1,9 @@
-"""The gain of a change in the replay.
-
-The limit that a run's fast steps set to a simulated gain (measures/fast_steps.py).
-
-The cost of the cause in a step is what the fix saves there at best. A fix that also makes other steps faster, as rarer
-checkpoints do on a CPU, whose writer slows the steps between them, shortens all steps, and is not limited.
-
-Gains of fixes with their 90 % intervals.
+"""Gains of fixes with their 90 % intervals.
 
 An interval combines independent sources of error, each with its 5 % and 95 % quantiles:
 
 - the fix: the low and the high estimate of its scenario. It may also take effect in part only (PARTIAL_EFFECT). The
-  fast steps of the run limit the gain of a fix that changes only some steps (fast_steps.py).
+  fast steps of the run limit the gain of a fix that changes only some steps (`shortest_window`).
 - the profiler: the slowest and the fastest plausible host without it (host_scale.py).
 - the host of the next run, which is faster or slower than in this one (HOST_DRIFT).
 - the sample: what was recorded in one step only may be rare in the run (LEAST_RATE).
@@ -33,6 +26,10 @@ from tb_bottleneck.replay.validation import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NO
 
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
     """Returns the shortest time in ns that the window can take after a fix, 0 if fast steps set no limit.
+
+    It is the limit that a run's fast steps set to a simulated gain (measures/fast_steps.py). The cost of the cause in a
+    step is what the fix saves there at best. A fix that also makes other steps faster, as rarer checkpoints do on a
+    CPU, whose writer slows the steps between them, shortens all steps, and is not limited.
 
     `after` is the graph with the largest plausible effect of the fix.
     """

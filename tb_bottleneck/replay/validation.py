@@ -1,12 +1,4 @@
-"""Whether the replay can be trusted, and how steps deviate.
-
-How far two runs of the same training differ from one another.
-
-Checks whether the graph can be trusted: replays the unmodified recording before anything is predicted from it.
-
-Every latency, pause and lag is set to the median of its kind. With its own recorded value for each, the replay would be
-exact whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
-"""
+"""Checks whether the replay of a recording can be trusted, and says how far two runs of a training differ."""
 
 from dataclasses import dataclass, replace
 from math import exp
@@ -54,7 +46,11 @@ class Check:
 
 
 def check(graph: Graph, layout: Layout) -> Check:
-    """Replays the unmodified recording with median latencies."""
+    """Replays the unmodified recording with median latencies, before anything is predicted from it.
+
+    Every latency, pause and lag is set to the median of its kind. With its own recorded value for each, the replay
+    would be exact whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
+    """
     begin, end = int(graph.edges[0]), int(graph.edges[-1])
     replayed = replay(graph, layout, with_median_delays(graph.items)).window
     inside = (graph.items.at >= begin) & (graph.items.at < end)

@@ -1,8 +1,4 @@
-"""What the trace and the telemetry of one process say about each other.
-
-Names the operators that grow while the steps of a run become longer, from the traces at its two ends.
-
-Compares the trace and the telemetry of one process: the cost of the profiler, and regimes judged differently.
+"""Compares the trace and the telemetry of one process: the cost of the profiler, regimes, and operators that grow.
 
 A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state where
 the other one judges a regime differently, and both have the same verdict: that of the source that is trusted.
@@ -31,7 +27,8 @@ MAX_NAMED = 3
 def add_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> None:
     """Adds the operators with the largest growth, and the place that calls them, to the finding about longer steps.
 
-    Nothing is added without this finding or without two traces. The traces are in order of time.
+    These operators grow while the steps of a run become longer; the traces at its two ends show it. Nothing is added
+    without this finding or without two traces. The traces are in order of time.
     """
     finding = next((finding for finding in telemetry.findings if finding.cause == CAUSE), None)
     counted = [trace for trace in traces if trace.operators]

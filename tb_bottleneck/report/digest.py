@@ -1,12 +1,6 @@
-"""What lists say of a report: the step time, the first action, and notes about its health.
+"""The short form of a report, for lists of recordings in the tab and in the terminal.
 
-The step time of a training, as lists and reports state it.
-
-What the headline of a report names. Lists name it, too; they must not import the replay.
-
-The defects of a recording that its figures suffer from, as notes on what is computed from them.
-
-The short form of a report, for lists of recordings in the tab and in the terminal.
+It states the step time, what the headline names, the first action, and notes about the recording's health.
 """
 
 from dataclasses import dataclass, field
@@ -47,7 +41,10 @@ WORTH_LEADING = 1.05
 
 
 def leading_finding(report: pb.Report) -> pb.Finding | None:
-    """Returns the first finding of the verdict's regime with an action and a gain; None without one."""
+    """Returns the first finding of the verdict's regime with an action and a gain; None without one.
+
+    The headline names it. Lists name it, too; they must not import the replay.
+    """
     for finding in report.findings:
         of_verdict = finding.regime == report.verdict.regime
         if finding.fix.action and of_verdict and finding.speedup.expected >= WORTH_LEADING:
@@ -76,7 +73,7 @@ _NO_FIGURE = ("stacks_not_recorded",)
 
 
 def health_notes(report: pb.Report) -> list[str]:
-    """Returns the details of the defects that affect figures."""
+    """Returns the defects of a recording that its figures suffer from, as notes on what is computed from them."""
     return [reason.detail for reason in report.health.reasons if reason.code not in _NO_FIGURE]
 
 

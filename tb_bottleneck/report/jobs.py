@@ -1,11 +1,4 @@
-"""Jobs among the reports, and their members.
-
-Tells which reports are about the ranks of one job.
-
-Recordings of unrelated jobs may lie in one directory, and one rank may be recorded several times. Ranks of one job have
-the same number of ranks, overlap in time, were recorded in the same steps and agree about their default process group.
-
-Judges the ranks of one job together.
+"""Finds the jobs among reports, and judges the ranks of one job together.
 
 In a synchronous job all ranks take the same time per step: a slow rank does not wait in the collectives, and the others
 wait there for it. The rank with the least exposed communication therefore determines the step time. If it has clearly
@@ -35,6 +28,10 @@ MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 def jobs_in(reports: Sequence[pb.Report]) -> list[list[int]]:
     """Returns the positions of the ranks of each job, in order of rank; jobs in order of run and time.
+
+    Recordings of unrelated jobs may lie in one directory, and one rank may be recorded several times. Ranks of one job
+    have the same number of ranks, overlap in time, were recorded in the same steps and agree about their default
+    process group.
 
     Only reports with a verdict count. A job has at least two different ranks.
     """

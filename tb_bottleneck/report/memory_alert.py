@@ -1,4 +1,7 @@
-"""The most severe memory problem of a training: verdicts are about time, and name it beside or before the time."""
+"""Names the most severe memory problem of a training in its verdict.
+
+Verdicts are about time. They name the memory problem beside or before the time.
+"""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,12 +1,6 @@
-"""Rows of the ranks of a job.
+"""The table of a job's ranks, as far as their reports fill it, and the rank whose verdict explains that of the job.
 
-Gives ranks of one job with equal accounts equal predictions.
-
-Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings may
-still differ, where a recording shows another operation than the real one as the last to end before a wait. The median
-over the ranks does not follow a single such replay.
-
-The table of a job's ranks, as far as their reports fill it, and the rank whose verdict explains that of the job.
+Ranks with equal accounts get equal predictions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +20,10 @@ MAX_COMPARED = 8
 
 def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
     """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
+
+    Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings
+    may still differ, where a recording shows another operation than the real one as the last to end before a wait. The
+    median over the ranks does not follow a single such replay.
 
     The plan is that of the rank with the median total gain, among those with fixes for causes that the report names.
     """

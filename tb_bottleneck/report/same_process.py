@@ -1,11 +1,9 @@
-"""Which recordings are of the same process, by the directories of the monitor.
+"""Tells which recordings are of the same process or training, by their directories and ranks.
 
-The run directories of the monitor (monitor/writer/run_directory.py), and which of them are of one training.
+The run directories of the monitor (monitor/writer/run_directory.py) have these names:
 
-LOGDIR/tb_bottleneck/20261121-110503_rank0_4711/
-LOGDIR/tb_bottleneck/20261121-110503_3fa91c_rank0_4711/     one of several ranks, with an id of the job
-
-Tells which trace and which telemetry are about the same process, by their directories and ranks.
+    LOGDIR/tb_bottleneck/20261121-110503_rank0_4711/
+    LOGDIR/tb_bottleneck/20261121-110503_3fa91c_rank0_4711/     one of several ranks, with an id of the job
 
 The monitor writes traces into the directory of its telemetry, or into that of rank 0; a profiler of the training's own
 writes into the logdir that was given to the monitor.

@@ -1,16 +1,7 @@
-"""Peaks of devices.
+"""Peaks of the recording's device: those that utilisation is stated against, and the rates that kernels can reach.
 
-The peak of a device by the type that it multiplies, as utilisation is stated against: dense, never with sparsity.
-
-The rates are those of the data sheet, not the share of them that products reach (device_peaks.py). A device without a
-data sheet has the rates that follow from its properties, or those that a calibration measured on it. No device gets the
-peak of another one.
-
-Reachable rates of the recording's device: measured values if they were recorded, otherwise the data sheet.
-
-A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
-scaled to the share that the best known product reaches. For a device that is not in the table, the rates follow from
-its properties. All of these are untrusted: values that are impossible for the device are ignored.
+No device gets the peak of another one. Names, properties and calibrations in a recording are untrusted: values that are
+impossible for the device are ignored.
 """
 
 from collections.abc import Mapping
@@ -26,7 +17,12 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class DensePeaks(Record, frozen=True):
-    """Rates in TFLOP/s by type; `basis` is their source: calibration, data sheet or device properties."""
+    """The peaks that utilisation is stated against, in TFLOP/s by type: dense, never with sparsity.
+
+    The rates are those of the data sheet, not the share of them that products reach (`Peaks`). A device without a data
+    sheet has the rates that follow from its properties, or those that a calibration measured on it. `basis` is their
+    source: calibration, data sheet or device properties.
+    """
 
     tflops: Mapping[str, float]
     device: str
@@ -95,6 +91,10 @@ _MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf
 @dataclass(frozen=True)
 class Peaks:
     """Reachable rates of a device: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
+
+    A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
+    scaled to the share that the best known product reaches. For a device that is not in the table, the rates follow
+    from its properties.
 
     `basis` is their source: calibration, data sheet or device properties. `achievable` is the share of the data sheet
     that the rates in `tensor` are; 1 if they are all of it, or measured.

@@ -1,8 +1,4 @@
-"""Which limit each kernel has.
-
-Kernels that are too small to fill the device, regardless of other bounds.
-
-Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
+"""Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
 An operator has a minimum time for its floating-point operations at the device's peak, and one for its bytes at the
 device's bandwidth. The longer one bounds the operator; divided by the time of its kernels, it is the share of the roof
@@ -37,7 +33,10 @@ FILLED_SHARE = 0.5
 
 
 def underfilled(ops: DeviceOps, multiprocessors: int | None) -> Bools:
-    """Returns a mask of the kernels that cannot fill the device: too few blocks for it, or too short."""
+    """Returns a mask of the kernels that cannot fill the device: too few blocks for it, or too short.
+
+    They are too small regardless of other bounds.
+    """
     is_short = ops.end - ops.start < TOO_SHORT_NS
     if multiprocessors is None:
         return is_short

@@ -1,11 +1,4 @@
-"""Operations of matrix products and convolutions.
-
-Number of floating-point operations of an operator, from recorded shapes.
-
-Matrix product operators and their sizes.
-
-Convolution operators with the shapes of their inputs and outputs.
-"""
+"""Number of floating-point operations of matrix products and convolutions, from recorded shapes."""
 
 import math
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
-"""Arguments of operators, and the types of their operands.
+"""The recorded arguments of an operator: shapes, type names, and the texts of non-tensor values.
 
-The recorded arguments of an operator: shapes, type names, and the texts of non-tensor values.
-
-Precision of a kernel from the types of its operator's operands, where the kernel's name does not contain it.
+The types of the operands give the precision of a kernel whose name does not contain it.
 """
 
 import math

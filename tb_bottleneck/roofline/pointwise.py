@@ -1,11 +1,4 @@
-"""Traffic of pointwise operators, reductions and lists of tensors.
-
-Operators on lists of tensors: concatenation, foreach, and fused optimizers.
-
-Reductions: they read their input once and write the result.
-
-Pointwise operators: they read each input once, broadcast or not, and write one output.
-"""
+"""Minimum traffic of pointwise operators, reductions and operators on lists of tensors, in bytes."""
 
 import math
 from collections.abc import Sequence
@@ -22,8 +15,8 @@ _GRADIENTS = 1  # position of the gradients in fused optimizers; this list is re
 def list_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the bytes moved by an operator on lists; None for other operators, or if the element size is unknown.
 
-    For fused Adam, these are seven passes over the parameters (it reads p, g, m, v and writes p, m, v); for plain SGD
-    three, and for SGD with momentum five.
+    These are concatenation, foreach, and fused optimizers. For fused Adam, the bytes are seven passes over the
+    parameters (it reads p, g, m, v and writes p, m, v); for plain SGD three, and for SGD with momentum five.
     """
     lists = {index: arguments.list_bytes(index) for index, name in enumerate(arguments.types) if name == _LIST}
     known_sizes = {index: size for index, size in lists.items() if size is not None}
@@ -58,7 +51,8 @@ _INDEX_BYTES = 8
 def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the size of input and output of a reduction; None for other operators or unknown dimensions.
 
-    The result counts with the input's type, even if its own type differs: it is the smaller part.
+    A reduction reads its input once and writes the result. The result counts with the input's type, even if its own
+    type differs: it is the smaller part.
     """
     at = _DIMENSIONS.get(operator)
     shape, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
@@ -125,7 +119,8 @@ _DEFAULT_FLOAT = "float"
 def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the minimum bytes moved by a pointwise operator; None for other operators or unknown types or shapes.
 
-    An expanded tensor is recorded with its expanded shape, so it counts in full.
+    A pointwise operator reads each input once, broadcast or not, and writes one output. An expanded tensor is recorded
+    with its expanded shape, so it counts in full.
     """
     plain = operator.removeprefix("aten::")
     in_place = plain.endswith("_") and not plain.endswith("__")

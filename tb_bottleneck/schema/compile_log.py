@@ -1,10 +1,6 @@
-"""Keys of metadata, and the log of compilations in it.
+"""Versions of the messages in this folder, and what is kept of torch's records about compilations.
 
-Versions of the messages in this folder.
-
-What is kept of torch's records about compilations, by the monitor and by the reader of torch's own logs.
-
-A record has the names of torch/_dynamo/utils.py, CompilationMetrics.
+The monitor and the reader of torch's own logs collect these records.
 """
 
 import re
@@ -44,7 +40,10 @@ class CompileEntries:
         self._breaks: dict[tuple[str, int, str, str], int] = {}
 
     def add(self, record: Any) -> None:
-        """Adds a compilation, once, and the function's failure if there was one."""
+        """Adds a compilation, once, and the function's failure if there was one.
+
+        The record has the names of torch/_dynamo/utils.py, CompilationMetrics.
+        """
         number: Any = getattr(record, "compile_id", None)
         start: Any = getattr(record, "start_time_us", None)
         if number is None or start is None or len(self._compilations) >= MAX_COMPILATIONS:

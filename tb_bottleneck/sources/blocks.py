@@ -1,14 +1,7 @@
-"""Reads a file in blocks, within limits.
+"""Reads a file as blocks of plain bytes, inflates gzip, zstd and lz4, and reports how the file ended.
 
-Limits for reading a file, so that a malicious or damaged one costs neither memory nor hours.
-
-Where the list of events begins and ends in a trace, and where it can be cut between two events.
-
-Reads a file as blocks of plain bytes, inflates gzip, zstd and lz4, and reports how the file ended.
-
-The format is recognised by its magic number, not by the file name. Several gzip members in a row are one stream
-(RFC 1952 §2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its content,
-and `truncated` is set.
+Limits apply to the reading, so that a malicious or damaged file costs neither memory nor hours. This module also finds
+where the list of events begins and ends in a trace, and where it can be cut between two events.
 """
 
 import re
@@ -29,7 +22,7 @@ from tb_bottleneck.sources.paths import filesystem_of
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits in bytes, except `malformed` and `events`. Tests use smaller ones."""
+    """Limits for reading a file, in bytes, except `malformed` and `events`. Tests use smaller ones."""
 
     block: int = 1 << 18
     """Plain bytes that are decoded at once. Their events stay in the CPU caches while columns are built. Measured on
@@ -96,7 +89,12 @@ SETTLED_S = 5.0
 
 
 class Blocks:
-    """One pass over a file. Iterate once; the attributes give the progress and, afterwards, how the file ended."""
+    """One pass over a file. Iterate once; the attributes give the progress and, afterwards, how the file ended.
+
+    The format is recognised by its magic number, not by the file name. Several gzip members in a row are one stream
+    (RFC 1952 §2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its
+    content, and `truncated` is set.
+    """
 
     def __init__(
         self,

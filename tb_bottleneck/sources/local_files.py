@@ -1,8 +1,6 @@
-"""Files, local and of other file systems.
+"""The interface of all kinds of storage, and its implementation for local disks.
 
-The interface of all kinds of storage: the status of a path, its content, a walk over the files below it.
-
-Files on a local disk.
+A storage gives the status of a path, its content, and a walk over the files below it.
 """
 
 import os

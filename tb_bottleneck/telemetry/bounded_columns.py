@@ -1,15 +1,4 @@
-"""Columns over time with a bounded size, and fewer points of them.
-
-Columns over time with a bounded size: recent rows are kept as they are, older ones are merged into buckets.
-
-    history: buckets of 2^k rows, oldest first │ recent: single rows
-    end  count  low mean high (per column)     │ end  value (per column)
-
-When the history is full, its buckets are merged in pairs, so all of them have the same number of rows. A bucket keeps
-the lowest and the highest value, so no spike is lost.
-
-Reduces columns to a number of points, and keeps the lowest and the highest value of each bucket.
-"""
+"""Columns over time with a bounded size, and their reduction to a number of points."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -40,7 +29,14 @@ class _Buckets:
 
 
 class Rows:
-    """A table of at most `bound` rows. Not thread-safe."""
+    """A table of at most `bound` rows: recent rows are kept as they are, older ones are merged into buckets.
+
+        history: buckets of 2^k rows, oldest first │ recent: single rows
+        end  count  low mean high (per column)     │ end  value (per column)
+
+    When the history is full, its buckets are merged in pairs, so all of them have the same number of rows. A bucket
+    keeps the lowest and the highest value, so no spike is lost. Not thread-safe.
+    """
 
     def __init__(self, names: Iterable[str], bound: int) -> None:
         self.names = tuple(names)

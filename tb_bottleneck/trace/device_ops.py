@@ -1,11 +1,7 @@
-"""Operations of the device, and the kind of their work.
-
-The table of device operations, linked to the calls that launched them.
+"""The table of device operations, linked to the calls that launched them, and the kind of their work.
 
 The link is `correlation`, never gpu_user_annotation: that covers only what the annotation's own thread launched, and
 another thread launches the backward pass.
-
-Classifies kernels with unknown names by the operators that launch them.
 """
 
 from dataclasses import dataclass
@@ -138,7 +134,7 @@ def work_of_operator(name: str) -> Work:
 
 
 def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tuple[str, ...]) -> Ints:
-    """Returns `work` with UNKNOWN entries classified by their operator.
+    """Returns `work` with UNKNOWN entries, kernels with unknown names, classified by the operator that launched them.
 
     `launched` is True for operations with a recorded launching operator, `operator` is its row in `names`.
     """

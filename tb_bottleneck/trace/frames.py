@@ -1,13 +1,7 @@
-"""Python frames: who they belong to, which ran already, and modules.
-
-Names of the modules of a model, as the profiler writes them or the monitor marks them.
-
-Who a recorded Python frame belongs to, by its name: the user, an installed package, torch, or Python itself.
+"""Recorded Python frames and modules by their names: who a frame belongs to, and whether its line is right.
 
 The profiler names a frame `file.py(line): function`. It cuts the path at the import path of the training process, so
 files of the program and of installed packages both start with the name of a module or a package.
-
-Python functions that already ran when the recording began, and therefore have a wrong line.
 """
 
 import re
@@ -28,7 +22,10 @@ _NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
 
 
 def module_name(name: str) -> str:
-    """Returns the name of a row without the profiler's prefix: `Linear_3`, or `encoder.layers.3` of a mark."""
+    """Returns the name of a model's module without the profiler's prefix: `Linear_3`, or `encoder.layers.3` of a mark.
+
+    The profiler writes the former, the monitor marks modules with the latter.
+    """
     return name.removeprefix(MODULE)
 
 
@@ -51,7 +48,10 @@ _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 
 
 class FrameOwner(Enum):
-    """Owners of frames. NONE: the row is no Python function of a file, as built-in functions and modules of a model."""
+    """Owners of frames: the user, an installed package, torch, or Python itself.
+
+    NONE: the row is no Python function of a file, as built-in functions and modules of a model.
+    """
 
     USER = "user"
     PACKAGE = "package"
@@ -119,7 +119,7 @@ _USUAL_DEPTH = 1024
 def already_running_frames(trace: Trace) -> Bools:
     """Returns the mask of the events that are Python functions which already ran when the recording began.
 
-    The line of these is the one that ran then, in most programs the call of `prof.step()` (pytorch
+    These have a wrong line: the one that ran then, in most programs the call of `prof.step()` (pytorch
     torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
     """
     events, mask = trace.events, np.zeros(len(trace.events), np.bool_)

@@ -1,8 +1,6 @@
-"""Facts of the process in a trace, and torch's log of compilations.
+"""Facts of the training process in a trace: the validation of their numbers, and the log of torch.compile.
 
-Adds the log of torch.compile beside a trace to its facts, unless the monitor recorded them itself.
-
-Validates the untrusted numbers that the training process added to the trace.
+The numbers are untrusted: the training process added them to the trace.
 """
 
 import re
@@ -21,7 +19,10 @@ _MARKS = ("Torch-Compiled Region", "(dynamo_timed)", "torch/_dynamo/eval_frame.p
 
 
 def add_compile_log(path: str, header: Header, events: Events, names: Sequence[str], threads: Sequence[Thread]) -> None:
-    """Adds the fact `compile_log` to the context if the trace has compiled code and its log is beside it."""
+    """Adds the fact `compile_log` to the context if the trace has compiled code and its log is beside it.
+
+    Nothing is added if the monitor recorded the log itself.
+    """
     if header.context.get("compile_log") or not any(mark in name for name in names for mark in _MARKS):
         return
     processes = {int(thread.process) for thread in threads if thread.process.isdecimal() and len(thread.process) < 11}

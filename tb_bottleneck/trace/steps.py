@@ -1,13 +1,4 @@
-"""The steps of a trace.
-
-Finds the iterations of a loop without step annotations, from operators that run once per iteration.
-
-In a training loop some operators run exactly once per iteration (a loss, a pooling layer): their counts are equal and
-their order is the same each time. The count that most distinct names share is the number of iterations, if these names
-interleave; the earliest of them marks the start of an iteration. Backward operators must be among them: the layers of
-one forward pass repeat too, but no backward pass runs between them.
-
-Splits the recording into training steps.
+"""Splits the recording into training steps.
 
 The host finishes a step before the device does: the first recorded steps often only fill the launch queue. A step ends
 at the later of two times: the end of the host's step, and the end of the last device operation launched in it. Device
@@ -39,7 +30,12 @@ OUTLIER = 3.0
 
 
 def find_period(trace: Trace) -> Ints:
-    """Returns the starts of the iterations and the end of the last one, in ns; empty if no period is found.
+    """Returns the starts of the iterations of a loop without step annotations, and the end of the last one, in ns.
+
+    Empty if no period is found. In a training loop some operators run exactly once per iteration (a loss, a pooling
+    layer): their counts are equal and their order is the same each time. The count that most distinct names share is
+    the number of iterations, if these names interleave; the earliest of them marks the start of an iteration. Backward
+    operators must be among them: the layers of one forward pass repeat too, but no backward pass runs between them.
 
     Leading iterations longer than OUTLIER times the median are warm-up and left out.
     """

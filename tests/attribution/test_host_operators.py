@@ -1,8 +1,6 @@
-"""Operators that do first-time work: one call takes far longer by itself than all others of its name.
+"""Tests first-time work of operators, operators that compute on the host, and evaluations in the loop.
 
-Operators that compute on the host: work of the host, or of the input where their result is uploaded next.
-
-Evaluations between `eval()` and `train()`: recordings of three steps of 10 ms, one with an evaluation of 5 ms.
+Recordings with an evaluation have three steps of 10 ms, one of them with an evaluation of 5 ms.
 """
 
 import json

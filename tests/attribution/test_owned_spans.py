@@ -1,6 +1,6 @@
-"""Attribution: each test draws a training and checks the owners of its time.
+"""Tests the attribution: each test draws a training and checks the owners of its time.
 
-Owned spans: they are disjoint, they cover the window, and the account is their sum.
+Owned spans are disjoint, they cover the window, and the account is their sum.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""The time of optimizers, without the closures and hooks that their steps call.
+"""Tests the time of optimizers without closures and hooks, and the distinction of training from inference.
 
 An evaluation during a training interrupts it; in a recording that contains nothing else, it is no interruption.
 """

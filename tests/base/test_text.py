@@ -1,6 +1,6 @@
-"""Units of traces are converted exactly; figures become text.
+"""Tests that units are converted exactly, that figures become text, and that text of others is safe to show.
 
-Text that others wrote: one line, nothing that controls a terminal, no markup in Markdown.
+Such text is on one line, without characters that control a terminal, and without markup in Markdown.
 """
 
 from decimal import Decimal

@@ -1,7 +1,4 @@
-"""Tests of the help of every command: width, examples, and messages about invalid values.
-
-Tests of the argument RUN: a file, or a directory that holds one run.
-"""
+"""Tests the help of every command, messages about invalid values, and the argument RUN (a file or a directory)."""
 
 import argparse
 import os

@@ -1,7 +1,4 @@
-"""The table of waits, grouped by place in the program, with the user's line if frames were recorded.
-
-The tables of a drawn run: names, times, shares, and the problem if nothing is known.
-"""
+"""Tests the tables of a drawn run: names, times, shares, problems, and waits by their place in the program."""
 
 import json
 

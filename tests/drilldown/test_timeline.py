@@ -1,6 +1,6 @@
-"""A lane reduced to the resolution of the screen: no event is lost, none is added, and there are few blocks.
+"""Tests lanes at the resolution of the screen, and the timeline as a message of bounded size.
 
-The timeline as a message: bounded in size, with the same lanes for every time range.
+No event is lost or added, there are few blocks, and every time range has the same lanes.
 """
 
 import json

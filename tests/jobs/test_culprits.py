@@ -1,6 +1,6 @@
-"""The interval of a gain has every known source of error, each as large as its source says.
+"""Tests that planted causes are found on their ranks, and nothing in healthy jobs.
 
-Planted causes are found on their ranks, and nothing is found in healthy jobs.
+The interval of a gain has every known source of error, each as large as its source says.
 """
 
 from dataclasses import replace

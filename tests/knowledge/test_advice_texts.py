@@ -1,7 +1,4 @@
-"""Every regime, cause and defect has its texts, and templates use only values that are filled in.
-
-Every cause and measure of the rules for telemetry has its texts, and templates use only known values.
-"""
+"""Tests that every regime, cause and defect has its texts, and that templates use only values that are filled in."""
 
 import importlib
 import inspect

@@ -1,7 +1,4 @@
-"""Each entry matches its own example and has a source.
-
-Unit and type from kernel names: bf16 is not mistaken for fp32, nor ordinary units for tensor cores.
-"""
+"""Tests that each entry matches its own example and has a source, and which precision a kernel's name shows."""
 
 import gzip
 import json

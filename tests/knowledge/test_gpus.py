@@ -1,7 +1,4 @@
-"""The rates of PCIe links follow from the specification, and copies do not exceed them.
-
-Each device is found by the names that drivers report, and no name matches two devices.
-"""
+"""Tests the rates of PCIe links, and that each device is found by the names that drivers report, and by no other."""
 
 from collections import Counter
 

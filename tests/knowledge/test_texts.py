@@ -1,7 +1,4 @@
-"""Reports of runs on the CPU speak of operators, not of a device that idles; a saved report keeps these words.
-
-Every cause of jobs has texts, and every fact that causes give has a label.
-"""
+"""Tests the words of reports of runs on the CPU, and that every cause and fact of jobs has its texts."""
 
 import re
 from pathlib import Path

@@ -1,9 +1,4 @@
-"""The curve of a step has the simulated bytes of each category, and its highest point is the peak.
-
-The history has the simulated bytes at the peak and at the end of each step.
-
-Lifetimes are those of the simulated blocks.
-"""
+"""Tests the curve of a step, the history of the steps, and the lifetimes of blocks against simulated memory."""
 
 import pytest
 from helpers.memory_recordings import RecordedAllocator

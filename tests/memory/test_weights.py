@@ -1,7 +1,4 @@
-"""The weights of each module are counted once, by the shapes of its operators.
-
-The state of an optimizer is known by its class and options.
-"""
+"""Tests that the weights of each module are counted once, and that class and options give the optimizer's state."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,7 @@
-"""Ctrl-C while the monitor works: the recording is kept, torch is restored, and the training still gets its signal.
+"""Tests that errors, interrupts and patches of the monitor leave the training as it was.
 
-Replaced attributes are restored, even if other code replaced them meanwhile.
-
-Only a failing signal is disabled, with one warning and one note.
+A Ctrl-C keeps the recording, restores torch and reaches the training; only a failing signal is disabled, with one
+warning and one note.
 """
 
 import gzip

@@ -1,8 +1,6 @@
-"""Without recorded host activity idle time has no owner: it is not attributed to Python.
+"""Tests of defects of a recording that can be judged, including those that only its account shows.
 
-One long pause in a recording without steps is a start-up, unless something that recurs explains it.
-
-Defects of a recording that can be judged, including those that only its account shows.
+Idle time without host activity has no owner, and one long pause without steps is a start-up unless something recurs.
 """
 
 import json

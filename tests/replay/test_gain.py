@@ -1,6 +1,6 @@
-"""A simulated gain cannot make the mean step shorter than the steps without the cause.
+"""Tests of the interval of a gain: independent sources of error, each of which moves one bound or both.
 
-The interval of a gain: independent sources of error, each of which moves one bound or both.
+A simulated gain cannot make the mean step shorter than the steps without the cause.
 """
 
 from math import exp, hypot, log

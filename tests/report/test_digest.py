@@ -1,8 +1,6 @@
-"""What the headline names: the plan, or a cause that could not be simulated and is as large.
+"""Tests of the short form of a report: what its headline names, and the notes on what its figures suffer from.
 
-The notes about a recording: what its figures suffer from.
-
-Tests of the short form of a report.
+The headline names the plan, or a cause that could not be simulated and is as large.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Reports are about one job if nothing that is known of them contradicts it.
+"""Tests of which reports are about one job: those that nothing known of them contradicts.
 
 Ranks of one job are judged together: the one that waits least determines the step time.
 """

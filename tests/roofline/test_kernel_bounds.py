@@ -1,6 +1,6 @@
-"""Kernels with too few blocks for the device, or that take too little time.
+"""Tests of the roof that bounds a kernel, from the shapes of its operator, and of the share of both roofs.
 
-Bounds of a kernel, from the shapes of its operator: the roof that bounds it, and the share of both roofs.
+Kernels with too few blocks for the device, or that take too little time, do not fill it.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Columns stay bounded: the newest rows are unchanged, older ones are in buckets, and no extreme is lost.
+"""Tests that columns stay bounded, and that downsampling returns the requested number of points, including every spike.
 
-Downsampling returns the requested number of points, including every spike.
+The newest rows are unchanged, older ones are in buckets, and no extreme is lost.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Device work is linked to its launch by correlation, and classified by name.
+"""Tests of the device's operations: linked to their launch by correlation, and classified by name.
 
 Kernels with unknown names are classified by the operators that launch them.
 """

@@ -1,6 +1,6 @@
-"""The filter is called only for names that occur.
+"""Tests of short kernel names, and of the filter by name, which is called only for names that occur.
 
-Short kernel names omit the types of return value and arguments; longer ones lose what distinguishes least.
+Short names omit the types of return value and arguments; longer ones lose what distinguishes least.
 """
 
 import numpy as np

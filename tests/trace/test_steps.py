@@ -1,6 +1,6 @@
-"""Iterations are found from repeated names in bounded time; tests/trace/test_steps.py tests their use.
+"""Tests of the steps of a trace, which end when host and device are both done.
 
-Steps end when host and device are both done; without marks, iterations are inferred or the whole is one window.
+Without marks, iterations are inferred from repeated names in bounded time, or the whole is one window.
 """
 
 import json

@@ -1,8 +1,6 @@
-"""What recording costs, and the map from recorded to corrected times.
+"""What the profiler costs in a recording, and the map from recorded times to times without it.
 
-What the profiler cost in a recording: measured by its process, or estimated by the version of Python.
-
-The profiler's own time in a recording: the map of recorded times to those without it, and what it follows from.
+The process of a recording measures the costs. Otherwise, they are estimated by the version of Python.
 """
 
 import re

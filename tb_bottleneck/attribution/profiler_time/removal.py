@@ -1,13 +1,4 @@
-"""Takes the time of the profiler out of a recording.
-
-The pieces of the main thread between two recorded events, and what the profiler adds to each.
-
-A piece belongs to the innermost row that runs: Python bytecode runs in a Python function, native code in a built-in
-function or an operator. Recording the begin or the end of a row takes time at that place: three quarters of it before
-the begin and after the end, where another row is the innermost one, and a quarter inside (measured with torch 2.13 on
-`len`, an empty Python function and `Tensor.add_`).
-
-Removes the profiler's own time from a recording, so that its times, shares and gains are those of the training.
+"""Removes the profiler's own time from a recording: its times, shares and gains are then those of the training.
 
 While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
 slow path; every operator costs time, too. How much is measured by the process or estimated (costs.py), within a range.
@@ -49,8 +40,16 @@ SLOWEST_PACE = 1 / 1.5
 
 
 class HostPieces(Record, frozen=True, eq=False):
-    """Pieces in order of time, in ns. `edges` has for each kind of recorded row, in the order of EDGES, how many begins
-    and ends cost time in each piece, where a row with both counts as 1."""
+    """The pieces of a thread between two recorded events, in order of time, in ns.
+
+    A piece belongs to the innermost row that runs: Python bytecode runs in a Python function, native code in a built-in
+    function or an operator. Recording the begin or the end of a row takes time at that place: three quarters of it
+    before the begin and after the end, where another row is the innermost one, and a quarter inside (measured with
+    torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
+
+    `edges` has for each kind of recorded row, in the order of EDGES, how many begins and ends cost time in each piece,
+    where a row with both counts as 1.
+    """
 
     begin: Ints
     end: Ints

@@ -1,11 +1,6 @@
-"""The account of each window of telemetry, and the limits of the work of the device in it.
+"""The account of each window of telemetry, and what limits the work of the device in it.
 
-Estimates from the device's counters what bounds its work, and how long its link may have been busy.
-
-The profiling counters (GPM, Hopper and newer) measure the utilisation of the memory bandwidth and of the arithmetic
-units. Without them, power and memory activity give a rough estimate, or none.
-
-The account from telemetry, per window: each share has one owner, and what cannot be assigned is unexplained.
+In the account of a window, each share has one owner, and what cannot be assigned is unexplained:
 
     1 = busy ┬ other tenants ─▶ unexplained
              └ own work ──────▶ memory, compute, underfilled by the device's counters; else unexplained
@@ -45,7 +40,7 @@ SLOWEST_COPY = 5.0
 
 @dataclass(frozen=True)
 class DeviceBounds:
-    """Estimates with one number per window."""
+    """Estimates of what bounds the device's work, and how long its link may have been busy, one number per window."""
 
     split: dict[Regime, Floats]
     """Shares of the device's own work by regime; they sum to 1, or to 0 if unknown."""
@@ -58,7 +53,12 @@ class DeviceBounds:
 
 
 def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
-    """Returns the bounds of all windows."""
+    """Returns the bounds of all windows.
+
+    They are estimated from the device's counters. The profiling counters (GPM, Hopper and newer) measure the
+    utilisation of the memory bandwidth and of the arithmetic units. Without them, power and memory activity give a
+    rough estimate, or none.
+    """
     dram = windows.mean("dram_activity", of_device=True)
     arithmetic = np.fmax(windows.mean("tensor_activity", of_device=True), windows.mean("fp32_activity", of_device=True))
     counters = bool((~np.isnan(dram) & ~np.isnan(arithmetic)).any())

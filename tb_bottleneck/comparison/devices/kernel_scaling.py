@@ -1,15 +1,11 @@
-"""How kernels and the loader get faster on another device.
+"""Predicts how long each device operation of a recording takes on another device, and the pace of loader workers.
 
-Predicts how long each device operation of a recording takes on another device, by the roof that limits it.
-
-If shapes give the work of a kernel, the kernel is assumed to reach the same share of its roof on B: its time is the
-longer of its times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the kernel's name gives
-the roof, the time is scaled by that roof's ratio alone. A grid that leaves multiprocessors idle uses only part of a
-device: one wave of blocks cannot use the other half of the chip (wave scaling of Habitat, Yu et al., ATC'21). Very
-short kernels are limited by start-up and draining, and keep their time; in the worst case, a slower device lengthens
-them too.
-
-Models the throughput of loader workers: a faster device does not make batches arrive sooner.
+The roof that limits an operation decides. If shapes give the work of a kernel, the kernel is assumed to reach the same
+share of its roof on B: its time is the longer of its times at B's arithmetic rate and at B's bandwidth, divided by that
+share. If only the kernel's name gives the roof, the time is scaled by that roof's ratio alone. A grid that leaves
+multiprocessors idle uses only part of a device: one wave of blocks cannot use the other half of the chip (wave scaling
+of Habitat, Yu et al., ATC'21). Very short kernels are limited by start-up and draining, and keep their time; in the
+worst case, a slower device lengthens them too.
 """
 
 from collections.abc import Callable
@@ -227,9 +223,9 @@ def worker_throughput_limit(
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
     """Returns the change to a graph in which workers set the pace, or None if they do not change anything.
 
-    If the workers are always behind, the waits for them take all the time that the rest of the step leaves. Workers
-    that keep up are expected to keep up; in the worst case, their current pace is their limit. None also if the
-    training process makes the batches, or if that is not known.
+    A faster device does not make batches arrive sooner. If the workers are always behind, the waits for them take all
+    the time that the rest of the step leaves. Workers that keep up are expected to keep up; in the worst case, their
+    current pace is their limit. None also if the training process makes the batches, or if that is not known.
     """
     if not made_by_workers(recording):
         return None

@@ -1,8 +1,6 @@
-"""A run to compare, and how it is opened.
+"""A run of a comparison: judged from one recording, or from one recording per rank.
 
-One run of a comparison: judged from one recording, or from one recording per rank.
-
-Opens a run for a comparison: judges its traces together with what its monitor logged.
+Its traces are judged together with what its monitor logged.
 """
 
 import os

@@ -1,15 +1,8 @@
-"""The comparison of two runs of which only the reports are known, on a basis that both have.
+"""Runs of which only the reports are known, and a common basis for the step times of two runs.
 
-Brings the step times of two runs to one basis.
-
-A recording without step marks is judged as a whole: from the first device operation to the last. A marked step is
-longer: it begins with the host's work before its first device operation, and it may end with the host's. If only one of
-the runs has marked steps, each of its steps is cut to its device operations.
-
-A run with reports but without recordings: the output of `diagnose --json`, or the report file next to a trace.
-
-This way, a baseline can be kept in a repository without its traces. Data that only a trace contains is not compared:
-similarity of the work, batch size, environment, and the expected time on another device.
+The reports are the output of `diagnose --json`, or the report file next to a trace. This way, a baseline can be kept in
+a repository without its traces. Data that only a trace contains is not compared: similarity of the work, batch size,
+environment, and the expected time on another device.
 """
 
 import json
@@ -33,7 +26,12 @@ WHOLE = "whole"  # basis of a recording without steps
 
 
 def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, ComparedRun, str | None]:
-    """Returns both runs with step times of one basis, and a note if that changed anything or was not possible."""
+    """Returns both runs with step times of one basis, and a note if that changed anything or was not possible.
+
+    A recording without step marks is judged as a whole: from the first device operation to the last. A marked step is
+    longer: it begins with the host's work before its first device operation, and it may end with the host's. If only
+    one of the runs has marked steps, each of its steps is cut to its device operations.
+    """
     wholes = [run.recording.steps.basis == WHOLE for run in (a, b)]
     if wholes[0] == wholes[1]:
         return a, b, None

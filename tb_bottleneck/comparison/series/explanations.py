@@ -1,9 +1,4 @@
-"""What explains a series of runs: a setting that varies, or a point from which on runs are slower.
-
-Finds what distinguishes the runs of a series: one setting, several settings, or nothing that was recorded.
-
-Finds the run since which a series of runs is slower, and the regime that grew.
-"""
+"""What explains a series of runs: a setting that varies, or a run since which the series is slower."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +44,10 @@ class VaryingSetting:
 
 
 def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
-    """Returns the one known setting that differs, if everything else that differs follows from it."""
+    """Returns the one known setting that differs, if everything else that differs follows from it.
+
+    Otherwise, the series is a history: several settings differ, or nothing that was recorded does.
+    """
     facts = [environment_of(run) | _device(run) for run in runs]
     differ = _differing(facts)
     for key, title in sweep_titles().items():

@@ -1,11 +1,4 @@
-"""Changes of the hardware: another device, another link.
-
-The type of a change: its effect on device work, host, and samples per step.
-
-Changes the link between host and device.
-
-Changes the device, in the same machine.
-"""
+"""Changes of the hardware: another device in the same machine, or another link between host and device."""
 
 import re
 from collections.abc import Callable
@@ -50,12 +43,12 @@ Factors = Callable[[Estimate], Floats]
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a run.
+    """A change of a run: its effect on device work, host, and samples per step.
 
     `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
     of the graph. `samples` is the factor of samples per step; `bounds` are the limits of the operations after the
-    change. `clause` completes a sentence: "the loader had 8 workers". `fix` is the scenario of the causes that
-    the change itself fixes.
+    change. `clause` completes a sentence: "the loader had 8 workers". `fix` is the scenario of the causes that the
+    change itself fixes.
     """
 
     clause: str

@@ -1,15 +1,4 @@
-"""What a prediction returns: times without a profiler, and the peak of the memory.
-
-The peak of the memory under changed conditions.
-
-Recomputes a prediction with the profiler's overhead removed from host time.
-
-The host of a recording is slower than that of the training itself, and a host that limits the step hides the gain from
-a device. The overhead is known if the step time without the profiler was recorded; otherwise the largest overhead that
-was measured is its bound, and so bounds the prediction.
-
-The step under changed conditions, for each estimate, and the interval of its gain.
-"""
+"""What a prediction returns: the step for each estimate, the interval of its gain, and the peak of the memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -149,6 +138,10 @@ def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> Sp
     """Returns the speedup with the fastest plausible host, or None if that is the recorded one.
 
     `predict` returns the expected outcome on a host with this factor of the recorded dispatch time.
+
+    The host of a recording is slower than that of the training itself, and a host that limits the step hides the gain
+    from a device. The overhead is known if the step time without the profiler was recorded; otherwise the largest
+    overhead that was measured is its bound, and so bounds the prediction.
     """
     host_scale = host_scale_of(unmodified_graph(predictor.base))
     if host_scale.least == 1.0:

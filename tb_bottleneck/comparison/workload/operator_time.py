@@ -1,9 +1,4 @@
-"""Rows of a comparison about operators and memory.
-
-The peaks of the memory of two runs, by category.
-
-Device time by the operator that launched it, and the main kernel of each operator.
-"""
+"""Rows of a comparison about device time by launching operator, main kernels, and peaks of the memory by category."""
 
 from dataclasses import dataclass
 

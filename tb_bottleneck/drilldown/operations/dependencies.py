@@ -1,9 +1,4 @@
-"""What an operation waits for, and the search for operations.
-
-What an operation of a device comes from, and what it waited for before it began.
-
-Finds rows of the timeline by their names.
-"""
+"""What an operation of a device comes from, what it waited for before it began, and the search for rows by name."""
 
 import numpy as np
 

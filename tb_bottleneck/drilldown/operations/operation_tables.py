@@ -1,15 +1,4 @@
-"""Tables of operators, kernels and collectives with their roofs.
-
-The roof of each group of rows, and the share of it that they reach.
-
-The table of operators.
-
-The table of kernels.
-
-The table of collectives and messages, by operation, process group and size.
-
-The table of what is on the critical path.
-"""
+"""Tables of operators, kernels, communications and the critical path, with the roof of each group of rows."""
 
 from dataclasses import dataclass
 
@@ -160,7 +149,7 @@ _PAIR = 2
 
 
 def add_communications(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the communications of the window.
+    """Adds the communications of the window by operation, process group and size.
 
     A recording of one rank cannot tell the transfer from the wait for other ranks: the bandwidths are lower bounds.
     """

@@ -1,11 +1,4 @@
-"""The rows of the tree: frames, modules and operators of the host, with the work that they launch.
-
-Paths of labels, interned: equal paths are one node. A node's parent always has a smaller number.
-
-The nesting of all host rows of a trace: what encloses each row, and when each row runs itself.
-
-Floating-point operations and bytes of the operators, from their recorded shapes.
-"""
+"""The host's rows of a trace for a tree: labels, what encloses each row, when it runs itself, and its work."""
 
 from collections.abc import Sequence
 
@@ -42,7 +35,10 @@ class Labels:
 
 
 class Forest:
-    """Nodes below one root. `add` must get the children of a node with the same label in one call."""
+    """Nodes below one root. `add` must get the children of a node with the same label in one call.
+
+    Equal paths of labels are one node. A node's parent always has a smaller number.
+    """
 
     def __init__(self, root: int) -> None:
         self._parents: list[Ints] = [np.array([-1])]
@@ -148,7 +144,8 @@ def _autograd_threads(trace: Trace) -> list[int]:
 def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
     """Returns the floating-point operations and the minimum bytes of each row of the events; 0 if they are not known.
 
-    Of nested operators that describe the same work (linear, addmm), only the innermost one counts.
+    They follow from the recorded shapes. Of nested operators that describe the same work (linear, addmm), only the
+    innermost one counts.
     """
     events, rows = trace.events, trace.rows(Kind.CPU_OP)
     rows = rows[events.signature[rows] > 0]

@@ -1,11 +1,4 @@
-"""A tree as a message: aligned with another one, with notes of findings.
-
-Two trees on the same nodes, to show what differs.
-
-What a recording lacks for a kind of tree, and the line of code that records it.
-
-A tree as a message of bounded size.
-"""
+"""A tree as a message of bounded size, alone or aligned with another one, with notes about what it lacks."""
 
 import re
 from dataclasses import replace
@@ -32,6 +25,8 @@ def aligned(a: Tree, b: Tree) -> tuple[Tree, Tree]:
     """Returns both trees with the nodes of both: node i of one is node i of the other, with zeros where it is missing.
 
     Nodes are the same if their paths have the same names, without the line numbers of functions.
+
+    The aligned trees show what differs.
     """
     labels = Labels()
     forest = Forest(labels.add("root", ""))
@@ -91,7 +86,7 @@ _WORTH_MENTIONING = 0.02
 
 
 def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
-    """Returns sentences about what the tree cannot show."""
+    """Returns sentences about what the tree cannot show, with the line of code that records it."""
     notes = []
     if tree.by not in tree.kind:
         notes.append(_MISSING[tree.by])

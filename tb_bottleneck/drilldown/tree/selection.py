@@ -1,9 +1,4 @@
-"""What of a tree is shown.
-
-The part of a recording that a tree is about: a device, and a range of steps.
-
-Selects nodes of a tree: the largest ones, with all others as one node per parent, or those with a text.
-"""
+"""What of a tree is shown: a device and a range of steps, and its largest nodes or those that contain a text."""
 
 from dataclasses import dataclass, replace
 

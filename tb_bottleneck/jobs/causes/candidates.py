@@ -1,8 +1,6 @@
 """Candidates for what makes a rank late, and the amounts of its work.
 
-A possible cause: who, why, and the change of the job that would fix it.
-
-Compares the amount of work of ranks: shapes, uploaded bytes, kernels, parts of all-to-alls.
+The amounts of work of ranks are compared by shapes, uploaded bytes, kernels, and parts of all-to-alls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +19,11 @@ Fix = Callable[[Changed, JobContext], Changed]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A cause with the positions of its ranks. `facts` are figures for its evidence, by name.
+    """A possible cause: the positions of its ranks, and the change of the job that would fix it.
 
-    `low` and `high` are the least and the most that the fix may do; without them, the other errors of a gain count.
-    `bound` is the length of the job after the fix in ns, for causes whose fix is not simulated.
+    `facts` are figures for its evidence, by name. `low` and `high` are the least and the most that the fix may do;
+    without them, the other errors of a gain count. `bound` is the length of the job after the fix in ns, for causes
+    whose fix is not simulated.
     """
 
     cause: str

@@ -1,8 +1,6 @@
-"""Imbalance between ranks, and slow links.
+"""Imbalance between ranks or stages, and time in communication that no slow rank explains.
 
-Work that differs between ranks from step to step, and between the stages of a pipeline.
-
-Slow links, exposed collectives and pipeline bubbles: time in communication that no slow rank explains.
+That time is due to slow links, exposed collectives, or pipeline bubbles.
 """
 
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ MIN_MICROBATCH_SPREAD = 0.08
 
 
 def imbalance(context: JobContext) -> Iterator[Candidate]:
-    """Yields the candidates."""
+    """Yields the candidates for work that differs between ranks from step to step, or between stages of a pipeline."""
     slow = slow_devices(context)
     ranks = np.setdiff1d(np.arange(len(context.job.summaries)), slow)
     if context.grid.stages > 1:

@@ -1,10 +1,7 @@
-"""Runs the analysis of ranks in processes.
+"""Chooses where many recordings are analysed: in this process, in local processes, or on a Dask cluster.
 
-Opens executors: local processes, or a Dask cluster. All run the same module-level function on plain data.
-
-A Dask cluster is configured from outside (its own YAML files and DASK_* variables); this module only connects.
-
-Chooses where many recordings are analysed: in this process, in local processes, or on a Dask cluster.
+All run the same module-level function on plain data. A Dask cluster is configured from outside (its own YAML files and
+DASK_* variables); this module only connects.
 """
 
 import json

@@ -1,13 +1,7 @@
-"""The analysis of a batch of ranks.
+"""The analysis of many recordings in batches: the report of each, and the summary of its rank.
 
-The analysis of one recording: its report, and the summary of its rank. It runs in this process or in a worker.
-
-Modules that only the cache needs are imported when there is one: without it, the diagnosis of a small trace takes less
-time than their import.
-
-Runs the analyses of many recordings on an executor, and returns their results in the order of the tasks.
-
-A worker that dies costs only the recording that killed it: the recordings of failed batches are run again one by one.
+An analysis runs in this process or in a worker. Modules that only the cache needs are imported when there is one:
+without it, the diagnosis of a small trace takes less time than their import.
 """
 
 import os
@@ -147,9 +141,10 @@ _Batch = tuple[int, ...]
 def analyse_in_batches(
     tasks: Sequence[Task], open_executor: OpenExecutor, workers: int, progress: Callable[[int, int], None]
 ) -> list[RankResult]:
-    """Returns the results of tasks that run on executors. `progress` is called with the tasks done and all tasks.
+    """Returns the results of tasks that run on executors, in the order of the tasks.
 
-    An interrupted run cancels what has not started.
+    `progress` is called with the tasks done and all tasks. An interrupted run cancels what has not started. A worker
+    that dies costs only the recording that killed it: the recordings of failed batches are run again one by one.
     """
     size = max(min(len(tasks) // (workers * BATCHES_PER_WORKER), MAX_BATCH), 1)
     batches: list[_Batch] = [tuple(range(at, min(at + size, len(tasks)))) for at in range(0, len(tasks), size)]

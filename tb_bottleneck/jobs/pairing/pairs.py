@@ -1,18 +1,4 @@
-"""Pairs of collectives on the ranks of a job.
-
-Numbers the collectives of each class (a process group, or an operation and a size) equally on all ranks.
-
-Where steps are numbered, a collective is the n-th of its class in its step. A rank that lost rows has another sequence
-of operations and sizes in a step than most ranks: it is aligned to theirs, and what does not match stays unknown. Where
-steps are not numbered, windows may begin at different collectives. The sequences of a whole recording are then shifted
-to the longest agreement; repeated steps agree at several shifts, of which the clocks choose one.
-
-Pairs collectives and messages across the ranks of a job.
-
-In order of trust, at one level for all collectives of a job: Comms Id; group and sequence number; group, step and
-position in the step; for recordings without groups also the operation and the size. A message is the n-th of its step
-from one rank to another in its group: sequence numbers of senders and receivers are counted apart.
-"""
+"""Pairs collectives and messages across the ranks of a job."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -38,7 +24,14 @@ _Token = tuple[int, int]
 
 
 def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
-    """Returns the step and the position of each row; step UNKNOWN for rows of class -1 and those not numbered."""
+    """Returns the step and the position of each row; step UNKNOWN for rows of class -1 and those not numbered.
+
+    Collectives of a class (a process group, or an operation and a size) are numbered equally on all ranks. Where steps
+    are numbered, a collective is the n-th of its class in its step. A rank that lost rows has another sequence of
+    operations and sizes in a step than most ranks: it is aligned to theirs, and what does not match stays unknown.
+    Where steps are not numbered, windows may begin at different collectives. The sequences of a whole recording are
+    then shifted to the longest agreement; repeated steps agree at several shifts, of which the clocks choose one.
+    """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():
         number = _in_steps if job.numbered else _in_recording
@@ -143,7 +136,13 @@ class Pairs:
 
 
 def pairs_of(job: JobTable) -> Pairs:
-    """Returns the pairs of a job."""
+    """Returns the pairs of a job.
+
+    Collectives are identified, in order of trust and at one level for all collectives of a job, by: Comms Id; group and
+    sequence number; group, step and position in the step; for recordings without groups also the operation and the
+    size. A message is the n-th of its step from one rank to another in its group: sequence numbers of senders and
+    receivers are counted apart.
+    """
     rows = job.rows
     messages = np.isin(rows.operation, P2P)
     key, level = _keys(job, ~messages)

@@ -1,9 +1,4 @@
-"""The health of a job, and its messages.
-
-The health of the analysis of a job: missing ranks, wrong pairs, clocks, replay.
-
-Writes the saved report of each job that is judged.
-"""
+"""The health of the analysis of a job, and the saved reports of the jobs that are judged."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +43,7 @@ def is_trusted(context: JobContext) -> bool:
 
 
 def health_of(context: JobContext) -> pb.Health:
-    """Returns the health."""
+    """Returns the health: missing ranks, wrong pairs, clocks, replay."""
     reasons = list(_reasons(context))
     return pb.Health(status="degraded" if reasons else "ok", reasons=reasons)
 

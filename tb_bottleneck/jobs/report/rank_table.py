@@ -1,11 +1,4 @@
-"""The rows of ranks and groups.
-
-Ranks in words.
-
-The tables of a job for its view: per rank, and per rank and step.
-
-The process groups of a job with their costs and bandwidths.
-"""
+"""The tables of a job for its view: per rank, per rank and step, and per kind and size of process groups."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,7 +125,7 @@ class _Costs:
 
 
 def group_rows(context: JobContext) -> list[pb.Group]:
-    """Returns one entry per kind and size of process groups, the costliest first."""
+    """Returns one entry per kind and size of process groups with its costs and bandwidths, the costliest first."""
     job = context.job
     if not len(job.rows):
         return []

@@ -1,9 +1,4 @@
-"""Extracts the summary of a rank from its recording.
-
-The amount of work of each step, and the times of the costliest kernels.
-
-Extracts the summary of one rank from its recording.
-"""
+"""Extracts the summary of one rank from its recording, with the work of each step and the costliest kernels."""
 
 import hashlib
 from math import prod

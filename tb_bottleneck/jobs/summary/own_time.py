@@ -1,15 +1,4 @@
-"""What a rank did itself: its operations, groups and own time.
-
-Maps the names of collectives in torch, NCCL and Gloo to operations.
-
-The process groups of one rank: those in the header, and those that the collectives name.
-
-Splits the time of one rank into waits for communications and its own work.
-
-The rank waits in an interval of exposed communication until the last communication that ends in it, if work was queued
-behind that communication or the host was blocked by it. Until that work was launched, the device was idle because of
-the host, and the communication only ran meanwhile: that is the rank's own time.
-"""
+"""What a rank did itself: its operations, its process groups, and its time without waiting for others."""
 
 import re
 from collections.abc import Sequence
@@ -47,7 +36,7 @@ _PEER = re.compile(r"(\d{1,8})\s*(->|<-)\s*(\d{1,8})", re.ASCII)
 
 
 def operation_of(name: str) -> Operation:
-    """Returns the operation that a name contains, or OTHER."""
+    """Returns the operation that a name of torch, NCCL or Gloo contains, or OTHER."""
     plain = name.lower().replace("_", "")
     return next((operation for word, operation in _WORDS if word in plain), Operation.OTHER)
 
@@ -65,7 +54,7 @@ _RANK = re.compile(r"\d{1,8}", re.ASCII)
 
 
 class GroupTable:
-    """Process groups by name, in order of their first use."""
+    """Process groups of one rank by name, in order of first use: those of the header and of its collectives."""
 
     def __init__(self, header: Header) -> None:
         self._header = {group.name: group for group in header.groups}
@@ -126,7 +115,12 @@ class Waits(Table):
 
 
 def waits_of(recording: Recording, communications: Communications) -> Waits:
-    """Returns the intervals in which a rank waits for a communication."""
+    """Returns the intervals in which a rank waits for a communication.
+
+    The rank waits in an interval of exposed communication until the last communication that ends in it, if work was
+    queued behind that communication or the host was blocked by it. Until that work was launched, the device was idle
+    because of the host, and the communication only ran meanwhile: that is the rank's own time.
+    """
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
     shifted = Spans(exposed.starts - begin, exposed.ends - begin)

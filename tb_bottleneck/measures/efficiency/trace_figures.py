@@ -1,8 +1,6 @@
-"""Figures of efficiency of a trace.
+"""The figures of efficiency that a trace gives, such as its samples, its tokens, and its time in useful steps.
 
-Samples and tokens of a step, and the share of a trace's time in useful steps.
-
-The figures of efficiency that a trace gives. Energy is not among them.
+Energy is not among them.
 """
 
 import re
@@ -65,7 +63,7 @@ def samples_figure(samples: SamplesPerStep | Missing) -> Figure:
 
 
 def goodput_of_trace(recording: Recording) -> Figure:
-    """Returns steps x median step time / time of the window, at most 1."""
+    """Returns the share of a trace's time in useful steps: steps x median step time / time of the window, at most 1."""
     steps = recording.steps
     if steps.basis == "whole":
         return unknown("no_steps")

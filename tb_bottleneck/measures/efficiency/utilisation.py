@@ -1,22 +1,4 @@
-"""How well the device is used.
-
-MFU and HFU of a trace: the time that the window's contractions need at the device's peak / the time of the window.
-
-    MFU   forward products + the gradients of what is trained: 3 x forward, 2 x where the weights or the input need none
-    HFU   all contractions that ran: also those that run again for checkpointing, in the backward pass of attention, and
-          in an optimizer
-
-    time at the peak = sum over the operators of operations / dense peak of the operator's type
-
-With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198.
-With several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention counts
-half of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not counted.
-
-How much of the device the kernels of a trace occupy: tensor cores, multiprocessors, occupancy.
-
-The definitions are those of torch-tb-profiler: SM efficiency of a kernel is min(blocks / multiprocessors, 1), of a run
-the mean weighted by the kernels' times, over the whole time; occupancy is the mean weighted by the kernels' times.
-"""
+"""How well a trace uses its device: MFU and HFU, tensor cores, multiprocessors and occupancy."""
 
 from collections.abc import Iterable
 
@@ -78,7 +60,22 @@ _FIELDS = ("mfu", "hfu", "model_flops_per_step", "peak_flops")
 
 @memoized
 def utilisation(recording: Recording) -> Utilisation:
-    """Returns MFU and HFU, or why they are not known."""
+    """Returns MFU and HFU, or why they are not known.
+
+    They are the time that the window's contractions need at the device's peak / the time of the window.
+
+        MFU   forward products + the gradients of what is trained: 3 x forward, 2 x where the weights or the input need
+              none
+        HFU   all contractions that ran: also those that run again for checkpointing, in the backward pass of attention,
+              and in an optimizer
+
+        time at the peak = sum over the operators of operations / dense peak of the operator's type
+
+    With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198.
+    With several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention
+    counts half of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not
+    counted.
+    """
     table, peaks = contractions(recording), dense_peaks_of(recording.trace)
     missing = _missing(recording, table, peaks)
     if missing is not None or peaks is None:
@@ -194,7 +191,12 @@ _DEVICE_USE_FIELDS = ("tensor_share", "sm_efficiency", "occupancy")
 
 
 def device_use(recording: Recording) -> Figures:
-    """Returns the three figures."""
+    """Returns how much of the device the kernels occupy: tensor cores, SM efficiency, occupancy.
+
+    The definitions are those of torch-tb-profiler: SM efficiency of a kernel is min(blocks / multiprocessors, 1), of a
+    run the mean weighted by the kernels' times, over the whole time; occupancy is the mean weighted by the kernels'
+    times.
+    """
     if not recording.on_device:
         return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("on_cpu"))
     ops = device_work(recording, *COMPUTE_KERNELS)

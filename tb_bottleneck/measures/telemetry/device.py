@@ -1,10 +1,7 @@
-"""The device by telemetry: its clocks and its utilisation.
+"""Measures of the device by telemetry: the units in use, the power drawn, its other processes, and its clocks.
 
-Measures of the device's utilisation: the units in use, the power drawn, and the processes that use it.
-
-Measures of throttling: the reasons for which the device reduces its clocks, from NVML's bit mask and counters.
-
-Only readings of a loaded device count: an idle device lowers its clocks by itself.
+The reasons for which the device reduces its clocks come from NVML's bit mask and counters. For them, only readings of a
+loaded device count: an idle device lowers its clocks by itself.
 """
 
 from dataclasses import dataclass

@@ -1,20 +1,6 @@
-"""Efficiency by telemetry: goodput, energy, figures.
+"""The figures of efficiency that telemetry gives, with the energy of a step and the share of useful steps.
 
-The energy of the GPU board per step, from its counter, otherwise from its sampled power.
-
-The counter is refreshed each 20 to 100 ms, so the energy of one step is that of many steps / their number. Sampled
-power misses most of the time on some boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and
-network are not in it.
-
-The share of a training's time in useful steps.
-
-    goodput = steps x median step time / time from the first step's start to the last step's end
-
-All steps count, as nothing shows that one was lost. The median is that of the judged steps: without warm-up and
-without a profiler. Time before the first step, such as that of imports, is not recorded. Google's
-ml-goodput-measurement divides productive time by elapsed time likewise, and subtracts steps repeated after a restart.
-
-The figures of efficiency that telemetry gives. The operations of a step are not among them.
+The operations of a step are not among them.
 """
 
 import numpy as np
@@ -31,7 +17,12 @@ MIN_TIME_NS = 5 * NS_PER_S
 
 
 def joules_per_step(recording: TelemetryRecording) -> Figure:
-    """Returns the energy of a step in J, of the GPU that this process trains on, with the time between steps."""
+    """Returns the energy of a step in J, of the GPU that this process trains on, with the time between steps.
+
+    It comes from the counter of the board, otherwise from its sampled power. The counter is refreshed each 20 to 100
+    ms, so the energy of one step is that of many steps / their number. Sampled power misses most of the time on some
+    boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and network are not in it.
+    """
     windows = recording.windows
     if windows.device is None:
         return unknown("no_board")
@@ -56,7 +47,15 @@ def _per_step(recording: TelemetryRecording, joules: Floats, basis: str) -> Figu
 
 
 def goodput(recording: TelemetryRecording) -> Figure:
-    """Returns the share, at most 1."""
+    """Returns the share of a training's time in useful steps, at most 1.
+
+        goodput = steps x median step time / time from the first step's start to the last step's end
+
+    All steps count, as nothing shows that one was lost. The median is that of the judged steps: without warm-up and
+    without a profiler. Time before the first step, such as that of imports, is not recorded. Google's
+    ml-goodput-measurement divides productive time by elapsed time likewise, and subtracts steps repeated after a
+    restart.
+    """
     steps = recording.telemetry.steps
     _, _, judged = recording.windows.highest("wall")
     if not len(steps) or not len(judged):

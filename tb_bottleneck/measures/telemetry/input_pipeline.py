@@ -1,11 +1,7 @@
-"""The input pipeline by telemetry.
-
-The stages of making a batch, as the monitor sampled them in the loader's workers.
-
-Measures of the input pipeline: the wait in the loader, its workers, the cores and the storage.
+"""Measures of the input pipeline by telemetry: the wait in the loader, its workers, the cores and the storage.
 
 For workers, cores and storage, windows are weighted by the time in which the device waits for data: usually that is one
-phase of a long run.
+phase of a long run. The stages of making a batch are those that the monitor sampled in the loader's workers.
 """
 
 import math

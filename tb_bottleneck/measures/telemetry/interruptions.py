@@ -1,14 +1,7 @@
-"""Interruptions and starts of epochs.
+"""Measures of what interrupts a training, per step, and of the starts of epochs.
 
-Measures of what interrupts a training: checkpoints, logging, garbage collections and evaluation, per step.
-
-Measures of the starts of epochs, at which each iterator of the loader may start its workers anew.
-
-    step of the epoch     last | first            second ...          usual
-    wait for a batch        w  | end start  make   w  w  w  w           w
-
-Workers that are not kept end with the last batch, start with the next iterator, and their queues are empty then: these
-three waits are the cost of starting them anew.
+Interruptions are checkpoints, logging, garbage collections and evaluation. At the start of an epoch, each iterator of
+the loader may start its workers anew.
 """
 
 import numpy as np
@@ -87,8 +80,16 @@ PREFETCH_FACTOR = 2
 
 
 def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the loader's wait that is at the starts of epochs (share of the wait): until the workers of the last
-    epoch have ended, for the first batch, and beyond the usual wait until the queue is full.
+    """Part of the loader's wait that is at the starts of epochs (share of the wait).
+
+    It is the wait until the workers of the last epoch have ended, for the first batch, and beyond the usual wait until
+    the queue is full:
+
+        step of the epoch     last | first            second ...          usual
+        wait for a batch        w  | end  start make   w  w  w  w           w
+
+    Workers that are not kept end with the last batch, start with the next iterator, and their queues are empty then:
+    these three waits are the cost of starting them anew.
 
     In recordings without that time, epochs are recognised by long waits that come at a steady distance, of more steps
     than the loader has workers.

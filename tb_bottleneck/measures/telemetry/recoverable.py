@@ -1,17 +1,4 @@
-"""What telemetry shows as recoverable, and what other processes take.
-
-Measures of how long the training process itself waits for a core, as opposed to other processes of the machine.
-
-The scheduler counts the time in which a thread is runnable and another one has its core. In recordings without that
-count it is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
-Measured with loops of 2 to 100 ms of work and 0 to 100 ms of sleep on a machine with 2.0 to 3.2 runnable threads per
-core (Linux 6.18): the estimate is off by 0.06 of the time at most. A process that already uses as many cores as it has
-threads, or may use, waits for none: the queue is its own.
-
-The recoverable time of each regime in each window, and the parts of the time that no regime owns.
-
-The phases of a run are derived from the former. Telemetry sees a step only from outside, so the latter may be large.
-"""
+"""The recoverable time of each regime in each window, the unexplained time, and the waits for cores."""
 
 from dataclasses import dataclass
 
@@ -36,6 +23,12 @@ def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the main thread of the process is runnable and waits for a core (share of the judged time).
 
     Threads of one operator wait for one another, so the loss of a process with several threads is at least this.
+
+    The scheduler counts the time in which a thread is runnable and another one has its core. In recordings without that
+    count it is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
+    Measured with loops of 2 to 100 ms of work and 0 to 100 ms of sleep on a machine with 2.0 to 3.2 runnable threads
+    per core (Linux 6.18): the estimate is off by 0.06 of the time at most. A process that already uses as many cores as
+    it has threads, or may use, waits for none: the queue is its own.
     """
     missing = recording.why_missing("core_wait_total")
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
@@ -119,7 +112,10 @@ AT_WORK, UNSEEN, IDLE = "at_work", "unseen", "idle"
 
 
 def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]:
-    """Returns the recoverable share of each window's time by regime; NaN if nothing is known of the window."""
+    """Returns the recoverable share of each window's time by regime; NaN if nothing is known of the window.
+
+    The phases of a run are derived from it.
+    """
     accounts = recording.accounts
     is_known = accounts.weight > 0
     idle = np.nan_to_num(accounts.idle)
@@ -166,7 +162,10 @@ def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
 
 @dataclass(frozen=True)
 class UnknownTime:
-    """The parts of the unexplained time, as shares of the judged time (0 to 1)."""
+    """The parts of the time that no regime owns, as shares of the judged time (0 to 1).
+
+    Telemetry sees a step only from outside, so they may be large.
+    """
 
     at_work: float = 0.0
     """The device works for this process, and nothing shows what limits it."""

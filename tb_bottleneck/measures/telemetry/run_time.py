@@ -1,15 +1,6 @@
-"""Where the wall time of a run went, and its compilations.
+"""Where the wall time of a run went, from its first reading to its last, and what torch.compile compiled again.
 
-The account of the whole run: where the wall time of a training went, from the first reading to the last.
-
-    first reading   first step                              last step   end
-        | start        | warm-up | training, interruptions ...   | end    |
-
-Each row of steps is divided in the order of the kinds below, so that no time counts twice; what is left of all rows is
-training. Compilations come with their own times, from torch's log. The steps that the monitor recorded count as
-training for as long as a usual step, and as recording beyond that.
-
-What torch.compile compiled again during the run, as the monitor logged it.
+Compilations come from torch's log, as the monitor logged it.
 """
 
 from collections import Counter
@@ -70,7 +61,15 @@ _ROW = {part: row for row, part in enumerate(_ORDER)}
 
 
 def run_time(recording: TelemetryRecording) -> RunTime | None:
-    """Returns the account of the whole run; None without steps."""
+    """Returns the account of the whole run; None without steps.
+
+        first reading   first step                              last step   end
+            | start        | warm-up | training, interruptions ...   | end    |
+
+    Each row of steps is divided in the order of the kinds of Part, so that no time counts twice; what is left of all
+    rows is training. Compilations come with their own times, from torch's log. The steps that the monitor recorded
+    count as training for as long as a usual step, and as recording beyond that.
+    """
     telemetry, steps = recording.telemetry, recording.telemetry.steps
     if not len(steps):
         return None

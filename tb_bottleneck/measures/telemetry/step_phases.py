@@ -1,13 +1,11 @@
-"""The phases of a step, and what fast steps allow to recover.
+"""Measures of the host, and of how much the steps of a CPU run can gain at most without one of their costs.
 
-Measures of the host: the phases of a step, waits, allocations, interruptions, processes, and its cores.
-
-How much the steps of a CPU run can gain at most without one of their costs.
+The measures of the host are the phases of a step, waits, allocations, interruptions, processes, and its cores.
 
 A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the rest of a step, so
 without it the rest becomes shorter, too. Its fastest tenth over the steps shows how short it can be, which is a bound
-unless all steps are slowed equally. Each measure is a share of the judged time: 1 - that rest / the mean step. On a
-device, the rest is the device's own work, which takes no cores.
+unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time: 1 - that rest /
+the mean step. On a device, the rest is the device's own work, which takes no cores.
 """
 
 import numpy as np

@@ -1,8 +1,7 @@
-"""Storage and the link to the device.
+"""Measures of the storage that the loader reads, and of the link between host and device.
 
-Measures of the storage that the loader reads: its kind, the bytes per sample, and the workers that wait for it.
-
-Measures of the link between host and device: its speed under load, its highest speed, and the time of copies.
+Those of the storage are its kind, the bytes per sample, and the workers that wait for it. Those of the link are its
+speed under load, its highest speed, and the time of copies.
 """
 
 from collections import defaultdict

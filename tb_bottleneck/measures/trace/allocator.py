@@ -1,8 +1,6 @@
-"""The allocator, and the memory that is left.
+"""Measures of the driver's memory calls, and how much larger the batch could be before the memory is full.
 
-Measures of the driver's memory calls: who makes them, and whether memory is freed and allocated again.
-
-How much larger the batch could be before the device's memory is full.
+The measures distinguish who makes the calls, and whether memory is freed and allocated again.
 """
 
 from collections.abc import Callable

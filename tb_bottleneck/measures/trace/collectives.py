@@ -1,9 +1,4 @@
-"""Collectives, and exchanges of gradients.
-
-How often the gradients of an optimizer step are exchanged.
-
-Measures of the collectives: the size of their messages, their bandwidth, and the share hidden by compute.
-"""
+"""Measures of the collectives: their messages, bandwidth, share hidden by compute, and exchanges of gradients."""
 
 from dataclasses import dataclass
 

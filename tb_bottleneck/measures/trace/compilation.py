@@ -1,15 +1,4 @@
-"""torch.compile: what is compiled, and what runs outside.
-
-Functions that torch.compile was called for, but that run without compiled code.
-
-torch does so for a whole function if a graph break lies in a loop or a `with` block, which it cannot resume
-(pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show it: torch's wrapper is called, and no compiled
-region begins inside. Releases of torch that have this frame mark every compiled region, so a missing one tells.
-
-Operators that a compiled program calls outside of its graphs.
-
-Measures of compilation already in use: kernels written by torch.compile, and captured graphs.
-"""
+"""Measures of torch.compile and captured graphs: compiled kernels, and what runs outside of compiled code."""
 
 import re
 from collections import defaultdict
@@ -48,7 +37,13 @@ class Uncompiled(Record, frozen=True):
 
 @memoized
 def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
-    """Returns the functions of which no call in the window ran compiled code."""
+    """Returns the functions that torch.compile was called for, but of which no call in the window ran compiled code.
+
+    torch runs a whole function without compiled code if a graph break lies in a loop or a `with` block, which it cannot
+    resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show it: torch's wrapper is called, and no
+    compiled region begins inside. Releases of torch that have this frame mark every compiled region, so a missing one
+    tells.
+    """
     trace, events = recording.trace, recording.trace.events
     wrappers = host_rows(recording, lambda name: bool(_WRAPPER.search(name)), Kind.PYTHON)
     if not len(wrappers):

@@ -1,12 +1,6 @@
-"""Kernels that can be fused, and calls that can be batched.
+"""Measures of work that fewer kernels or operators could do: pointwise chains, optimizers, and unbatched calls.
 
-Measures of loops that call the same small work for one item of a batch after the other.
-
-A loop is a sequence of top-level operators of the main thread (names and shapes) that repeats at least MIN_CALLS times
-in a row within one step. Layers of a model repeat, too: each call must also select one item and make a batch of one of
-it (select, then unsqueeze). Recurrent operators are left out, because each call needs the result of the one before it.
-
-Measures of work that fewer kernels or operators could do: pointwise chains, optimizers that loop over parameters.
+Such optimizers loop over parameters. Unbatched calls are the same small work for one item of a batch after the other.
 """
 
 import re
@@ -72,7 +66,13 @@ def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
 
 @memoized
 def repeated_calls(recording: Recording) -> RepeatedCalls:
-    """Returns the calls of all loops, in order of time."""
+    """Returns the calls of all loops, in order of time.
+
+    A loop is a sequence of top-level operators of the main thread (names and shapes) that repeats at least MIN_CALLS
+    times in a row within one step. Layers of a model repeat, too: each call must also select one item and make a batch
+    of one of it (select, then unsqueeze). Recurrent operators are left out, because each call needs the result of the
+    one before it.
+    """
     events, rows = recording.trace.events, _top_level(recording)
     name = events.name[rows]
     step = host_step_of(recording, events.start[rows])

@@ -1,8 +1,6 @@
-"""The host outside of the loader: dispatching, pauses, and operators that compute there.
+"""Measures of the host outside the loader: launches, calls, operators, and pauses in Python.
 
-Measures of operators that compute on the host although the run has a device (attribution/host_operators.py).
-
-Measures of the host outside the loader: launches, runtime calls, operators, and pauses in Python.
+Some operators compute on the host although the run has a device (attribution/host_operators.py).
 """
 
 from dataclasses import replace

@@ -1,9 +1,4 @@
-"""Workers of the loader: how many, and whether they keep up.
-
-Measures of the loader's worker processes: their number, and how many are needed.
-
-Tells whether worker processes set the pace of the training: it then waits for each batch, however short its step.
-"""
+"""Measures of the loader's worker processes: their number, how many are needed, and whether they keep up."""
 
 import math
 import re
@@ -135,7 +130,10 @@ def made_by_workers(recording: Recording) -> bool:
 
 
 def workers_are_behind(recording: Recording) -> bool:
-    """Returns True if training waits for its workers' batches, not only for their handover."""
+    """Returns True if training waits for its workers' batches, not only for their handover.
+
+    The workers then set the pace of the training: it waits for each batch, however short its step.
+    """
     if not made_by_workers(recording):
         return False
     events, rows = recording.trace.events, fetches(recording)

@@ -1,14 +1,4 @@
-"""Attention, convolutions, and products in double precision.
-
-Measures of attention that is written as single operators: a product, a softmax and another product.
-
-The scores of all pairs of tokens are then written to memory and read again by each operator in between. Fused attention
-(torch.nn.functional.scaled_dot_product_attention) keeps them on the chip.
-
-Convolution networks in 32 bits: their activations, too, are twice as large as in half precision.
-
-Work in float64: operators with a float64 tensor, and the device operations that they launch.
-"""
+"""Measures of attention as single operators, convolutions in 32 bits, and work in float64."""
 
 import numpy as np
 
@@ -46,7 +36,9 @@ def attention_passes(recording: Recording) -> Measure | Missing:
 def unfused_attention_share(recording: Recording) -> Measure | Missing:
     """Share of the window in the work between the two products of attention, in the forward pass.
 
-    On a CPU run, of the operators themselves.
+    On a CPU run, of the operators themselves. Attention that is written as a product, a softmax and another product
+    writes the scores of all pairs of tokens to memory, and each operator in between reads them again. Fused attention
+    (torch.nn.functional.scaled_dot_product_attention) keeps them on the chip.
     """
     spans = attention_time(recording)
     if not recording.on_device:
@@ -113,6 +105,8 @@ def wide_activations(recording: Recording) -> Measure | Missing:
     """Share of the window in which operations between convolutions run in 32 bits.
 
     Missing if most products are no convolutions in 32 bits, or if the device is not known to be faster in fewer.
+
+    The activations of convolution networks in 32 bits are twice as large as in half precision.
     """
     if not has_matrix_units(recording.trace) or convolution_share(recording) <= MOSTLY:
         return Missing("most products are not known to be convolutions in 32 bits")
@@ -184,7 +178,10 @@ def double_time(recording: Recording) -> Spans:
 
 @memoized
 def double_kernels(recording: Recording) -> Bools:
-    """Returns the mask of the device's operations that are kernels in float64, by their operators or their names."""
+    """Returns the mask of the device's operations that are kernels in float64, by their operators or their names.
+
+    An operator works in float64 if it has a float64 tensor.
+    """
     trace, ops = recording.trace, recording.trace.device_ops
     mask = name_matches(trace.names, ops.name, _is_double)
     called, operator = trace.calling_operators

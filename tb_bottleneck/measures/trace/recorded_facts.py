@@ -1,10 +1,8 @@
-"""What was recorded, and facts of the process.
+"""Measures of what was recorded: facts of the process, the kind of work, and the profiler's overhead per step.
 
-Facts that the training process added to its trace, as measures that findings cite. The values are untrusted.
-
-Measures of what was recorded: steps or one stretch of work, training or inference.
-
-The overhead of the profiler per step, if the step time without the profiler was recorded with the trace.
+The facts are those that the training process added to its trace. Their values are untrusted. The kind of work is steps
+or one stretch of work, and training or inference. The overhead is known if the step time without the profiler was
+recorded with the trace.
 """
 
 import re

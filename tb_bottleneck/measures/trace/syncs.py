@@ -1,16 +1,4 @@
-"""Waits of the host for the device.
-
-The synchronisations of a window that cost time, each with its kind and the operator that waited.
-
-A synchronisation has one kind:
-- read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
-- upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;
-- shape: an operator's result has a size that only the device knows: nonzero, unique, boolean indexing;
-- explicit: the program waits outside any operator: torch.cuda.synchronize(), Event.synchronize();
-- other: any other operator.
-
-Measures of the synchronisations that cost time: their number, their kinds, and their places in the program.
-"""
+"""The waits of the host for the device that cost time: their number, kinds, and places in the program."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -56,7 +44,13 @@ MIN_COST_NS = 2_000
 class CostlyWait(Record, frozen=True):
     """A wait that left the device idle, during the wait or after it for the time that sync_cost charges to it.
 
-    Times are in ns.
+    Times are in ns. `operator` is the one that waited. `kind` is one of:
+
+    - read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
+    - upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;
+    - shape: an operator's result has a size that only the device knows: nonzero, unique, boolean indexing;
+    - explicit: the program waits outside any operator: torch.cuda.synchronize(), Event.synchronize();
+    - other: any other operator.
     """
 
     kind: str

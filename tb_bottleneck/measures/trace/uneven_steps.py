@@ -1,13 +1,7 @@
-"""Steps that differ: first runs, uneven ones, and what fast ones allow to recover.
+"""Measures of steps that differ: first runs of code, much longer steps, and what fast steps allow to recover.
 
-Time in which code runs for the first time: it is compiled, loaded or tuned.
-
-Measures of the largest share of the window that fast steps allow a fix to recover, by regime.
-
-Measures of steps that take much longer than the others although operators or kernels run in them.
-
-Long waits have regimes of their own. Here, more of the same kind of work runs, or the same work takes longer: an
-evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
+Code that runs for the first time is compiled, loaded or tuned. What fast steps allow a fix to recover is measured by
+regime, as a share of the window.
 """
 
 from collections.abc import Callable
@@ -95,7 +89,11 @@ _NONE = Missing("no step takes twice as long as the median one")
 
 
 def uneven_steps(recording: Recording) -> Measure | Missing:
-    """The number of steps that take at least LONG_STEP times the median."""
+    """The number of steps that take at least LONG_STEP times the median although operators or kernels run in them.
+
+    Long waits have regimes of their own. Here, more of the same kind of work runs, or the same work takes longer: an
+    evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
+    """
     rows, edges = _uneven_rows(recording), recording.steps.edges
     if not len(rows):
         return _NONE

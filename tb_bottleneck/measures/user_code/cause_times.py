@@ -1,14 +1,4 @@
-"""Where causes are in the program, in the training process and in workers.
-
-The places of the program at which worker processes make batches, as the monitor sampled them.
-
-The moments of host threads that a cause comes from.
-
-The time that a regime owns is sampled; of a cause with kernels of its own, the time of these. If the device works at a
-sample, the moment is that of the launching call; if it is idle, the launching thread is at work at the sample itself.
-Of a regime with several causes, each takes the moments of its own rows. Waits are not sampled: each counts with the
-idle time that it costs, which partly follows it.
-"""
+"""Where a cause is in the program: moments of host threads, and places at which workers make batches."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -42,7 +32,8 @@ CAUSES = frozenset({"too_few_workers", "too_few_cores", "cores_limit_workers", "
 def worker_places(work: LoaderWork | Missing, cause: str) -> tuple[Place, ...]:
     """Returns the places with the most time of making a batch, if workers were sampled and the cause is about them.
 
-    Shares are of the time of all stages: the training waits as long as making a batch takes.
+    The monitor samples the workers. Shares are of the time of all stages: the training waits as long as making a batch
+    takes.
     """
     if isinstance(work, Missing) or work.basis != "samples" or cause not in CAUSES:
         return ()
@@ -113,7 +104,13 @@ def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Plac
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
-    """Returns the moments of host threads that the cause of a regime comes from."""
+    """Returns the moments of host threads that the cause of a regime comes from.
+
+    The time that a regime owns is sampled; of a cause with kernels of its own, the time of these. If the device works
+    at a sample, the moment is that of the launching call; if it is idle, the launching thread is at work at the sample
+    itself. Of a regime with several causes, each takes the moments of its own rows. Waits are not sampled: each counts
+    with the idle time that it costs, which partly follows it.
+    """
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))
     if cause == "uneven_steps":

@@ -1,8 +1,6 @@
-"""Modules and forward operators.
+"""The module in which most of some time lies, and the forward operators that backward operators belong to.
 
-The forward operators that operators of the backward pass belong to, for one recording.
-
-The module in which most of some time lies: the one that runs, or else the nearest one around it.
+That module is the one that runs, or else the nearest one around it.
 """
 
 from collections import defaultdict

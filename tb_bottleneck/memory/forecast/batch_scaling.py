@@ -1,11 +1,4 @@
-"""Predicts the peak for another batch size.
-
-The samples of a forward pass, from the shapes of the first layer.
-
-The memory in use over time if blocks had other sizes or lifetimes.
-
-Which blocks grow with the samples of a step.
-"""
+"""Predicts the peak of the memory for another batch size: which blocks grow with the samples of a step."""
 
 import math
 import re
@@ -34,7 +27,10 @@ _MAX_TRIED = 8
 
 
 def samples_of(memory: TraceMemory) -> int | None:
-    """Returns the samples of a forward pass, or None if no shape of a first layer was recorded."""
+    """Returns the samples of a forward pass, or None if no shape of a first layer was recorded.
+
+    They are read from the shapes of the first layer.
+    """
     trace = memory.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _FIRST_LAYERS.__contains__)]
@@ -70,7 +66,10 @@ def lives_of(blocks: Blocks, size: Floats | Ints) -> Lives:
 
 
 def peak_of(memory: TraceMemory, lives: Lives, fixed: float = 0.0) -> float:
-    """Returns the most bytes in use after any event. `fixed` bytes are in use all the time."""
+    """Returns the most bytes in use after any event. `fixed` bytes are in use all the time.
+
+    The lifetimes may have other sizes or ends than the recorded ones.
+    """
     rows = len(memory.events)
     change = np.zeros(rows + 2)
     np.add.at(change, lives.opened + 1, lives.size)

@@ -1,8 +1,6 @@
-"""Predicts the peak in another precision, and with checkpointing.
+"""Predicts the peak of the memory with automatic mixed precision, and with checkpointing of repeated modules.
 
-The peak with automatic mixed precision.
-
-The peak if repeated modules were checkpointed: their activations are freed and computed again.
+Activations of checkpointed modules are freed and computed again.
 """
 
 import re

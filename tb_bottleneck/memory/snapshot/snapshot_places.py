@@ -1,10 +1,6 @@
-"""Stacks, places and categories of a snapshot.
+"""What the stacks of an allocator snapshot say about its blocks: their roles, places and categories.
 
-What the stacks of an allocator snapshot say about their blocks.
-
-The places that allocated the blocks of an allocator snapshot, from their stacks.
-
-The category of each block of an allocator snapshot: by the stack that allocated it, and by its lifetime.
+A category follows from the stack that allocated the block, and from the block's lifetime.
 """
 
 import re

@@ -1,12 +1,6 @@
-"""torch.profiler, and what it costs in this process.
+"""Creates the monitor's profilers, detects those of the training, and measures what a profiler costs in this process.
 
-Measures what the profiler costs in this process: Python bytecode, calls of functions, and operators.
-
-It takes about 10 ms, once per process, before the first capture: each figure is the least of a few rounds, without a
-profiler and in two small profiles, with stacks and without. The recording then states the figures, and the analysis
-takes that time out (attribution/profiler_time).
-
-The only module that uses torch.profiler: creates the monitor's profilers, and detects the training's own.
+This is the only module that uses torch.profiler.
 """
 
 import functools
@@ -26,6 +20,10 @@ LOOPS, CALLS, OPERATORS = 400, 60, 20
 
 def profiler_costs() -> dict[str, float]:
     """Returns the fact `profiler_costs`: the slowdown of bytecode, and ns per call of each kind and per operator.
+
+    It takes about 10 ms, once per process, before the first capture. Each figure is the least of a few rounds, without
+    a profiler and in two small profiles, with stacks and without. The recording then states the figures, and the
+    analysis subtracts that time (attribution/profiler_time).
 
     Raises the errors of torch if it cannot profile.
     """

@@ -1,8 +1,6 @@
-"""Facts about the processor and control groups.
+"""Facts about the CPU: its name, and how many cores this process may use.
 
-Finds the control groups that limit this process, versions 1 and 2. Linux only.
-
-Facts about the CPU: its name, and how many cores this process may use.
+Control groups, versions 1 and 2, may limit the cores of a process. They exist on Linux only.
 """
 
 import math

@@ -1,13 +1,7 @@
-"""Facts about the device: its key, its calibration and its link.
+"""Facts about the device: the results of its calibration, and its PCIe link.
 
-The key of a calibration: the device's name, and the driver or library that runs it.
-
-Stores calibration results in the user's cache directory, so that the context of later runs can include them.
-
-One JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}; replaced
-atomically. TB_BOTTLENECK_CACHE names another directory, or disables the cache.
-
-Facts about the PCIe link between host and GPU: its generation and width under load, and their maxima.
+The results of a calibration are stored in the user's cache directory, so that the context of later runs can include
+them. Their key is the device's name, and the driver or library that runs it.
 """
 
 import hashlib
@@ -88,13 +82,20 @@ _MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
 
 
 def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the directory of the calibrations; None if there is no cache directory."""
+    """Returns the directory of the calibrations; None if there is no cache directory.
+
+    TB_BOTTLENECK_CACHE names another directory, or disables the cache.
+    """
     root = cache_directory(environment)
     return None if root is None else root / "calibrations"
 
 
 def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
-    """Writes the results and returns the file; None if there is no cache directory. Raises OSError."""
+    """Writes the results and returns the file; None if there is no cache directory. Raises OSError.
+
+    There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. It is
+    replaced atomically.
+    """
     folder = directory()
     if folder is None:
         return None
@@ -145,7 +146,11 @@ _MAXIMA = {
 
 
 class PcieLinkFacts:
-    """Collects the facts from GPU readings. `add_readings` is for the monitor's thread, `facts` for any."""
+    """Collects the facts about the PCIe link between host and GPU from GPU readings.
+
+    These are its generation and width under load, and their maxima. `add_readings` is for the monitor's thread, `facts`
+    for any.
+    """
 
     def __init__(self) -> None:
         self._loaded: dict[str, bool] = {}

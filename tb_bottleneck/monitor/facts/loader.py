@@ -1,15 +1,4 @@
-"""Facts about the loader and its data set.
-
-The classes of the objects that make samples, by their functions.
-
-The profiler names the frame of a method without its class: of a data set with several transforms, all are `__call__`.
-Only the frames of the training process need it; the sampler in the workers writes the class itself.
-
-Facts about the training's DataLoader, as opposed to other loaders that are iterated in the same loop.
-
-An evaluation loop without `no_grad` iterates over its loader just as the training does. The step clock knows which
-iterators are trained on.
-"""
+"""Facts about the training's DataLoader, and about the classes in its data set."""
 
 import multiprocessing
 import weakref
@@ -38,6 +27,9 @@ longer."""
 
 def dataset_classes(dataset: Any) -> dict[str, str]:
     """Returns `Class.method` by the frame that the profiler writes, for a data set and the transforms in it.
+
+    The profiler names the frame of a method without its class: of a data set with several transforms, all are
+    `__call__`. Only the frames of the training process need the class; the sampler in the workers writes it itself.
 
     Attributes are read from the objects' dictionaries, so no property of the program runs.
     """
@@ -86,7 +78,11 @@ Facts = Mapping[str, object]
 
 
 class LoaderFacts:
-    """Collects the facts of each loader once. For the training thread, except `facts`."""
+    """Collects the facts of each loader once. For the training thread, except `facts`.
+
+    Other loaders may be iterated in the same loop: an evaluation loop without `no_grad` iterates over its loader just
+    as the training does. The step clock knows which iterators are trained on.
+    """
 
     def __init__(self) -> None:
         self.fetched_ahead = 0

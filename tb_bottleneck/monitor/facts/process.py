@@ -1,12 +1,4 @@
-"""Facts about the process and its revision.
-
-The git revision of the training script, read from the files of its repository. Nothing is executed.
-
-It is the commit that is checked out. Changes that were not committed are not visible without running git.
-
-Collects facts from functions that may fail.
-
-Facts about the training process that a trace does not contain: threads, cores, device, torch.
+"""Facts about the training process that a trace does not contain: threads, cores, device, torch, git revision.
 
 To add them to a trace, call this while the profiler is recording (torch ignores it before the active phase):
 
@@ -39,7 +31,8 @@ _REF = re.compile(r"refs/[^\s\0]+")
 def script_revision() -> str | None:
     """Returns the commit of the repository that the training script is in; None if there is none.
 
-    It is read once: what is checked out later is not what runs.
+    It is read from the files of the repository; nothing is executed. It is the commit that is checked out: changes that
+    were not committed are not visible without running git. It is read once: what is checked out later is not what runs.
 
     Raises:
         OSError: a file of the repository cannot be read.
@@ -86,7 +79,10 @@ _log = logging.getLogger(__name__)
 
 
 def collect_facts(getters: Mapping[str, Callable[..., Any]], *arguments: object) -> dict[str, object]:
-    """Calls each getter with `arguments` and returns the facts by name, without those that are None. Never raises."""
+    """Calls each getter with `arguments` and returns the facts by name, without those that are None. Never raises.
+
+    A getter may fail: its fact is then missing.
+    """
     facts: dict[str, object] = {}
     for name, get in getters.items():
         try:

@@ -1,13 +1,4 @@
-"""Settings of torch, and its log of compilations.
-
-Facts about torch.compile: what it compiled, which guard failed before, where graphs end, and what stays uncompiled.
-
-torch keeps both in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or switched on.
-
-Facts about torch's configuration: precision, algorithms, device, processes.
-
-They are read without initialising a device.
-"""
+"""Facts about torch: its configuration, and what torch.compile compiled."""
 
 import sys
 from collections.abc import Callable
@@ -21,7 +12,11 @@ from tb_bottleneck.schema.compile_log import CompileEntries
 
 
 class CompileLog:
-    """Accumulates torch's records: it keeps only the last 64 compilations."""
+    """Accumulates torch's records of compilations, of which torch keeps only the last 64.
+
+    They tell what torch.compile compiled, which guard failed before, where graphs end, and what stays uncompiled. torch
+    keeps them in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or switched on.
+    """
 
     def __init__(self) -> None:
         self._entries = CompileEntries(below_import_path)
@@ -48,7 +43,10 @@ class CompileLog:
 
 
 def collect() -> dict[str, object]:
-    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch."""
+    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
+
+    They cover precision, algorithms, device and processes, and are read without initialising a device.
+    """
     torch = sys.modules.get("torch")
     return {} if torch is None else collect_facts(_FACTS, torch)
 

@@ -1,22 +1,6 @@
-"""Readings of NVML: GPM, PCIe traffic and other processes.
+"""The interface of NVML, the parsing of its results, and the readings of GPM, PCIe traffic and other processes.
 
-The interface of NVML, implemented by the real library, and in tests by recorded results.
-
-Functions have the names, and results the structure, of NVML's documentation: a structure is a mapping of its fields, an
-array is a list. So results can be compared with the documentation, and files of results can be read without code.
-
-Parses NVML's results. A result without the documented structure raises DriverError.
-
-GPU performance monitoring (GPM, Hopper and newer): metrics between two samples of the driver.
-
-Traffic on the PCIe link, from the driver's byte counters, or from its slow measurement if it has none.
-
-Newer drivers count bytes (fields 197 and 198). nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is
-called rarely; its unit is KB/s.
-
-Other processes on a GPU: their number, and their share of its time.
-
-Only counts are recorded, never a name or id.
+A result without the documented structure raises DriverError.
 """
 
 import math
@@ -36,7 +20,12 @@ EVERY_LINK = 0xFFFFFFFF
 
 
 class NvmlDriver(GpuDriver, Protocol):
-    """NVML. Each method raises DriverError."""
+    """NVML. Each method raises DriverError.
+
+    The real library implements it, and recorded results do in tests. Functions have the names, and results the
+    structure, of NVML's documentation: a structure is a mapping of its fields, an array is a list. So results can be
+    compared with the documentation, and files of results can be read without code.
+    """
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """Returns `function(device, *arguments)`."""
@@ -83,7 +72,10 @@ def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
 
 
 class GpmSamples:
-    """The two samples of one GPU; each call replaces the older one. Raises pynvml's errors."""
+    """The two samples of one GPU for its performance metrics (GPM, Hopper and newer); each call replaces the older one.
+
+    A metric is a value between two samples of the driver. Raises pynvml's errors.
+    """
 
     def __init__(self, board: Any, instance: int | None) -> None:
         self._board = board
@@ -136,7 +128,11 @@ _EARLY = 0.1
 
 
 class PcieTraffic:
-    """Bytes per second from and to each GPU."""
+    """Bytes per second from and to each GPU on the PCIe link.
+
+    Newer drivers count bytes (fields 197 and 198). Without these counters, the driver's slow measurement is used:
+    nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is called rarely; its unit is KB/s.
+    """
 
     signals = ("pcie_sent", "pcie_received")
     every_s = 1.0
@@ -172,7 +168,10 @@ _FUNCTIONS = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRu
 
 
 class OtherProcesses:
-    """Processes with compute work on the GPU that do not belong to this run."""
+    """The number of processes with compute work on the GPU that do not belong to this run.
+
+    Only counts are recorded, never a name or id.
+    """
 
     signals = ("other_processes",)
     every_s = 5.0
@@ -186,7 +185,7 @@ class OtherProcesses:
 
 
 class OtherWork:
-    """The GPU utilisation by other processes, as the driver samples it."""
+    """The GPU utilisation by other processes, as the driver samples it. No name or id is recorded."""
 
     signals = ("other_processes_utilisation",)
     every_s = 5.0

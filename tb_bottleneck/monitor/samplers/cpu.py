@@ -1,19 +1,4 @@
-"""Cores, quotas, pressure and thread pools.
-
-The number of busy cores of the machine, and of cores that this process may use.
-
-Throttling of this process by its CPU quota, from `cpu.stat` of its control group and every parent. Linux only.
-
-Version 2 counts `throttled_usec`, version 1 `throttled_time` in nanoseconds. Both are sums over the cores, so they can
-grow faster than time (Linux documentation, scheduler/sched-bwc).
-
-Pressure stall information of the machine (cores, storage, memory), and its run queue. Linux only.
-
-The first line of each file in /proc/pressure has the microseconds in which some thread waited (Linux documentation,
-accounting/psi). The run queue is `procs_running` of /proc/stat. The pressure of a single control group is not read.
-
-Facts about the CPU thread pools of numpy, OpenCV and torch.
-"""
+"""Samplers of the CPU: busy and usable cores, throttling, pressure, run queue, and facts about thread pools."""
 
 import re
 import time
@@ -39,7 +24,7 @@ def _core_times() -> Sequence[Any]:
 
 
 class Cores:
-    """Busy cores since the last reading."""
+    """Busy cores of the machine since the last reading."""
 
     every_s = 1.0
 
@@ -101,7 +86,12 @@ _KEYS = ("nr_periods", "nr_throttled", "throttled_usec", "throttled_time")
 
 
 class Quota:
-    """Throttled time, and the share of quota periods with throttling."""
+    """Throttled time of this process by its CPU quota, and the share of quota periods with throttling. Linux only.
+
+    The figures come from `cpu.stat` of its control group and every parent. Version 2 counts `throttled_usec`, version 1
+    `throttled_time` in nanoseconds. Both are sums over the cores, so they can grow faster than time (Linux
+    documentation, scheduler/sched-bwc).
+    """
 
     every_s = 1.0
 
@@ -159,7 +149,11 @@ _NO_QUEUE = "the system has no run queue length: only Linux has one (procs_runni
 
 
 class Pressure:
-    """Shares of time with at least one waiting thread on the machine."""
+    """Pressure stall information: shares of time with at least one waiting thread on the machine. Linux only.
+
+    The resources are cores, storage and memory. The first line of each file in /proc/pressure has the microseconds in
+    which some thread waited (Linux documentation, accounting/psi). The pressure of a single control group is not read.
+    """
 
     every_s = 1.0
 
@@ -190,7 +184,10 @@ class Pressure:
 
 
 class RunQueue:
-    """Runnable threads of the whole machine, except the thread that takes the reading."""
+    """Runnable threads of the whole machine, except the thread that takes the reading. Linux only.
+
+    The figure is `procs_running` of /proc/stat.
+    """
 
     every_s = 1.0
 
@@ -223,7 +220,7 @@ _MAX_LENGTH = 40  # characters of a name or version
 
 
 def thread_pool_facts() -> dict[str, object]:
-    """Returns JSON-ready facts by name, without unavailable ones.
+    """Returns JSON-ready facts about the CPU thread pools of numpy, OpenCV and torch by name, without unavailable ones.
 
     `blas_pools` has one entry per thread pool in this process: {"api": "blas" or "openmp", "library", "threads",
     "version"}, without the library's path.

@@ -1,13 +1,8 @@
-"""Drivers of GPUs, the GPUs of this process, and other processes on them.
+"""The common interface of GPU drivers, and the selection of GPUs and processes that belong to this run.
 
-The common interface of GPU drivers: GPUs, errors, and repeated queries.
-
-Selects the machine's GPUs that this process uses, by identifiers from torch and never by index.
-
-torch numbers only the visible GPUs, in CUDA's order; a driver numbers all GPUs in bus order. Index 0 of one need not be
-index 0 of the other. Both know the GPU's UUID (NVIDIA) or its bus address (AMD).
-
-Finds processes on a GPU that do not belong to this run, in the driver's process list.
+GPUs are selected by identifiers from torch and never by index. torch numbers only the visible GPUs, in CUDA's order; a
+driver numbers all GPUs in bus order. Index 0 of one need not be index 0 of the other. Both know the GPU's UUID (NVIDIA)
+or its bus address (AMD).
 """
 
 import os

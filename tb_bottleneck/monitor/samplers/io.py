@@ -1,21 +1,4 @@
-"""Disks and the network, as rates of counters.
-
-Converts increasing counters to rates: the increase since the last reading, per second.
-
-Activity of the block devices: bytes read and written, and the utilisation of the busiest one.
-
-On Linux from /proc/diskstats (Linux documentation, admin-guide/iostats), of hardware devices only: a mapped, loop or
-RAM device would count the same bytes twice, or bytes of no disk. On other systems from psutil. Network file systems are
-not included; their bytes are network traffic.
-
-Network traffic of the machine: network interfaces, and InfiniBand ports, which no interface counts.
-
-If some interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a
-container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes
-(Linux documentation, ABI/stable/sysfs-class-infiniband).
-
-A limit for readings that are expensive.
-"""
+"""Samplers of disks and the network as rates of counters, and a limit for expensive readings."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -31,7 +14,7 @@ Clock = Callable[[], float]
 
 
 class Rates:
-    """The last reading of each counter. Not thread-safe."""
+    """Converts increasing counters to rates: the increase since the last reading, per second. Not thread-safe."""
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -61,7 +44,12 @@ _NOT_COUNTED = "the system does not count the busy time of its disks"
 
 
 class Disks:
-    """Rates since the last reading."""
+    """Rates of the block devices: bytes read and written, and the utilisation of the busiest device.
+
+    On Linux they are read from /proc/diskstats (Linux documentation, admin-guide/iostats), of hardware devices only: a
+    mapped, loop or RAM device would count the same bytes twice, or bytes of no disk. On other systems they come from
+    psutil. Network file systems are not included; their bytes are network traffic.
+    """
 
     every_s = 1.0
 
@@ -127,7 +115,13 @@ def _interfaces() -> Mapping[str, Any]:
 
 
 class Network:
-    """Rates since the last reading, of the whole machine (or of the container's own network)."""
+    """Network traffic since the last reading, of the whole machine (or of the container's own network), as rates.
+
+    It is that of network interfaces, and of InfiniBand ports, which no interface counts. If some interfaces are
+    hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a container no
+    interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes (Linux
+    documentation, ABI/stable/sysfs-class-infiniband).
+    """
 
     every_s = 1.0
 

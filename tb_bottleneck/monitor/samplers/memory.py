@@ -1,20 +1,4 @@
-"""Memory of the host, pinned and shared memory, and that of processes.
-
-The memory of the host that is in use, and that is left.
-
-In a container the limit is that of its control group (`memory.max`), at which the kernel ends a process. Of what a
-group has in use (`memory.current`), file caches that give way do not count (`inactive_file` of memory.stat; Linux
-documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
-
-The memory of the host that torch has pinned: pages that the system can neither move nor write to disk.
-
-The memory of the training process: what is resident, and its proportional share (PSS).
-
-Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
-After a fork, as of a loader's workers, only the PSS of all processes can be summed.
-
-The file system in which processes share memory: /dev/shm, through which a loader's workers pass their batches.
-"""
+"""Samplers of memory: of the host, of the training process, pinned, and shared between processes."""
 
 import os
 import re
@@ -36,7 +20,12 @@ _CACHE = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
 
 
 class HostMemory:
-    """The share of memory that is not available without swapping, and the bytes that are. Caches count as available."""
+    """The share of the host's memory that is not available without swapping, and the bytes that are.
+
+    Caches count as available. In a container the limit is that of its control group (`memory.max`), at which the kernel
+    ends a process. Of what a group has in use (`memory.current`), file caches that give way do not count
+    (`inactive_file` of memory.stat; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
+    """
 
     every_s = 5.0
 
@@ -81,7 +70,11 @@ _NAME = "pinned_memory"
 
 
 class PinnedMemory:
-    """Pinned bytes in use and cached by torch's host allocator. Its statistics are counters: no device waits."""
+    """Bytes of host memory that torch has pinned, in use and cached by its host allocator.
+
+    The system can neither move pinned pages nor write them to disk. The allocator's statistics are counters: no device
+    waits.
+    """
 
     every_s = 5.0
 
@@ -108,7 +101,12 @@ _PSS = "process_pss"
 
 
 class ProcessMemory:
-    """This process without its children. The PSS is read seldom: the kernel walks all pages for it."""
+    """The memory of this process without its children: what is resident, and its proportional share (PSS).
+
+    Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
+    After a fork, as of a loader's workers, only the PSS of all processes can be summed. The PSS is read seldom: the
+    kernel walks all pages for it.
+    """
 
     every_s = 1.0
 
@@ -135,7 +133,10 @@ _NAMES = ("shared_memory_used", "shared_memory_total")
 
 
 class SharedMemory:
-    """Bytes in use, and the size. In containers the size is often only 64 MB."""
+    """Bytes in use, and the size, of the file system in which processes share memory: /dev/shm.
+
+    A loader's workers pass their batches through it. In containers the size is often only 64 MB.
+    """
 
     every_s = 5.0
 

@@ -1,19 +1,4 @@
-"""The process, its tree, and its files.
-
-What Linux tells of one process in /proc: its waits for a core, the bytes that it read, and its memory.
-
-schedstat has the time in which the main thread ran, and in which it waited for a core, in ns (Linux documentation,
-scheduler/sched-stats). A kernel built without this information prints zeros. `rchar` of io counts all bytes that read
-calls returned, also from the page cache and from pipes; `Pss` of smaps_rollup is the memory of the process, in which
-shared pages are divided by the number of their processes (Linux documentation, filesystems/proc).
-
-The descendants of this process: on Linux directly from /proc, on other systems with psutil.
-
-psutil finds children by reading every process of the machine, which took 15 µs per process (82 processes, a virtual
-machine with two cores). Linux has a list of each thread's children.
-
-The training process's own cores, threads, involuntary context switches, waits for a core, and reads.
-"""
+"""The training process, its files in /proc, and its descendants."""
 
 import os
 import re
@@ -34,7 +19,14 @@ _PSS = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 
 class ProcessFiles:
-    """The files of the process with this id; `root` contains `proc/`."""
+    """What Linux tells of the process with this id: its waits for a core, the bytes that it read, and its memory.
+
+    `root` contains `proc/`. schedstat has the time in which the main thread ran, and in which it waited for a core, in
+    ns (Linux documentation, scheduler/sched-stats). A kernel built without this information prints zeros. `rchar` of io
+    counts all bytes that read calls returned, also from the page cache and from pipes; `Pss` of smaps_rollup is the
+    memory of the process, in which shared pages are divided by the number of their processes (Linux documentation,
+    filesystems/proc).
+    """
 
     def __init__(self, root: Path, pid: int) -> None:
         self._folder = root / f"proc/{pid}"
@@ -97,7 +89,7 @@ class ProcessTree(Protocol):
 
 
 class LinuxProcessTree:
-    """Reads `root`/proc."""
+    """Reads `root`/proc directly, where Linux has a list of each thread's children."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._proc = root / "proc"
@@ -156,7 +148,11 @@ class LinuxProcessTree:
 
 
 class PsutilProcessTree:
-    """Uses psutil."""
+    """Uses psutil, where the kernel does not list children.
+
+    psutil finds children by reading every process of the machine, which took 15 µs per process (82 processes, a virtual
+    machine with two cores).
+    """
 
     def descendants(self) -> list[Descendant]:
         """See the protocol."""
@@ -194,7 +190,7 @@ _SWITCHES, _CORE_WAIT, _OWN_PROCESS_READ = "involuntary_switches_total", "core_w
 
 
 class OwnProcess:
-    """This process without its children."""
+    """This process without its children: cores, threads, involuntary context switches, waits for a core, and reads."""
 
     every_s = 1.0
 

@@ -1,18 +1,4 @@
-"""Timing of a step: device events, the thread, and the size of the batch.
-
-The number of samples in a batch, from its first tensor.
-
-The CPU time of the training thread in each step: what is left of the step, the thread waited or slept.
-
-Measures the time that the device's stream works on each step, with pooled events that are queried later.
-
-    host    fetch ....... forward backward optimizer | fetch ...
-    stream        begin>  kkkkk kkkkkkkkkk kkkkk <end
-
-Rows are held, in order, until the device has passed their last event. Nothing here may synchronise. No event may be
-queried during the capture of a CUDA graph, which would break the capture; so events are used on the training thread
-only.
-"""
+"""Measures each step: the device's time, the CPU time of the training thread, and the samples in the batch."""
 
 import time
 from collections import deque
@@ -59,7 +45,10 @@ def _own_size(batch: Any) -> float | None:
 
 
 class ThreadTime:
-    """Takes differences of the thread's CPU clock. For the training thread."""
+    """The CPU time of the training thread in each step, as differences of its clock: in the rest, it waited or slept.
+
+    For the training thread.
+    """
 
     def __init__(self, now: Callable[[], int] = time.thread_time_ns) -> None:
         self._now = now
@@ -96,7 +85,14 @@ class TimingEvent(Protocol):
 
 
 class DeviceSpans:
-    """Records two events around each step. Without `make`, or for a step without events, rows pass at once.
+    """Measures the time that the device's stream works on each step, with two pooled events that are queried later.
+
+        host    fetch ....... forward backward optimizer | fetch ...
+        stream        begin>  kkkkk kkkkkkkkkk kkkkk <end
+
+    Rows are held, in order, until the device has passed their last event. Without `make`, or for a step without events,
+    rows pass at once. Nothing here may synchronise. No event may be queried during the capture of a CUDA graph, which
+    would break the capture; so events are used on the training thread only.
 
     `make` returns a new event, or None while the device is not initialised. `capturing` returns True during the capture
     of a graph on the current stream. `on_failure` is called once if the device refuses; from then on rows pass without

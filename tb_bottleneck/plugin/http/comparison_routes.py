@@ -1,9 +1,4 @@
-"""Routes about several runs.
-
-The answer to `ledger`: the fixes that reviewers stated, with their predicted and measured gains.
-
-The routes that compare recordings, or predict one under other conditions: compare, series, what_if, devices.
-"""
+"""Routes that compare recordings, or predict one under other conditions: ledger, compare, series, what_if, devices."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -33,7 +28,10 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 
 def ledger_answer(scan: LogdirScan, recordings: RecordingRegistry) -> Ledger | AnalysisState:
-    """Returns the ledger, or the progress of the first analysis that it waits for. At most 50 fixes are considered."""
+    """Returns the ledger: the fixes that reviewers stated, with their predicted and measured gains.
+
+    While the ledger waits for a first analysis, returns the progress of that. At most 50 fixes are considered.
+    """
     from tb_bottleneck.review.ledger import fixes_of, ledger  # imports the comparison
 
     fixes = fixes_of(scan.notes)

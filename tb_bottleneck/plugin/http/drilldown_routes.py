@@ -1,8 +1,6 @@
-"""Routes into a recording and into telemetry.
+"""Routes that look into one recording: the series of telemetry, and the details of a trace.
 
-The answer to `telemetry?id=...`: the series of one run, with at most the requested number of points.
-
-The routes that look into one trace: timeline, tables, tree, details, find, dependencies, slice.
+The routes into a trace are timeline, tables, tree, details, find, dependencies, slice.
 """
 
 import json
@@ -43,7 +41,10 @@ end in full."""
 def answer_text(
     requested_id: str, entry: TelemetryEntry, report: Report, most: int | None, since: int, until: int | None = None
 ) -> str:
-    """Returns a `TelemetryAnswer` as JSON, with the phases of this report. The caller holds the lock of the entry.
+    """Returns the answer to `telemetry?id=...` as JSON: a `TelemetryAnswer` with the series and phases of one run.
+
+    Each series has at most the requested number of points. The phases are those of this report. The caller holds the
+    lock of the entry.
 
     The long columns do not pass through a message: for a day's run that takes a tenth of the time.
     """

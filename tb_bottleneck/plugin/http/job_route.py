@@ -1,12 +1,4 @@
-"""Routes about a recording or a job.
-
-Reads the parameters of a request: the recording that it names by id, and numbers.
-
-The answer to `job?id=...`: the job that a recording is a rank of.
-
-The server reads no trace for it. A worker process reads the saved report of the job; of a job with few ranks that has
-none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
-"""
+"""The route `job?id=...`, and the lookup of the recordings and numbers that requests name."""
 
 import math
 from collections.abc import Sequence
@@ -98,7 +90,11 @@ MAX_WAITED = 64
 
 
 class JobRoute:
-    """The handler; a worker process computes most answers."""
+    """The handler: it answers with the job that a recording is a rank of.
+
+    The server reads no trace for it. A worker process reads the saved report of the job; of a job with few ranks that
+    has none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
+    """
 
     def __init__(
         self,

@@ -1,9 +1,4 @@
-"""Responses, and responses that several requests share.
-
-Responses of the routes as values, and the WSGI application that turns a handler into HTTP.
-
-A response that many clients share, because it takes long to make.
-"""
+"""Responses of the routes as values, responses that many clients share, and the WSGI application of a handler."""
 
 import gzip
 import hashlib
@@ -151,11 +146,11 @@ _LEVEL = 3  # of gzip, as in TensorBoard
 
 
 class SharedResponse:
-    """Makes the response on request, at most during a twentieth of the time; until then clients get the last one.
+    """A response that many clients share, because it takes long to make.
 
-    The list of 8,000 recordings takes 0.3 s. While they are analysed it changes all the time, and each client would
-    have a list of its own made, compressed and hashed every second. That list is 6 s old at most, one of ten recordings
-    40 ms.
+    It is made on request, at most during a twentieth of the time; until then clients get the last one. The list of
+    8,000 recordings takes 0.3 s. While they are analysed it changes all the time, and each client would have a list of
+    its own made, compressed and hashed every second. That list is 6 s old at most, one of ten recordings 40 ms.
 
     Any thread may call `get`.
     """

@@ -1,12 +1,6 @@
-"""Files of the tab, and the hosts that may ask for them.
+"""Serves the files of the built tab by name, and decides which host names a client may use for this server.
 
-Which names a client may use for this server, against DNS rebinding.
-
-A web page of an attacker can let its own name resolve to this machine, and then read what TensorBoard answers to the
-browser. The browser sends the attacker's name as Host. So a request is answered only if its Host is a name that nobody
-else can choose: an address, a name of this machine, a name that public DNS does not have, or a configured one.
-
-Serves the files of the built tab by name, from one flat directory.
+The files lie in one flat directory.
 """
 
 import ipaddress
@@ -41,7 +35,13 @@ _NAME = re.compile(r"[a-z0-9_.-]{1,253}")
 
 
 class HostPolicy:
-    """The names that are accepted."""
+    """The names that a client may use for this server, against DNS rebinding.
+
+    A web page of an attacker can let its own name resolve to this machine, and then read what TensorBoard answers to
+    the browser. The browser sends the attacker's name as Host. So a request is answered only if its Host is a name that
+    nobody else can choose: an address, a name of this machine, a name that public DNS does not have, or a configured
+    one.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         names = {name.strip().lower().rstrip(".") for name in names}

@@ -1,9 +1,4 @@
-"""The index of runs, with a bounded cache.
-
-A bounded map that drops the least recently used entry.
-
-The recordings under the logdir and their review, kept up to date by scans in the background while clients ask.
-"""
+"""The recordings under the logdir and their review, kept up to date by scans in the background while clients ask."""
 
 import hashlib
 import os
@@ -25,7 +20,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """The map. It has no lock; its owner holds one."""
+    """A bounded map that drops the least recently used entry. It has no lock; its owner holds one."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity

@@ -1,8 +1,4 @@
-"""Recordings that wait for their analysis.
-
-The recordings that wait for their analysis, in the order in which they are taken.
-
-The queue of recordings to analyse, the worker processes that analyse them, and their results.
+"""The queue of recordings to analyse, the worker processes that analyse them, and their results.
 
     want(recordings) ──▶ waiting ──▶ running (a thread and its process, per slot) ──▶ digest (kept) + report (cached)
 
@@ -32,9 +28,10 @@ may be added again before its first entry is dropped."""
 
 
 class WaitingRecordings:
-    """Those that were asked for come first, the last one asked for before the others; then the newest.
+    """The recordings that wait for their analysis, in the order in which they are taken.
 
-    Every method but `replace` takes about the same time for ten as for ten thousand. One thread at a time.
+    Those that were asked for come first, the last one asked for before the others; then the newest. Every method but
+    `replace` takes about the same time for ten as for ten thousand. One thread at a time.
     """
 
     def __init__(self) -> None:

@@ -1,11 +1,4 @@
-"""Messages to workers, their limits and failures.
-
-The ways in which a worker process gives no result, and the report that states a failed analysis.
-
-Limits on the resources of the worker processes, and the environment variables that change them.
-
-Frames on a pipe between the server and a worker process: one byte of kind, four bytes of length, the payload.
-"""
+"""What the server and its worker processes exchange: messages on a pipe, failures, and limits on resources."""
 
 import os
 import struct
@@ -30,7 +23,7 @@ FIXES = {
 
 @dataclass(frozen=True)
 class WorkerFailure:
-    """A defect or a limit of the worker process: a code of `FIXES`, and what was observed."""
+    """Why a worker process gives no result, a defect or a limit: a code of `FIXES`, and what was observed."""
 
     code: str
     detail: str
@@ -72,7 +65,7 @@ def _spare_cores() -> int:
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Limits on the worker processes."""
+    """Limits on the resources of the worker processes. Environment variables change them."""
 
     processes: int = 1  # at a time
     memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs at most about 1.4 GB
@@ -125,7 +118,7 @@ class FrameKind(Enum):
 
 
 def write_frame(pipe: IO[bytes], kind: FrameKind, payload: bytes) -> None:
-    """Writes one frame and flushes.
+    """Writes one frame and flushes: one byte of kind, four bytes of length, the payload.
 
     Raises:
         OSError: the other end is closed.

@@ -1,14 +1,10 @@
-"""Questions that wait, and in which order.
-
-Decides which question a worker process answers next, so that no recording and no client can occupy all of them.
-
-Answers questions about recordings in a few worker processes.
+"""Answers questions about recordings in a few worker processes.
 
     ask(question, client) ──▶ waiting ──▶ a slot (a thread and its process) ──▶ replies (cached, up to REPLY_BYTES)
 
 Processes of their own answer questions at once, while the analyses of other recordings run; and the processes that
-analyse keep no traces. A slot starts when no other one may take a waiting question (question_schedule.py), and ends
-when no question came for a while. A question that no client asks any more is dropped; if it runs, its process is ended.
+analyse keep no traces. A slot starts when no other one may take a waiting question, and ends when no question came for
+a while. A question that no client asks any more is dropped; if it runs, its process is ended.
 """
 
 import threading
@@ -31,11 +27,14 @@ Slot = Hashable
 
 
 class QuestionSchedule:
-    """The waiting and the running questions. It has no lock; its owner holds one.
+    """The waiting and the running questions. It decides which question a worker process answers next.
 
-    Questions about one file are answered one after the other: the first one reads it, a damaged file holds one process
-    only. A process that has a file in memory goes first for it. Among the clients, the one with the fewest running
-    questions is next, then the one that waits longest; of one client the newest question, which is on the screen.
+    No recording and no client can occupy all processes. Questions about one file are answered one after the other: the
+    first one reads it, a damaged file holds one process only. A process that has a file in memory goes first for it.
+    Among the clients, the one with the fewest running questions is next, then the one that waits longest; of one client
+    the newest question, which is on the screen.
+
+    It has no lock; its owner holds one.
     """
 
     def __init__(self) -> None:

@@ -1,17 +1,4 @@
-"""Collectives: faster, or in parallel with compute.
-
-Halves the time of collectives: gradients in half precision, or a link that is twice as fast.
-
-Changes: the length of every collective.
-Assumes: the link limits them, not a rank that is late. Only recordings of all ranks can distinguish the two.
-Bounds: low: they take LOW_SHARE of their time, as if most of it was waiting. High: no computation waits for them.
-
-Runs collectives in parallel with the backward pass: each begins as soon as its gradients are ready.
-
-Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
-Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.
-Bounds: what exceeds the backward pass stays. Low: half of what could be hidden is hidden. High: all of it.
-"""
+"""Scenarios of collectives: they get faster, or run in parallel with compute."""
 
 import numpy as np
 
@@ -25,7 +12,12 @@ EXPECTED_SHARE, LOW_SHARE = 0.5, 0.8
 
 
 def with_faster_collectives(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the collectives; in the high estimate, also removes the dependencies on them."""
+    """Halves the time of collectives: gradients in half precision, or a link that is twice as fast.
+
+    Changes: the length of every collective.
+    Assumes: the link limits them, not a rank that is late. Only recordings of all ranks can distinguish the two.
+    Bounds: low: they take LOW_SHARE of their time, as if most of it was waiting. High: no computation waits for them.
+    """
     items = graph.items
     collectives = graph.with_work(Work.COLLECTIVE)
     left = LOW_SHARE if estimate is Estimate.LOW else EXPECTED_SHARE
@@ -44,7 +36,14 @@ HIDDEN_SHARE = {Estimate.EXPECTED: 0.8, Estimate.LOW: 0.5, Estimate.HIGH: 1.0}
 
 
 def overlapped(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the collectives by what can be hidden. Returns None if no backward pass was recorded."""
+    """Runs collectives in parallel with the backward pass: each begins as soon as its gradients are ready.
+
+    Returns None if no backward pass was recorded.
+
+    Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
+    Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.
+    Bounds: what exceeds the backward pass stays. Low: half of what could be hidden is hidden. High: all of it.
+    """
     items = graph.items
     backward = graph.base.spans_named("autograd::engine::evaluate_function")
     if not len(backward):

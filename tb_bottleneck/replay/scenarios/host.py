@@ -1,39 +1,4 @@
-"""Work of the host: Python, operators, interruptions, first runs, allocations.
-
-Removes Python code between the steps: it moves into loader workers, onto the device, or out of the loop.
-
-Changes: host time outside operators, loader and interruptions becomes zero.
-Assumes: none of that code has to run in its place.
-Bounds: low: half of it stays. High: none.
-
-Moves operators that compute on the host onto the device, or out of the training thread.
-
-Changes: the time of operators that compute on the host becomes zero.
-Assumes: the device does the same work in little time, or another thread does it next to the training.
-Bounds: low: half of it stays. High: none.
-
-Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
-
-Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
-Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
-Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions also
-slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest recorded one
-with its shapes, and Python shrinks as much. TensorBoard's writer has a thread that holds the interpreter's lock while
-it encodes: beside it, all that the host does takes longer. Without it, the host's other work is expected to shrink as
-the quickest operators show, and in the high estimate to BESIDE_WRITER of its time.
-
-Removes first-time work from the steps: nothing is compiled, loaded or tuned inside them.
-
-Changes: host time in compilation, module loading and autotuning becomes zero.
-Assumes: it does not recur, as it does if shapes change from step to step.
-Bounds: low: half of it recurs. High: none does, as expected.
-
-Stops requesting memory from the driver: the caching allocator serves every request itself.
-
-Changes: calls that allocate or free take no time, and no longer wait for the device.
-Assumes: there is enough memory to keep what was freed.
-Bounds: low: half of the time stays, as if sizes changed every step. High: none stays.
-"""
+"""Scenarios of the host: less Python code, operators, interruptions, first runs and allocations."""
 
 from functools import partial
 
@@ -52,7 +17,14 @@ from tb_bottleneck.trace.runtime_calls import Role
 
 
 def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the host time in Python code. Negative values, which come from overlaps, stay."""
+    """Removes Python code between the steps: it moves into loader workers, onto the device, or out of the loop.
+
+    Negative host times, which come from overlaps, stay.
+
+    Changes: host time outside operators, loader and interruptions becomes zero.
+    Assumes: none of that code has to run in its place.
+    Bounds: low: half of it stays. High: none.
+    """
     python = graph.items.gap.of(Activity.OTHER)
     remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
     return graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
@@ -62,7 +34,12 @@ WITHOUT_PYTHON = Scenario("host_python", without_python, on_cpu=True)
 
 
 def without_host_operators(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the time."""
+    """Moves operators that compute on the host onto the device, or out of the training thread.
+
+    Changes: the time of operators that compute on the host becomes zero.
+    Assumes: the device does the same work in little time, or another thread does it next to the training.
+    Bounds: low: half of it stays. High: none.
+    """
     return graph.with_items(gap=graph.gap_scaled(Activity.COMPUTE, REMAINING_SHARE[estimate]))
 
 
@@ -75,7 +52,18 @@ RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
 
 
 def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty."""
+    """Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
+
+    These are the interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty.
+
+    Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
+    Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
+    Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions
+    also slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest
+    recorded one with its shapes, and Python shrinks as much. TensorBoard's writer has a thread that holds the
+    interpreter's lock while it encodes: beside it, all that the host does takes longer. Without it, the host's other
+    work is expected to shrink as the quickest operators show, and in the high estimate to BESIDE_WRITER of its time.
+    """
     items, remaining = graph.items, 1 / RARER[estimate]
     spans = _spans(graph, kind)
     # A gap may contain an interruption and other host work: only the former shrinks.
@@ -123,7 +111,12 @@ OTHERS = Scenario("interruptions", partial(without_interruptions, ""), on_cpu=Tr
 
 
 def without_first_runs(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the host time of first runs."""
+    """Removes first-time work from the steps: nothing is compiled, loaded or tuned inside them.
+
+    Changes: host time in compilation, module loading and autotuning becomes zero.
+    Assumes: it does not recur, as it does if shapes change from step to step.
+    Bounds: low: half of it recurs. High: none does, as expected.
+    """
     return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
 
 
@@ -131,7 +124,12 @@ WITHOUT_FIRST_RUNS = Scenario("first_runs", without_first_runs)
 
 
 def without_allocations(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the calls."""
+    """Stops requesting memory from the driver: the caching allocator serves every request itself.
+
+    Changes: calls that allocate or free take no time, and no longer wait for the device.
+    Assumes: there is enough memory to keep what was freed.
+    Bounds: low: half of the time stays, as if sizes changed every step. High: none stays.
+    """
     items, calls = graph.items, graph.base.recording.trace.calls
     role = calls.role[items.call] if len(calls) else items.call
     frees = (items.call >= 0) & (role == Role.ALLOCATE)

@@ -1,43 +1,4 @@
-"""Fewer and larger kernels: graphs, fusion, larger batches, optimizers and calls in one.
-
-Compiles the step and replays it as a CUDA graph: the host no longer dispatches operator by operator.
-
-Changes: dispatching outside the optimizer takes GRAPH_DISPATCH_SHARE of its time; kernels follow one another within
-GRAPH_PAUSE_NS.
-Assumes: shapes do not change from step to step, and nothing in the step makes the host wait.
-Bounds: low: compilation halves the dispatching, and no graph can be captured. High: the optimizer is captured too.
-
-Compiles consecutive pointwise operators, reductions, copies, casts and normalisations into one kernel.
-
-Changes: of each chain of such kernels on one stream the longest remains, and MERGED_REMAINING of the time of the
-others. Their launches are removed. A chain ends at every other operation of the stream: a product, a copy to or from
-the host, a kernel of a library.
-Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
-Bounds: low: half of that is saved. High: chains are merged into the products next to them, so that INTO_PRODUCTS of
-their time remains.
-
-Uses a fused optimizer, which updates hundreds of parameters with each kernel.
-
-Changes: inside Optimizer.step, dispatching and launches shrink to DISPATCH_LEFT of their time, and kernels follow one
-another within FUSED_PAUSE_NS. The length of the kernels stays: they move the same bytes.
-Assumes: the optimizer has a foreach or fused implementation.
-Bounds: low: a third of the dispatching stays. High: none.
-
-Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
-
-Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Kernels of
-the other calls that fill the device take as long as now, because their work remains; those too small to fill it are
-done with the first call's kernels.
-Assumes: no call needs the result of another one, and there is memory for all items at once.
-Bounds: low: half of the other calls' time stays. High: as expected.
-
-Doubles the samples per step: kernels that leave most of the device idle take no longer.
-
-Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill it, the
-optimizer, collectives and the host stay the same. The predicted time is that of the recorded number of samples.
-Assumes: there is enough memory, and training converges as well with the larger batch.
-Bounds: low: small kernels take half as long again. High: as expected.
-"""
+"""Scenarios with fewer and larger kernels: CUDA graphs, fusion, fused optimizers, batched calls, larger batches."""
 
 import numpy as np
 
@@ -59,7 +20,13 @@ CAPTURED_WORK = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN, Work.DEVICE_COP
 
 
 def as_graph(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Scales the dispatching."""
+    """Compiles the step and replays it as a CUDA graph: the host no longer dispatches operator by operator.
+
+    Changes: dispatching outside the optimizer takes GRAPH_DISPATCH_SHARE of its time; kernels follow one another within
+    GRAPH_PAUSE_NS.
+    Assumes: shapes do not change from step to step, and nothing in the step makes the host wait.
+    Bounds: low: compilation halves the dispatching, and no graph can be captured. High: the optimizer is captured too.
+    """
     items = graph.items
     kernels = graph.with_work(*CAPTURED_WORK)
     if estimate is Estimate.LOW:
@@ -88,7 +55,15 @@ NOT_FUSED = "no"
 
 
 def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Merges the chains."""
+    """Compiles consecutive pointwise operators, reductions, copies, casts and normalisations into one kernel.
+
+    Changes: of each chain of such kernels on one stream the longest remains, and MERGED_REMAINING of the time of the
+    others. Their launches are removed. A chain ends at every other operation of the stream: a product, a copy to or
+    from the host, a kernel of a library.
+    Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
+    Bounds: low: half of that is saved. High: chains are merged into the products next to them, so that INTO_PRODUCTS of
+    their time remains.
+    """
     items, chain = graph.items, _chains(graph)
     merged = (chain >= 0) & ~_longest(items.length, chain)
     length, launches = np.where(merged, MERGED_REMAINING, 1.0), np.where(merged, 0.0, 1.0)
@@ -143,7 +118,13 @@ FUSED_PAUSE_NS = 1_000
 
 
 def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the optimizer's dispatching."""
+    """Uses a fused optimizer, which updates hundreds of parameters with each kernel.
+
+    Changes: inside Optimizer.step, dispatching and launches shrink to DISPATCH_LEFT of their time, and kernels follow
+    one another within FUSED_PAUSE_NS. The length of the kernels stays: they move the same bytes.
+    Assumes: the optimizer has a foreach or fused implementation.
+    Bounds: low: a third of the dispatching stays. High: none.
+    """
     items = graph.items
     steps = graph.base.recording.optimizer_steps
     inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
@@ -162,7 +143,14 @@ REMOVED_ACTIVITIES = (Activity.DISPATCH, Activity.OTHER)
 
 
 def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the calls after the first one of each loop."""
+    """Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
+
+    Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Kernels of the
+    other calls that fill the device take as long as now, because their work remains; those too small to fill it are
+    done with the first call's kernels.
+    Assumes: no call needs the result of another one, and there is memory for all items at once.
+    Bounds: low: half of the other calls' time stays. High: as expected.
+    """
     items, others = graph.items, repeated_calls(graph.base.recording).others
     remaining = REMAINING_SHARE[estimate]
     inside = graph.issued_in(others)
@@ -188,7 +176,13 @@ SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH:
 
 
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Doubles the work of each step."""
+    """Doubles the samples per step: kernels that leave most of the device idle take no longer.
+
+    Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill it, the
+    optimizer, collectives and the host stay the same. The predicted time is that of the recorded number of samples.
+    Assumes: there is enough memory, and training converges as well with the larger batch.
+    Bounds: low: small kernels take half as long again. High: as expected.
+    """
     items, ops = graph.items, graph.base.ops
     small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
     optimizer = graph.issued_in(graph.base.recording.optimizer_steps)

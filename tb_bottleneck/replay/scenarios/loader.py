@@ -1,34 +1,4 @@
-"""Batches: made by workers, in parallel, on the device, or from faster storage.
-
-Loads batches in worker processes: training waits for a batch only if the workers are too slow.
-
-Changes: each fetch takes as long as taking a batch from a queue.
-Assumes: workers make batches as fast as in the recording, each on its own core.
-Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch, divided by
-the number of workers needed to keep up, at most the job's cores. If workers make them: the time between their batches,
-divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS times as long, because they share
-memory, cores and storage; in the high estimate they do not disturb each other. New workers slow the host of the
-training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit every other fix
-(`at_workers_pace`).
-
-Makes storage respond evenly: no fetch takes longer than the median one.
-
-Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
-worker processes read instead (loader.py).
-Assumes: storage made them slow, not samples of a different size.
-Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
-
-Makes batches in parallel with the training: instead of the user's own loop, or for a loader whose kind was not
-recorded. Or creates them on the device, if they are constant or random values.
-
-Changes: making batches on the training thread takes as long as taking a batch from a queue. Created on the device: the
-part of this time that creates values is gone, and so are the copies to the device; low: the copies stay. High: all of
-the time is gone.
-Assumes: batches are made as fast as now; those of a loop by as many workers as keep up, at most the job's cores.
-Bounds: never faster than these workers deliver; high: no fetch waits. Low, for a loop: the worker takes SLOWER_WORKERS
-times as long. Low, for a loader of unknown kind: only unusually long fetches get shorter, to the median, because the
-batches may already be made in parallel with the training.
-"""
+"""Scenarios of batches: made by workers, cheaper, next to the training, on the device, or from even storage."""
 
 import numpy as np
 
@@ -71,7 +41,19 @@ MIN_WAITS = 2
 
 
 def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the fetches, and sets the lower bound of the window."""
+    """Loads batches in worker processes: training waits for a batch only if the workers are too slow.
+
+    Returns None if it is not known who makes the batches.
+
+    Changes: each fetch takes as long as taking a batch from a queue.
+    Assumes: workers make batches as fast as in the recording, each on its own core.
+    Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch,
+    divided by the number of workers needed to keep up, at most the job's cores. If workers make them: the time between
+    their batches, divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS times as long,
+    because they share memory, cores and storage; in the high estimate they do not disturb each other. New workers slow
+    the host of the training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit
+    every other fix (`at_workers_pace`).
+    """
     floor = _floor(graph)
     if floor is None:
         return None
@@ -143,7 +125,15 @@ workers deliver as many more as more workers would. Without workers, it is the o
 
 
 def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Evens out the fetches. Returns None if they are even and workers cannot be simulated."""
+    """Makes storage respond evenly: no fetch takes longer than the median one.
+
+    Returns None if fetches are even and workers cannot be simulated.
+
+    Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
+    worker processes read instead (`with_workers`).
+    Assumes: storage made them slow, not samples of a different size.
+    Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
+    """
     uneven = uneven_fetches(graph.base.recording)
     if not isinstance(uneven, Measure) or uneven.value <= 0:
         return with_workers(graph, estimate)
@@ -170,7 +160,13 @@ STORAGE = Scenario("storage", with_even_fetches, on_cpu=True)
 
 
 def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the loop's batch making, and sets the lower bound of the window."""
+    """Makes the batches of the user's own loop in parallel with the training.
+
+    Changes: making batches on the training thread takes as long as taking a batch from a queue.
+    Assumes: batches are made as fast as now, by as many workers as keep up, at most the job's cores.
+    Bounds: never faster than these workers deliver; high: no fetch waits. Low: the worker takes SLOWER_WORKERS times as
+    long.
+    """
     ready = without_waiting(graph, estimate)
     if estimate is Estimate.HIGH:
         return ready
@@ -180,7 +176,13 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Does the same for a loader with fetches that may already wait for workers."""
+    """Makes batches in parallel with the training, for a loader whose kind was not recorded.
+
+    Changes: making batches on the training thread takes as long as taking a batch from a queue.
+    Assumes: batches are made as fast as now.
+    Bounds: never faster than batches are made now; high: no fetch waits. Low: only unusually long fetches get shorter,
+    to the median, because the batches may already be made in parallel with the training.
+    """
     if estimate is Estimate.LOW:
         return evened(graph, staying=0.0)
     ready = without_waiting(graph, estimate)
@@ -188,7 +190,12 @@ def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the time of creating constant or random values, and the copies to the device."""
+    """Creates batches on the device, if they are constant or random values.
+
+    Changes: the part of the time of making batches that creates values is gone, and so are the copies to the device.
+    Assumes: batches are made as fast as now.
+    Bounds: low: the copies stay. High: all of the time is gone.
+    """
     remains = 0.0 if estimate is Estimate.HIGH else 1 - _created_part(graph.base.recording)
     created = graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, remains)).with_pace(0.0)
     return created if estimate is Estimate.LOW else waits.with_pinned_copies(created, Estimate.HIGH)

@@ -1,29 +1,4 @@
-"""Changes of precision and shapes.
-
-Runs products in mixed precision: half precision on matrix units, as with autocast.
-
-Changes: the length of products in fp32, and of the operations between them, as `what-if --precision` predicts it
-(replay/product_precision.py). Devices without bf16 use fp16.
-Assumes: the model trains as well in that precision.
-Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
-high estimates are in replay/product_precision.py.
-
-Works in float32 instead of float64.
-
-Changes: kernels, on a CPU run operators, with float64 tensors take DOUBLE_LEFT of their time.
-Assumes: the model trains as well in float32, and everything in float64 can be in float32.
-Bounds: expected: half, because float32 has half of the bytes, and a vector unit of a CPU holds twice as many numbers.
-Low: a quarter is saved. High: on the CPU a third remains, because more of the data fits into the caches; products on a
-device take 1/64, the rate of float64 on consumer GPUs (CUDA C++ programming guide, arithmetic instructions: 2 of 128
-results per clock and multiprocessor for compute capability 8.6 and 8.9).
-
-Pads sizes so that products load their operands at full width, as the recording's aligned products do.
-
-Changes: kernels chosen for odd shapes reach the same share of the device's peak as aligned products of their type.
-Assumes: padding adds little work, and aligned products of these sizes run as well as the recorded aligned ones.
-Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High: the
-share of the peak that the best tenth of the aligned products (by time) reaches.
-"""
+"""Scenarios of precision and shapes: mixed precision, float32 instead of float64, and aligned sizes."""
 
 import numpy as np
 
@@ -47,7 +22,16 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the operations. Returns None if the device's peaks are unknown or it has no such units."""
+    """Runs products in mixed precision: half precision on matrix units, as with autocast.
+
+    Returns None if the device's peaks are unknown or it has no such units.
+
+    Changes: the length of products in fp32, and of the operations between them, as `what-if --precision` predicts it
+    (replay/product_precision.py). Devices without bf16 use fp16.
+    Assumes: the model trains as well in that precision.
+    Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
+    high estimates are in replay/product_precision.py.
+    """
     recording = graph.base.recording
     peaks = peaks_of(recording.trace)
     if peaks is None:
@@ -69,7 +53,15 @@ PRODUCTS_LEFT = DOUBLE_LEFT | {Estimate.HIGH: 1 / 64}
 
 
 def in_single_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Shortens the work in float64."""
+    """Works in float32 instead of float64.
+
+    Changes: kernels, on a CPU run operators, with float64 tensors take DOUBLE_LEFT of their time.
+    Assumes: the model trains as well in float32, and everything in float64 can be in float32.
+    Bounds: expected: half, because float32 has half of the bytes, and a vector unit of a CPU holds twice as many
+    numbers. Low: a quarter is saved. High: on the CPU a third remains, because more of the data fits into the caches;
+    products on a device take 1/64, the rate of float64 on consumer GPUs (CUDA C++ programming guide, arithmetic
+    instructions: 2 of 128 results per clock and multiprocessor for compute capability 8.6 and 8.9).
+    """
     recording = graph.base.recording
     if not recording.on_device:
         edges, recorded = recording.steps.edges, graph.base.graph.items.gap.of(Activity.DISPATCH)[1:]
@@ -91,7 +83,15 @@ MIN_ALIGNED = 3
 
 
 def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the products. Returns None if shapes do not give the rates, or no aligned product of the type ran."""
+    """Pads sizes so that products load their operands at full width, as the recording's aligned products do.
+
+    Returns None if shapes do not give the rates, or no aligned product of the type ran.
+
+    Changes: kernels chosen for odd shapes reach the same share of the device's peak as aligned products of their type.
+    Assumes: padding adds little work, and aligned products of these sizes run as well as the recorded aligned ones.
+    Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High:
+    the share of the peak that the best tenth of the aligned products (by time) reaches.
+    """
     recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
     compute_bound = (ops.work == Work.CONTRACTION) & (bounds.bound_by == BoundBy.COMPUTE) & (bounds.reached > 0)

@@ -1,37 +1,4 @@
-"""Waits and copies, and the rate of a healthy link.
-
-Copies over the link between host and device: their items, and the rate of a healthy link.
-
-Waits and copies.
-
-Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
-
-Changes: calls of the selected kinds no longer wait; operators that read a value are removed with their copies.
-Assumes: what the host does next does not depend on what it waited for.
-Bounds: low: one wait per step stays, the last one. High: all are removed, as expected. If the waits of all kinds are
-removed together, some stay: see COMBINED_REMAINING.
-
-Copies to the device from pinned memory, without waiting.
-
-Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable memory
-take as long as pinned ones. Copies to the host stay the same.
-Assumes: the loader pins its batches in time, and there is enough memory for it.
-Bounds: pinned copies run at the median rate in the recording, otherwise at the known rate of the link; low: at
-SLOWER_LINK of that. High: they also run on a separate stream, in parallel with the kernels of the previous step.
-
-Copies the next batch on a separate stream while the current one trains.
-
-Changes: copies to the device take no time on the compute stream, and nothing waits for them.
-Assumes: there is memory for a second batch.
-Bounds: the window is never shorter than all copies one after the other, because they share the link. Low: copies only
-return at once, and still run between the kernels.
-
-Runs the link between host and device at its full speed.
-
-Changes: copies of pinned memory take the time of their bytes at the rate of a healthy link.
-Assumes: the link is degraded, and not shared with other work.
-Bounds: low: half of the improvement. High: as expected.
-"""
+"""Scenarios of waits and copies: no waits for the device, pinned or prefetched copies, and a healthy link."""
 
 from functools import partial
 
@@ -78,7 +45,15 @@ COMBINED_REMAINING = {Estimate.EXPECTED: 0.3, Estimate.LOW: 0.5, Estimate.HIGH: 
 
 
 def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the waits of these kinds (measures/trace/syncs.py)."""
+    """Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
+
+    `kinds` are those of measures/trace/syncs.py.
+
+    Changes: calls of the selected kinds no longer wait; operators that read a value are removed with their copies.
+    Assumes: what the host does next does not depend on what it waited for.
+    Bounds: low: one wait per step stays, the last one. High: all are removed, as expected. If the waits of all kinds
+    are removed together, some stay: see COMBINED_REMAINING.
+    """
     items = graph.items
     called = _called_by(graph, kinds)
     gone = waiting(graph) & called
@@ -161,7 +136,14 @@ MIN_BYTES = 1_000_000
 
 
 def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Makes copies asynchronous, and makes pageable copies as fast as pinned ones."""
+    """Copies to the device from pinned memory, without waiting.
+
+    Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable
+    memory take as long as pinned ones. Copies to the host stay the same.
+    Assumes: the loader pins its batches in time, and there is enough memory for it.
+    Bounds: pinned copies run at the median rate in the recording, otherwise at the known rate of the link; low: at
+    SLOWER_LINK of that. High: they also run on a separate stream, in parallel with the kernels of the previous step.
+    """
     unblocked = without_upload_waits(graph)
     items, ops = unblocked.items, graph.base.ops
     if estimate is Estimate.HIGH:
@@ -208,7 +190,13 @@ PINNED_COPIES = Scenario("copies", with_pinned_copies)
 
 
 def with_prefetched_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the copies from the compute stream."""
+    """Copies the next batch on a separate stream while the current one trains.
+
+    Changes: copies to the device take no time on the compute stream, and nothing waits for them.
+    Assumes: there is memory for a second batch.
+    Bounds: the window is never shorter than all copies one after the other, because they share the link. Low: copies
+    only return at once, and still run between the kernels.
+    """
     unwaited = without_upload_waits(graph)
     if estimate is Estimate.LOW:
         return unwaited
@@ -221,7 +209,14 @@ PREFETCHED_COPIES = Scenario("prefetch", with_prefetched_copies)
 
 
 def on_healthy_link(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Shortens the copies. Returns None if the rate of a healthy link is not known."""
+    """Runs the link between host and device at its full speed.
+
+    Returns None if the rate of a healthy link is not known.
+
+    Changes: copies of pinned memory take the time of their bytes at the rate of a healthy link.
+    Assumes: the link is degraded, and not shared with other work.
+    Bounds: low: half of the improvement. High: as expected.
+    """
     rate = healthy_link_rate(graph)
     if rate is None:
         return None

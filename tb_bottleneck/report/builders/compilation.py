@@ -1,9 +1,4 @@
-"""torch.compile and captured graphs as the report shows them.
-
-What torch.compile did, as the report shows it.
-
-The replays of captured graphs as the report shows them.
-"""
+"""What torch.compile did, and the replays of captured graphs, as the report shows them."""
 
 from dataclasses import asdict
 

@@ -1,14 +1,6 @@
-"""The parts of a report beside its verdicts.
+"""The parts of a report beside its verdicts: input pipeline, serving, run time, and parts of a step.
 
-What a report says about a part of it that could not be built.
-
-The stages of the input pipeline as the report shows them.
-
-The steps of an inference server as the report shows them.
-
-The account of a whole run as the report shows it.
-
-The parts of a step by the functions that the loop calls, as the report shows them.
+A part that could not be built has an entry that says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +23,7 @@ from tb_bottleneck.trace.kernel_names import cut
 
 
 def broken_part(part: str) -> pb.BrokenPart:
-    """Returns the entry of a part. Raises KeyError if there is no such part."""
+    """Returns what a report says about a part of it that could not be built. Raises KeyError for an unknown part."""
     texts = load("parts.toml")
     return pb.BrokenPart(part=part, because=Template(texts["broken"]).substitute(title=texts["title"][part]))
 
@@ -42,10 +34,10 @@ _KINDS = ("rotational", "ssd", "network", "memory")
 def input_pipeline(
     work: LoaderWork | Missing, workers: float | None, needed: Measure | Missing, facts: Mapping[str, Any]
 ) -> pb.InputPipeline | None:
-    """Returns the stages and the storage, without stages only the storage, or None if neither is known.
+    """Returns the stages of the input pipeline and the storage.
 
-    `workers` make the batches now (0: the training process), `needed` would be fast enough. `facts` of the run have
-    the kind of storage; they are untrusted.
+    Without stages, returns only the storage; None if neither is known. `workers` make the batches now (0: the training
+    process), `needed` would be fast enough. `facts` of the run have the kind of storage; they are untrusted.
     """
     place = _storage(facts)
     if isinstance(work, Missing) or not work.ns > 0:
@@ -97,7 +89,7 @@ def _per_batch(work: LoaderWork, amount: float | None) -> float | None:
 
 
 def serving(steps: Serving | None) -> pb.Serving | None:
-    """Returns the steps by kind and by shape, or None if there are none."""
+    """Returns the steps of an inference server by kind and by shape, or None if there are none."""
     if steps is None:
         return None
     kinds, shapes = (list(map(_row, rows)) for rows in (steps.kinds, steps.shapes))
@@ -124,7 +116,7 @@ _DECIMALS = 4
 
 
 def run_time_of(account: RunTime | None) -> pb.RunTime | None:
-    """Returns the parts with any time, or None without steps."""
+    """Returns the account of a whole run: the parts with any time, or None without steps."""
     if account is None:
         return None
     length = np.maximum(account.bins.sum(axis=0), 1.0)
@@ -161,7 +153,10 @@ MAX_REGIMES, LEAST_SHARE = 3, 0.05
 
 
 def parts_of_step(parts: Sequence[StepPart], steps: int) -> list[pb.StepPart]:
-    """Returns the parts, each with the regimes that own most of its time."""
+    """Returns the parts of a step by the functions that the loop calls.
+
+    Each part has the regimes that own most of its time.
+    """
     return [_step_part_row(part, steps) for part in parts]
 
 

@@ -1,8 +1,6 @@
-"""Texts and places that reports from traces and from telemetry share.
+"""The interface for the texts of one evidence source, with the values and places that fill its templates.
 
-The places in the user's program that a report names.
-
-The interface for the texts of one evidence source, and the values that their templates are filled with.
+Reports from traces and from telemetry share it. A place is one in the user's program.
 """
 
 import re
@@ -31,7 +29,7 @@ MIN_HEADLINE_SHARE = 0.5
 
 
 def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
-    """Returns the places of a cause."""
+    """Returns the places in the user's program of a cause, as a report names them."""
     return [pb.Place(**asdict(place)) for place in places.get((regime, cause), ())]
 
 

@@ -1,9 +1,4 @@
-"""Gains and the confidence in them.
-
-The confidence in a conclusion, from the evidence for it.
-
-The gain that a report states for each cause, and the confidence and severity that follow from these gains.
-"""
+"""The gain that a report states for each cause, and the confidence and severity that follow from the evidence."""
 
 from collections.abc import Iterable, Sequence
 
@@ -38,11 +33,11 @@ DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "overlapping_steps")
 def trace_confidence(
     recording: Recording, defects: Sequence[Defect], conclusion: Conclusion, verdicts: Sequence[AnyVerdict]
 ) -> str:
-    """Returns high, medium or low, from the number and kind of steps, lost events, unexplained time, and the evidence
-    of the conclusion's own rule.
+    """Returns the confidence in a conclusion: high, medium or low.
 
-    For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium on a CPU
-    run, where names of operators show it. For pauses it is low if one was recorded only once: how often they
+    It follows from the number and kind of steps, lost events, unexplained time, and the evidence of the conclusion's
+    own rule. For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium
+    on a CPU run, where names of operators show it. For pauses it is low if one was recorded only once: how often they
     occur in the run is then not known. It is at most medium if the conclusion is that something is not known.
     """
     confidence = _recording_confidence(recording, defects)

@@ -1,10 +1,6 @@
-"""Where a recording comes from, what it covers, and its place in a job.
+"""Where a recording comes from, which part of it is judged, and which job it belongs to.
 
-The facts of a recording that show which job it belongs to.
-
-The judged part of a recording as the report shows it: its steps and their times.
-
-The origin of a recording: the rank, the number of ranks, and the device.
+The origin is the rank, the number of ranks, and the device. The judged part is shown with its steps and their times.
 """
 
 import hashlib
@@ -31,7 +27,7 @@ _DEFAULT_GROUP = "0"
 
 
 def membership_of(recording: Recording) -> pb.Membership | None:
-    """Returns the membership, or None if the recording is not one rank of several."""
+    """Returns the facts that show which job a recording belongs to, or None if it is not one rank of several."""
     header, steps = recording.trace.header, recording.steps
     if header.rank is None or (header.world_size or 1) < 2:
         return None
@@ -60,7 +56,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Window(Record, frozen=True):
-    """[begin, end) in ns on the recording's own clock; for telemetry since 1970.
+    """The judged part of a recording: [begin, end) in ns on the recording's own clock; for telemetry since 1970.
 
     `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
     recorded. `step_times` are at most MAX_STEP_TIMES, each the longest of a group of neighbours: the rare long steps

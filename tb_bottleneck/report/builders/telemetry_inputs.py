@@ -1,9 +1,4 @@
-"""What a report from telemetry is built from.
-
-The texts of reports about telemetry.
-
-The inputs of a report that come from telemetry: origin, window, confidence and situation.
-"""
+"""The inputs of a report that come from telemetry: texts, origin, window, confidence and situation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,11 +1,8 @@
-"""Reports beside their traces, and the diagnosis that uses them.
+"""Reuses the report of a recording if the same code has already diagnosed the same file.
 
-Writes a report next to its trace, as NAME.bottlenecks.json, and reads it as long as it belongs to that file.
-
-A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
+The report is kept next to its trace, as NAME.bottlenecks.json (the sidecar), and is read as long as it belongs to that
+file. A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
 (own_texts.py), also those that users may copy. An invalid sidecar is ignored, and the trace is read instead.
-
-Reuses the report of a recording if the same code has already diagnosed the same file.
 """
 
 import errno

@@ -1,9 +1,4 @@
-"""What was checked, and notes of a plan.
-
-Formats the judgements of the regimes: without them, silence would read as a clear verdict.
-
-Notes on fixes that interact: the gain of one depends on another one, or both save the same time.
-"""
+"""Formats the judgements of the regimes, and notes on fixes that interact."""
 
 from collections.abc import Iterator
 
@@ -16,7 +11,10 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 def lines_of(report: pb.Report) -> Iterator[str]:
-    """Yields what was found besides the verdict, what could not be judged and why, and what is clear."""
+    """Yields what was found besides the verdict, what could not be judged and why, and what is clear.
+
+    Without these lines, silence would read as a clear verdict.
+    """
     judged = [verdict for verdict in report.regimes if not (report.device.kind == "cpu" and _needs_device(verdict))]
     for verdict in judged:
         if verdict.status == "fires" and verdict.regime != report.verdict.regime:
@@ -41,7 +39,10 @@ DEPENDENT_GAIN = 2.0
 
 
 def note_of(report: pb.Report, finding: pb.Finding) -> str:
-    """Returns how the gain of a fix depends on those of the plan, or an empty text if it does not."""
+    """Returns how the gain of a fix depends on those of the plan, or an empty text if it does not.
+
+    The gain of a fix may depend on another one, or both save the same time.
+    """
     if finding.speedup.basis != "replay" or not report.plan:
         return ""
     place = _place(report, finding)

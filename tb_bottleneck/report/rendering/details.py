@@ -1,13 +1,4 @@
-"""The parts beside the findings as plain text.
-
-Formats the stages of the input pipeline as text.
-
-Formats the steps of an inference server as text.
-
-Formats the parts of a step as text.
-
-Formats what a run without a problem could still gain as plain text.
-"""
+"""Formats the parts beside the findings as plain text: input pipeline, serving, parts of a step, and headroom."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +12,7 @@ _MIN_SHARE = 0.005
 
 
 def input_pipeline_lines(pipeline: pb.InputPipeline) -> Iterator[str]:
-    """Yields the lines of the part."""
+    """Yields the lines about the stages of the input pipeline."""
     yield Line("Making a batch, by stage" if pipeline.stages else "Making a batch", "strong")
     if pipeline.stages:
         yield from wrapped(_about(pipeline))
@@ -65,7 +56,7 @@ def _storage(storage: pb.InputStorage) -> str:
 
 
 def serving_lines(serving: pb.Serving) -> Iterator[str]:
-    """Yields the lines of the part: the kinds, and the shapes if they tell more."""
+    """Yields the lines about the steps of an inference server: the kinds, and the shapes if they tell more."""
     yield Line(f"Steps of the inference server ({serving.server})", "strong")
     rows = [("kind", "steps", "share", "host", "device", "pause before", "requests and tokens")]
     if len(serving.shapes) > len(serving.kinds):
@@ -118,7 +109,7 @@ def step_part_lines(parts: Sequence[pb.StepPart]) -> Iterator[str]:
 
 
 def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
-    """Yields the lines of the section; none if there is nothing."""
+    """Yields the lines about what a run without a problem could still gain; none if there is nothing."""
     if not headroom:
         return
     yield ""

@@ -1,11 +1,4 @@
-"""Efficiency, torch.compile and captured graphs as plain text.
-
-Formats the efficiency part of a report as plain text.
-
-Formats what torch.compile did as text.
-
-Formats the replays of captured graphs as text.
-"""
+"""Formats the efficiency part of a report, torch.compile's work and captured graphs as plain text."""
 
 from collections.abc import Collection, Iterator
 
@@ -73,7 +66,7 @@ PER_STEP = "per step"
 
 
 def compilation_lines(compilation: pb.Compilation, per: str = PER_STEP) -> Iterator[str]:
-    """Yields the lines of the part; `per` says what its numbers refer to."""
+    """Yields the lines about what torch.compile did; `per` says what the numbers refer to."""
     yield Line("torch.compile", "strong")
     if compilation.HasField("regions"):
         plural = "" if compilation.regions == 1 else "s"
@@ -117,7 +110,7 @@ _MIN_NS = 1_000
 
 
 def graph_lines(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[str]:
-    """Yields the lines of the part; `per` says what its numbers refer to."""
+    """Yields the lines about replays of captured graphs; `per` says what the numbers refer to."""
     yield Line("CUDA graphs", "strong")
     outside = f"outside of them, {count_text(replays.outside_operations)} operations run for "
     outside += f"{duration_text(replays.outside_ns)} {per}"

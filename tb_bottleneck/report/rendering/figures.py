@@ -1,8 +1,6 @@
-"""Figures as text and as JSON.
+"""Formats the figures of a report: as text in their units, and as JSON.
 
-Converts messages to JSON: snake_case names, and all fields that have no presence.
-
-Formats the numbers of a report: values of evidence in their units, and speed-ups.
+JSON has snake_case names, and all fields that have no presence.
 """
 
 import json

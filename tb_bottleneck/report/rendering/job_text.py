@@ -1,9 +1,4 @@
-"""Jobs and trainings as plain text.
-
-Formats jobs as plain text for a terminal.
-
-Formats the report of one training as plain text: its job, the recording that counts, names of the others.
-"""
+"""Formats jobs and trainings as plain text for a terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -118,7 +113,7 @@ MAX_NAMED = 8
 
 
 def render_training(row: Row, layout: Layout) -> str:
-    """Returns the report of a training. Reports of its other recordings are only named."""
+    """Returns the report of a training: its job, and the recording that counts. Its other recordings are only named."""
     parts = []
     if row.job is not None:
         pass

@@ -1,9 +1,4 @@
-"""The run over time as plain text: its phases and where its time went.
-
-Formats the phases of a run: when it became slow, and why.
-
-Formats the account of a whole run as plain text.
-"""
+"""Formats a run over time as plain text: its phases, and where its time went."""
 
 from collections.abc import Iterator
 
@@ -16,7 +11,10 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def phase_lines(report: pb.Report) -> Iterator[str]:
-    """Yields one line for each phase, with times from the start of the run; nothing if there is only one phase."""
+    """Yields one line for each phase, with times from the start of the run: when it became slow, and why.
+
+    Yields nothing if there is only one phase.
+    """
     if len(report.phases) < 2:
         return
     begin = report.phases[0].begin_ns

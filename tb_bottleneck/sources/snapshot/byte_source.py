@@ -1,9 +1,4 @@
-"""Bytes and integers of a snapshot.
-
-A window over the plain bytes of a file that moves forward.
-
-Integer columns that grow by rows or by batches.
-"""
+"""A window over the plain bytes of a file that moves forward, and integer columns that grow by rows or by batches."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +9,10 @@ from tb_bottleneck.base.errors import TooLarge, Unreadable
 
 
 class ByteSource:
-    """`data` from `at` on is not consumed yet. `need` makes sure that enough of it is there."""
+    """A window over the plain bytes of a file that moves forward.
+
+    `data` from `at` on is not consumed yet. `need` makes sure that enough of it is there.
+    """
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self.data = b""

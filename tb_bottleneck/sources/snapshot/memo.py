@@ -1,9 +1,4 @@
-"""The memo of a pickle, and opcodes that it must not have.
-
-The pickle opcodes that are refused, and why.
-
-The values that a pickle refers to again, and the limits of a pickle.
-"""
+"""The values that a pickle refers to again, the limits of a pickle, and the opcodes that are refused."""
 
 from array import array
 from dataclasses import dataclass

@@ -1,9 +1,4 @@
-"""Event files of the monitor.
-
-Recognises TensorBoard event files, and those that the monitor wrote. telemetry_file.py reads them.
-
-Reads what was appended to an event file of the monitor since the last read.
-"""
+"""Recognises the event files that the monitor wrote, and reads what was appended to them since the last read."""
 
 import os
 from collections import Counter

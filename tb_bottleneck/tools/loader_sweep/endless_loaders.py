@@ -1,12 +1,6 @@
-"""Loaders for a sweep, made by the factory of the user.
+"""Endless loaders for a sweep, from the user's dataset or loader arguments.
 
-Imports and calls a function of the user, named `module:function` or `path/to/file.py:function`.
-
-Endless loaders for a sweep, from the user's dataset or loader arguments.
-
-All loaders of a sweep share one stream of indices, so each setting continues where the last one stopped. Otherwise
-files would be read from the page cache, and later settings would look faster than they are. (An iterable dataset has no
-indices and starts again.)
+A function of the user returns these; it is named `module:function` or `path/to/file.py:function`.
 """
 
 import importlib
@@ -25,7 +19,7 @@ _MAX_NAMES = 8
 
 
 def call_factory(factory: str) -> object:
-    """Calls the function and returns its result.
+    """Imports and calls a function of the user, and returns its result.
 
     Adds the file's folder, or the current one, to the front of `sys.path`, so that spawned worker processes can import
     the result's classes. Raises NotFound if there is no such function, and Unusable if the user's code raises.
@@ -138,7 +132,12 @@ class EndlessSampler:
 
 
 class SweepLoaders:
-    """Loaders for a factory's result: a dataset, a mapping of DataLoader's arguments, or a DataLoader."""
+    """Loaders for a factory's result: a dataset, a mapping of DataLoader's arguments, or a DataLoader.
+
+    All loaders of a sweep share one stream of indices, so each setting continues where the last one stopped. Otherwise
+    files would be read from the page cache, and later settings would look faster than they are. (An iterable dataset
+    has no indices and starts again.)
+    """
 
     def __init__(self, source: object, torch: Any, device: str | None = None) -> None:
         self._torch = torch

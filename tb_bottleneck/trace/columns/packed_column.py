@@ -1,10 +1,4 @@
-"""Columns in little memory.
-
-Returns freed memory to the operating system.
-
-glibc keeps what lies below memory still in use. After a trace is read, that is as much as the columns take.
-
-Integer columns of large tables in little memory.
+"""Integer columns of large tables in little memory.
 
 Most columns are ids and row numbers of less than 32 bits, and many are 0 for most kinds of events. Arithmetic on narrow
 integers would overflow, so narrow integers never leave this module: all that is read from a column is int64.
@@ -24,7 +18,10 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def return_freed_memory() -> None:
-    """Returns what the C library keeps. Does nothing where it has no such function."""
+    """Returns freed memory to the operating system. Does nothing where the C library has no such function.
+
+    glibc keeps what lies below memory still in use. After a trace is read, that is as much as the columns take.
+    """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:

@@ -1,7 +1,4 @@
-"""What the profiler cost: facts of the process first, then the version of Python.
-
-Times without the profiler's time, and back.
-"""
+"""Tests the costs of the profiler, from facts of the process or the version of Python, and times without them."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,4 @@
-"""Kernels on another device: by the roof, by the part of the device that they fill, never below what starting takes.
-
-Workers that are behind set the pace: no device makes them faster, and a slower one waits less for them.
-"""
+"""Tests predicted times on another device: kernels by their roofs, and loader workers that set the pace."""
 
 import json
 

@@ -1,6 +1,6 @@
-"""A recording without step marks is compared with marked steps by their device operations.
+"""Tests comparisons on the basis of device operations, and with a baseline that has only a report.
 
-A baseline with only a report: times, regimes and causes are compared, and nothing else.
+Of such a baseline, times, regimes and causes are compared, and nothing else.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""One thing that differs makes a sweep; what only follows from it, or what not every run knows, does not spoil it.
-
-Since which run a row of runs is slower, and in which regime; and that noise makes no turn.
-"""
+"""Tests which setting varies in a series of runs, and since which run and in which regime a series is slower."""
 
 import numpy as np
 from comparison.drawn_runs import A100, H200, context, judged, repeated

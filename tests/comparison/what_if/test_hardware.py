@@ -1,6 +1,6 @@
-"""Another link: large copies from pinned memory go by it, and nothing else does.
+"""Tests changes of the link and of the device.
 
-Another device: missing units are stated, and an unknown device allows no prediction.
+Only large copies from pinned memory use the link. Missing units are stated, and an unknown device allows no prediction.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Peaks of two runs are compared by category, without small differences.
-
-Device time by operator, the kernels that each runs, and the speed of two hosts.
-"""
+"""Tests peaks by category, device time by operator with its kernels, and the speed of two hosts."""
 
 import pytest
 from comparison.drawn_runs import judged, repeated

@@ -1,6 +1,6 @@
-"""MFU and HFU of a GPT with known operations, next to the formulas of nanoGPT and torchtitan on the same run.
+"""Tests MFU and HFU against known operations, and the use of the device as torch-tb-profiler defines it.
 
-Tensor cores, SM efficiency and occupancy, as torch-tb-profiler defines them; tokens and goodput of a trace.
+The formulas of nanoGPT and torchtitan are applied to the same run. Tokens and goodput of a trace are tested, too.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Driver memory calls: the caller that frees memory shows the reason."""
+"""Tests driver memory calls: the caller that frees memory shows the reason."""
 
 import pytest
 from simulate.examine import measured

@@ -1,4 +1,4 @@
-"""Collectives: the size of their messages, the share hidden by compute, and the bandwidth of the link."""
+"""Tests the size of collectives' messages, the share hidden by compute, and the bandwidth of the link."""
 
 import json
 

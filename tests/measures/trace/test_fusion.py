@@ -1,7 +1,4 @@
-"""Loops that call the same small work for one item after the other; what else repeats is not such a loop.
-
-Work that fewer kernels could do: pointwise chains, and optimizers that loop over parameters.
-"""
+"""Tests loops over the items of a batch, pointwise chains, and optimizers that loop over parameters."""
 
 import json
 from pathlib import Path

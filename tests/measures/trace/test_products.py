@@ -1,7 +1,4 @@
-"""Attention as single operators is found by its sequence; fused attention and other products are not.
-
-Work in float64 is named on the CPU and on a GPU, by the recorded types, with the share of the time that it takes.
-"""
+"""Tests that attention as single operators is found by its sequence, and work in float64 by its recorded types."""
 
 import json
 

@@ -1,7 +1,4 @@
-"""Facts of the training process that findings cite: recorded words and switches only.
-
-The overhead of the profiler per step, if the step time without the profiler was recorded with the trace.
-"""
+"""Tests recorded facts of the training process, and the overhead of the profiler per step."""
 
 import json
 

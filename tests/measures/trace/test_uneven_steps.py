@@ -1,7 +1,4 @@
-"""Code that runs for the first time: once at a start-up, or again in each step, on a device and on the CPU.
-
-Steps that are much longer than the others: their number, their share, and what is known about them.
-"""
+"""Tests code that runs for the first time, once or in each step, and steps that are much longer than the others."""
 
 import json
 

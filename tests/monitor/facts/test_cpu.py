@@ -1,7 +1,4 @@
-"""The control groups of this process: its own and every parent, and none outside.
-
-Facts about the CPU: usable cores, from the affinity and the cgroups' quotas, and the name.
-"""
+"""Tests facts about the CPU: its control groups, its usable cores from affinity and quotas, and its name."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,6 @@
-"""The key of a calibration, and how a run finds the calibration of its device.
+"""Tests calibrations, which are stored per device and driver, and facts about the PCIe link.
 
-Calibrations are stored per device and driver, and only valid ones are returned.
-
-Facts about the PCIe link from recorded driver results: only readings under load count.
+Only valid calibrations are returned. Facts about the link come from recorded driver results, under load only.
 """
 
 import json

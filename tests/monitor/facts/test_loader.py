@@ -1,7 +1,4 @@
-"""The classes of a data set's transforms, as the profiler does not name them.
-
-Facts about the training's loader: settings and counts, and not those of other loaders.
-"""
+"""Tests the classes of a data set's transforms, and facts about the training's loader and no other."""
 
 import multiprocessing
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The commit that is checked out is found in the files of a repository, however git stores it.
+"""Tests facts about the training process, and the commit that is found in the files of a repository.
 
-Facts about the training process: correct, or left out if unavailable, and never disturbing the training.
+A fact that is unavailable is left out, and collecting facts never disturbs the training.
 """
 
 import json

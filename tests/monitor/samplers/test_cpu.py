@@ -1,10 +1,6 @@
-"""Busy cores from each core's times since the last reading.
+"""Tests of the CPU samplers: busy cores, throttling by the quota, pressure, run queue, and thread pools.
 
-Throttling by the CPU quota, with both versions of control groups, including parents.
-
-Pressure from the kernel's totals, and the run queue without the reading thread.
-
-Facts about thread pools contain no path of a library.
+Quotas are tested with both versions of control groups, including parents. Facts contain no path of a library.
 """
 
 import json

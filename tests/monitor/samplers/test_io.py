@@ -1,8 +1,6 @@
-"""Counters become rates; a counter without a comparable last value has none.
+"""Tests of the rates of counters, and that hardware block devices and network traffic are counted once.
 
-Hardware block devices are counted, each once.
-
-Network traffic counts each byte once.
+A counter without a comparable last value has no rate.
 """
 
 from collections import namedtuple

@@ -1,6 +1,6 @@
-"""Memory in use is the memory that is not available to programs, of the machine or of a control group.
+"""Tests of the memory in use, of the machine or a control group, and of the memory of the process.
 
-The memory of the process: resident, proportional, shared and pinned.
+Memory in use is not available to programs; that of the process is resident, proportional, shared and pinned.
 """
 
 import os

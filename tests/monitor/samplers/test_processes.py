@@ -1,6 +1,6 @@
-"""Descendants from a fake /proc, and real ones, with equal results of both implementations.
+"""Tests of the resources of this process, and of its descendants from a fake /proc and real ones.
 
-The resources of this process.
+Both implementations give equal results.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""The number of samples in a batch.
+"""Tests of the size of a batch, and of the device's time on each step.
 
-The device's time on each step: rows are held until the device is done, and no thread waits for it.
+Rows are held until the device is done, and no thread waits for it.
 """
 
 from collections import UserDict, namedtuple

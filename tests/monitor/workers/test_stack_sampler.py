@@ -1,6 +1,6 @@
-"""`open` with a counter behaves as `open`.
+"""Tests of stacks that are sampled in a worker and collected in the training process.
 
-What a worker runs, sampled there and collected in the training process.
+`open` with a counter behaves as `open`.
 """
 
 import builtins

@@ -1,6 +1,6 @@
-"""A page of someone else cannot read the recordings under a name of its own (DNS rebinding).
+"""Tests of the static files and of the host names that clients may use, against DNS rebinding.
 
-Tests of the static files: names, media types, and the stub that stands in for a missing build.
+The files have names and media types; a stub stands in for a missing build.
 """
 
 import socket

@@ -1,6 +1,6 @@
-"""Tests of the bounded map.
+"""Tests of the bounded map and of the background scans.
 
-Tests of the background scans: one at a time, only on request, with a pause after a long one.
+There is one scan at a time, only on request, with a pause after a long one.
 """
 
 import threading

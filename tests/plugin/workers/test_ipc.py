@@ -1,7 +1,4 @@
-"""Tests of the limits on the worker processes and of the environment variables that change them.
-
-Tests of the frames on a pipe.
-"""
+"""Tests of the frames on a pipe, and of the limits on worker processes with their environment variables."""
 
 import io
 import os

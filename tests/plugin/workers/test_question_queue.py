@@ -1,6 +1,6 @@
-"""Clients take turns, questions about one trace follow each other, and the process that has it in memory answers.
+"""Tests of the order of questions, cached replies, progress, and failures that cost one question only.
 
-Tests of the question queue: cached replies, order, progress, and failures that cost one question only.
+Clients take turns, questions about one trace follow each other, and the process that has it in memory answers.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Collectives shortened and hidden, on drawn timelines worked out by hand; times in columns.
+"""Tests that collectives are shortened, and hidden behind the backward pass.
 
-Collectives behind the backward pass, hidden by it; on a simulated training.
+Some timelines are drawn and worked out by hand, with times in columns; others are of a simulated training.
 """
 
 import pytest

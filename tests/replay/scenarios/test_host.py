@@ -1,12 +1,6 @@
-"""Python taken out of a drawn timeline; times in columns of 1 ms, since shorter pauses are dispatching.
+"""Tests of the scenarios of the host on drawn timelines, worked out by hand; times in columns.
 
-Operators that compute on the host, taken out of a drawn timeline; times in columns of 1 ms.
-
-Interruptions that come less often, on drawn timelines worked out by hand; times in columns.
-
-First runs that are over, on a drawn timeline worked out by hand; times in columns.
-
-Driver allocations taken out of a drawn timeline; times in columns.
+Columns are of 1 ms for Python and operators, since shorter pauses are dispatching.
 """
 
 import pytest

@@ -1,10 +1,7 @@
-"""Launches replayed as a graph, and fused optimizers, on drawn timelines worked out by hand; times in columns.
+"""Tests of the scenarios of launches: graphs, merged kernels, fused optimizers and larger batches.
 
-Pointwise kernels merged, on drawn timelines worked out by hand; times in columns.
-
-A looping optimizer, fused, on a simulated training with many optimizer kernels.
-
-Twice the batch, on drawn timelines worked out by hand; times in columns, for the recorded samples.
+Drawn timelines are worked out by hand; times are in columns, for the recorded samples. A simulated training has many
+optimizer kernels.
 """
 
 import pytest

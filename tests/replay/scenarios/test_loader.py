@@ -1,9 +1,4 @@
-"""The loader's scenario on drawn timelines, worked out by hand; times in columns.
-
-Storage that answers evenly, on drawn timelines worked out by hand; times in columns.
-
-Batches made next to the training, on drawn timelines worked out by hand; times in columns.
-"""
+"""Tests of the scenarios of the loader and of storage on drawn timelines, worked out by hand; times in columns."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,7 @@
-"""Products in mixed precision: the scenario shortens each kernel exactly as `what-if --precision` does.
+"""Tests of the scenarios of precision: mixed precision, float32 instead of float64, and aligned shapes.
 
-Work in float64 becomes work in float32; the drawn runs work for 8 of 10 columns.
-
-Products of odd shapes at the rate of aligned ones, on a drawn timeline with shapes.
+Mixed precision shortens each kernel exactly as `what-if --precision` does. The drawn runs in float64 work for 8 of 10
+columns.
 """
 
 import json

@@ -1,6 +1,4 @@
-"""Waits taken out of drawn timelines, worked out by hand; times in columns.
-
-Copies pinned, prefetched and over a healthy link, on drawn timelines worked out by hand; times in columns.
+"""Tests of the scenarios of waits and copies on drawn timelines, worked out by hand; times in columns.
 
 A drawn copy moves 2^20 bytes in a column of 100 us or more; an A100's link moves them in 0.44 columns.
 """

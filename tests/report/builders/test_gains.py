@@ -1,6 +1,6 @@
-"""The confidence in a conclusion: a single pause does not show how often it occurs in the run.
+"""Tests of the gains that a report states, and of the severity and confidence that follow from them.
 
-The gains that a report states, and the severity that follows from them.
+A single pause does not show how often it occurs in the run.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A report next to its trace is untrusted: it is used only if tb_bottleneck could have written it.
+"""Tests of the report next to a trace: it is untrusted, and is used only if tb_bottleneck could have written it.
 
 A recording is diagnosed once, and again only if the report could be different.
 """

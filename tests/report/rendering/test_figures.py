@@ -1,6 +1,6 @@
-"""JSON has no NaN: such values are refused before they become strings.
+"""Tests of the formats of figures: no more digits than their accuracy supports, and no NaN in JSON.
 
-Numbers have no more digits than their accuracy supports.
+NaN is refused before it becomes a string.
 """
 
 import pytest

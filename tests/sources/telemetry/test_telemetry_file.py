@@ -1,4 +1,4 @@
-"""Event files are recognised by their names, and ours by the first record that our monitor writes.
+"""Tests of event files: recognised by name, ours by the first record that our monitor writes.
 
 Our event files are read incrementally while they grow.
 """

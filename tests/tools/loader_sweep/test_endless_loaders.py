@@ -1,6 +1,7 @@
-"""The user's function is found by name. Errors in the name or in the user's code are reported in one line.
+"""Tests of the user's function and of the endless loaders of a sweep made from its result.
 
-Loaders for a sweep are endless, share one stream, and keep the configuration of the user's own loader.
+Errors in the function's name or code are reported in one line. The loaders share one stream, and keep the configuration
+of the user's own loader.
 """
 
 import sys

@@ -1,7 +1,4 @@
-"""Memory that was freed is the system's again.
-
-Columns that are stored in few bytes and read as int64.
-"""
+"""Tests of columns that are stored in few bytes and read as int64, and of the return of freed memory to the system."""
 
 import sys
 from pathlib import Path
