@@ -81,8 +81,8 @@ FIRST_RUNS_SHARE = 0.05
 # With a larger share of device operations without a launching call, the idle time before them has no owner: public
 # recordings that were not cut or sampled have 0 to 8 % of them.
 LOST_LAUNCHES_SHARE = 0.10
-# In a recording without steps, a longer part before the window is reported (the share of a lone pause in LONE_PAUSE_SHARE):
-# nothing shows how often it occurs.
+# In a recording without steps, a longer part before the window is reported, as LONE_PAUSE_SHARE: nothing shows how
+# often it occurs.
 LATE_START_SHARE = 0.50
 # With a larger share of the device's operations launched by an optimizer, nothing else of a step was recorded.
 OPTIMIZER_ALONE = 0.95

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from drilldown.tree.recorded_model import recorded_steps
+
 from tb_bottleneck.drilldown.tree.message import aligned
 from tb_bottleneck.drilldown.tree.selection import REST, Selection, largest, largest_change, matching, selected_tree
 

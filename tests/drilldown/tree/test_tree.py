@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from drilldown.tree.recorded_model import AUTOGRAD, GEMM, MAIN, Recorder, recorded_steps
+
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.paths import BY

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from monitor.training import Training
 from monitor.written import read
+
 from tb_bottleneck import Monitor
 from tb_bottleneck.monitor.capture.torch_profiler import profiler_costs
 from tb_bottleneck.monitor.torch_internals import is_profiling

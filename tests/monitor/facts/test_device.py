@@ -12,12 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
 from monitor.samplers.nvml.test_queries import Clock, sampler
 from monitor.samplers.replay import Replay
 from monitor.test_monitor import quick
 from monitor.training import Training
 from monitor.written import read
+
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.monitor.facts import device, process
 from tb_bottleneck.monitor.facts.device import PcieLinkFacts

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from monitor.training import Numbers
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from monitor.training import Numbers
 from tb_bottleneck.measures.input_stages import stages_of, with_classes
 from tb_bottleneck.monitor.facts import loader as module
 from tb_bottleneck.monitor.facts.loader import MAX_LOADERS, MAX_OBJECTS, LoaderFacts, dataset_classes, loader_facts

@@ -1,8 +1,8 @@
 """Facts about the training's own objects: settings and counts, but no names of user classes."""
 
 import torch
-
 from monitor.training import Model, Training
+
 from tb_bottleneck.monitor.facts.model import MAX_OBJECTS, ModelFacts, model_facts, optimizer_facts
 
 

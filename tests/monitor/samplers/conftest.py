@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from monitor.samplers.machine import Machine
 
 

@@ -9,8 +9,8 @@ from collections import namedtuple
 import psutil
 import pytest
 import threadpoolctl
-
 from monitor.samplers.machine import Machine, values
+
 from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores, thread_pool_facts
 
 Core = namedtuple("Core", "user nice system idle iowait irq softirq steal guest guest_nice", defaults=[0.0] * 10)

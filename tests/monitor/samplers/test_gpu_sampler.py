@@ -1,6 +1,7 @@
 """The GPU sampler recovers from driver errors: a failed query pauses with a reason, and is tried again later."""
 
 from monitor.samplers.replay import Replay
+
 from tb_bottleneck.monitor.nvml.queries import queries
 from tb_bottleneck.monitor.samplers.gpu_driver import DriverError, GpuDevice, UnknownGpus
 from tb_bottleneck.monitor.samplers.gpu_sampler import REFRESH_GPUS_S, RETRY_S, GpuSampler

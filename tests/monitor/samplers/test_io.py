@@ -9,8 +9,8 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from monitor.samplers.machine import Machine, values
+
 from tb_bottleneck.monitor.samplers.io import Disks, Network, Rates
 
 

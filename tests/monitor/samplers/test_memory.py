@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from monitor.samplers.machine import Machine, values
+
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.samplers.io import LEAST_S, SHARE, Seldom
 from tb_bottleneck.monitor.samplers.memory import HostMemory, PinnedMemory, ProcessMemory, SharedMemory

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from monitor.samplers.machine import Machine, values
+
 from tb_bottleneck.monitor.samplers import processes
 from tb_bottleneck.monitor.samplers.processes import LinuxProcessTree, PsutilProcessTree
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-
 from monitor.samplers import replay
 from monitor.samplers.record import Recorder
 from monitor.samplers.replay import Replay
+
 from tb_bottleneck.monitor.nvml.queries import queries
 from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 

@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-
 from monitor.steps.played_clock import MS, Played
 
 

@@ -11,8 +11,8 @@ Equal adjacent letters are one event; a blank, which takes no time, separates tw
 import threading
 
 import pytest
-
 from monitor.steps.played_clock import MS, Played
+
 from tb_bottleneck.monitor.steps.step_clock import clock_cost_ns
 
 
