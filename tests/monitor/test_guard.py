@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from monitor.training import Training
 from monitor.written import read
+
 from tb_bottleneck import Monitor
 from tb_bottleneck.monitor.guard import MAX_NOTES, Guard, Patches, interrupts_held, termination_held
 
