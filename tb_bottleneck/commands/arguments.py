@@ -94,7 +94,7 @@ def recordings_of(path: str) -> RunFiles:
     """
     from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.paths import status_of
-    from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
     if status_of(path).kind == "file":
         return RunFiles((path,))

@@ -81,6 +81,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _show(message: "Message", text: str, as_object: bool) -> None:
-    from tb_bottleneck.report.rendering.figures import as_json
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     print(as_json(message) if as_object else text, end="\n" if as_object else "")

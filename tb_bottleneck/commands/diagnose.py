@@ -212,8 +212,8 @@ def analysed(options: argparse.Namespace) -> Analysis:
 
 
 def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) -> Analysis:
-    from tb_bottleneck.jobs.execution.executors import analyse_all
     from tb_bottleneck.jobs.execution.rank_analysis import Task
+    from tb_bottleneck.jobs.execution.run import analyse_all
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     several = len(recordings) > 1
@@ -268,7 +268,7 @@ def _name(report: "Report") -> str:
 
 def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     if options.json:
-        from tb_bottleneck.report.rendering.figures import as_json
+        from tb_bottleneck.report.rendering.json_form import as_json
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
         print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))

@@ -49,7 +49,7 @@ def add(commands: "Subparsers") -> None:
 
 
 def _export(options: argparse.Namespace) -> int:
-    from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
     found = [recording for path in options.paths for recording in diagnose.recordings_at(path)]
     traces = [(path, run) for path, run in found if not is_event_file(path)]

@@ -141,7 +141,7 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work
-    from tb_bottleneck.sources.telemetry.telemetry_file import is_event_file
+    from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
     runs = []
     for name in (subject, fixed_in):
@@ -196,8 +196,8 @@ def _trainings(reports: "dict[RecordingFile, Report]") -> "list[list[tuple[Recor
 
 def _reports(recordings: "tuple[RecordingFile, ...]") -> "dict[RecordingFile, Report]":
     """Returns the report of each recording, from the cache if possible."""
-    from tb_bottleneck.jobs.execution.executors import analyse_all
     from tb_bottleneck.jobs.execution.rank_analysis import Task
+    from tb_bottleneck.jobs.execution.run import analyse_all
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     tasks = [Task(recording.path, recording.run, summarise=False) for recording in recordings]

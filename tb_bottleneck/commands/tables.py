@@ -45,7 +45,7 @@ def _tables(options: argparse.Namespace) -> int:
     from tb_bottleneck.drilldown.inspected_trace import load_inspected
     from tb_bottleneck.drilldown.operations.terminal import table_text
     from tb_bottleneck.drilldown.tables import tables_of
-    from tb_bottleneck.report.rendering.figures import as_json
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     with progress_bar() as begin:
         inspected = load_inspected(recordings_of(options.path).traces[-1], begin(options.path))
@@ -59,7 +59,7 @@ def _tables(options: argparse.Namespace) -> int:
 def _details(inspected: "InspectedTrace", options: argparse.Namespace) -> int:
     from tb_bottleneck.drilldown.operations.details import details_of
     from tb_bottleneck.drilldown.operations.terminal import details_text
-    from tb_bottleneck.report.rendering.figures import as_json
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     details = details_of(inspected, options.operator, options.kernel)
     print(as_json(details) if options.json else details_text(details, options.rows, stdout_layout()), end="")

@@ -53,7 +53,7 @@ def _count(text: str) -> int:
 def _what_if(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison.texts.terminal import render_what_if
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-    from tb_bottleneck.report.rendering.figures import as_json
+    from tb_bottleneck.report.rendering.json_form import as_json
 
     changes = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:

@@ -14,9 +14,8 @@ from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
-from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.memory.trace_memory import trace_memory
-from tb_bottleneck.report.builders.memory import findings_message, memory_message
+from tb_bottleneck.report.builders.memory import memory_message
 from tb_bottleneck.report.builders.report_builder import (
     ReportIdentity,
     refused_report,
@@ -25,7 +24,6 @@ from tb_bottleneck.report.builders.report_builder import (
 )
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
-from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.trace import Trace
 
@@ -43,28 +41,6 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
 
 
 _log = logging.getLogger(__name__)
-
-
-def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
-    """Returns the memory part of the monitor's counters, or None if no memory was counted.
-
-    An error affects only this part of the report.
-    """
-    try:
-        memory = TelemetryMemory(telemetry, kind)
-        account, findings = memory.account, memory.findings()
-        if account is None:
-            return (
-                pb.Memory(evidence_source="telemetry", kind=kind, findings=findings_message(findings))
-                if findings
-                else None
-            )
-        return memory_message(account, (), findings)
-    except MemoryError:
-        raise
-    except Exception:
-        _log.exception("the memory of one run could not be accounted for")
-        return None
 
 
 def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:

@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.diagnosis.memory import counted_memory
+from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.diagnosis.parts import Parts, add_headroom
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
@@ -21,12 +21,13 @@ from tb_bottleneck.measures.telemetry.input_pipeline import worker_processes_nee
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
 from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
 from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
-from tb_bottleneck.quality.trace_defects import Defect, telemetry_defects
+from tb_bottleneck.quality.telemetry_defects import telemetry_defects
+from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused
 from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.compilation import logged_compilation
-from tb_bottleneck.report.builders.details import input_pipeline, run_time_of
+from tb_bottleneck.report.builders.details import input_pipeline
 from tb_bottleneck.report.builders.evidence_source_texts import Places
 from tb_bottleneck.report.builders.report_builder import (
     Details,
@@ -35,6 +36,7 @@ from tb_bottleneck.report.builders.report_builder import (
     build_report,
     unreadable_report,
 )
+from tb_bottleneck.report.builders.run_time import run_time_of
 from tb_bottleneck.report.builders.telemetry_inputs import (
     TelemetryTexts,
     telemetry_confidence,

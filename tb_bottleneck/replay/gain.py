@@ -18,10 +18,10 @@ from math import exp, hypot, log
 
 from tb_bottleneck.base.record import Record
 from tb_bottleneck.measures.fast_steps import fast_step
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-from tb_bottleneck.replay.validation import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 
 
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:

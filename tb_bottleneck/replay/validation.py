@@ -1,7 +1,6 @@
 """Checks whether the replay of a recording can be trusted, and says how far two runs of a training differ."""
 
 from dataclasses import dataclass, replace
-from math import exp
 
 import numpy as np
 
@@ -11,18 +10,6 @@ from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, LONGEST_PAU
 from tb_bottleneck.replay.graph.graph import Graph, Items
 from tb_bottleneck.replay.simulator import replay
 from tb_bottleneck.trace.table import Bools, Ints
-
-# 1.645 standard deviations of a normal distribution reach from its median to its 5 % and 95 % quantiles.
-QUANTILE = 1.645
-# Standard deviation of the logarithm of (host time of one run / of another run of the same training). The median times
-# of CUDA calls in 11 pairs of public recordings of one training on one machine differ by 0.13. The mean steps of one
-# CPU training's repeats in demo/recorded/recorded.json have a standard deviation of 0.078 at the median (28 halves,
-# 2026-11-21), so two of them differ by 0.11.
-HOST_DRIFT = 0.13
-HOST_DRIFTS = exp(QUANTILE * HOST_DRIFT), exp(-QUANTILE * HOST_DRIFT)
-# The same for everything else. The time of kernels of equal names differs by 0.02 in 9 of these pairs.
-RUN_TO_RUN_NOISE = QUANTILE * 0.02
-
 
 # A prediction cannot be better than the replay it starts from, and the target for predictions is a median error of 5 %.
 # Unmodified replays of 29 public traces have errors of at most 0.4 %.

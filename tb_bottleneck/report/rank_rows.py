@@ -3,95 +3,11 @@
 Ranks with equal accounts get equal predictions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import median, median_low
+from collections.abc import Mapping, Sequence
 
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.replay.scenario_texts import word
-from tb_bottleneck.report.builders.action import lead_with_action
-from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
-from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, RegimeShares
-
-# The number of ranks with equal accounts that are compared, the lowest first: more would not change the median much.
-MAX_COMPARED = 8
-
-
-def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
-    """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
-
-    Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings
-    may still differ, where a recording shows another operation than the real one as the last to end before a wait. The
-    median over the ranks does not follow a single such replay.
-
-    The plan is that of the rank with the median total gain, among those with fixes for causes that the report names.
-    """
-    results = list(reports)
-    for group in _groups(reports):
-        members = [reports[position] for position in group[:MAX_COMPARED]]
-        for position in group:
-            results[position] = _with_medians(reports[position], members)
-    return results
-
-
-def have_equal_accounts(a: Iterable[pb.AccountRow], b: Iterable[pb.AccountRow]) -> bool:
-    """Returns True if no regime's share differs by MIN_DIFFERENCE or more."""
-    shares_a, shares_b = ({row.regime: row.share for row in rows} for rows in (a, b))
-    return all(
-        abs(shares_a.get(regime, 0.0) - shares_b.get(regime, 0.0)) < MIN_DIFFERENCE
-        for regime in shares_a.keys() | shares_b.keys()
-    )
-
-
-def _groups(reports: Sequence[pb.Report]) -> list[list[int]]:
-    """Returns the positions of the ranks of one job with equal accounts, in order of rank; at least two per group."""
-    groups: list[list[int]] = []
-    for positions in jobs_in(reports):
-        of_job: list[list[int]] = []
-        for position in (position for position in positions if not reports[position].replay.because):
-            account = reports[position].account
-            same = (group for group in of_job if have_equal_accounts(reports[group[0]].account, account))
-            group = next(same, None)
-            if group is None:
-                of_job.append([position])
-            else:
-                group.append(position)
-        groups += of_job
-    return [group for group in groups if len(group) > 1]
-
-
-def _with_medians(report: pb.Report, members: Sequence[pb.Report]) -> pb.Report:
-    result = pb.Report()
-    result.CopyFrom(report)
-    for finding in result.findings:
-        gains = [
-            other.speedup
-            for member in members
-            for other in member.findings
-            if other.cause == finding.cause and other.speedup.basis == "replay"
-        ]
-        if finding.speedup.basis != "replay" or len(gains) < 2:
-            continue
-        finding.speedup.expected = median(gain.expected for gain in gains)
-        finding.speedup.low = median(gain.low for gain in gains)
-        finding.speedup.high = median(gain.high for gain in gains)
-        finding.speedup.assumes += f"; {word('ranks_equal').substitute()}"
-    causes = {finding.cause for finding in report.findings}
-    plans = {
-        (_total(member), member.rank): member for member in members if {step.cause for step in member.plan} <= causes
-    }
-    if len(plans) > 1:
-        del result.plan[:]
-        result.plan.extend(plans[median_low(plans)].plan)
-    lead_with_action(result)
-    return result
-
-
-def _total(report: pb.Report) -> float:
-    """Returns the gain of the whole plan."""
-    return report.plan[-1].speedup_total if report.plan else 1.0
-
 
 DIGITS = 4  # of shares: more only makes answers larger
 

@@ -19,7 +19,7 @@ from tb_bottleneck.sources.host_names import without_host
 from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
-from tb_bottleneck.sources.telemetry.telemetry_file import holds_telemetry, is_event_file
+from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file
 
 SNIFFED_BYTES = 64 * 1024
 """Bytes of an unknown JSON file that are read to recognise a trace. Headers of Kineto traces with a long

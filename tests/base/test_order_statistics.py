@@ -11,7 +11,7 @@ from tb_bottleneck.base.order_statistics import distinct_rows, distinct_values, 
 _WITHOUT_MASKED_ARRAYS = """
 import sys
 import numpy as np
-from tb_bottleneck.order_statistics import distinct_values, percentile
+from tb_bottleneck.base.order_statistics import distinct_values, percentile
 
 distinct_values(np.array([1, 1]))
 percentile(np.array([1, 2]), 10)

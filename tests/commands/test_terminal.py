@@ -12,7 +12,7 @@ from tb_bottleneck.commands.terminal import progress_bar
 def test_without_a_terminal_nothing_is_drawn_or_imported():
     """The import for drawing takes 45 ms, a tenth of the diagnosis of a small recording."""
     script = (
-        "import sys\nfrom tb_bottleneck.commands.progress_bar import progress_bar\n"
+        "import sys\nfrom tb_bottleneck.commands.terminal import progress_bar\n"
         "with progress_bar() as begin: begin('one')(1, 2)\n"
         "print('rich' in sys.modules)"
     )

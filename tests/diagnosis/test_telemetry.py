@@ -11,7 +11,7 @@ from helpers.telemetry_problems import HARD_NEGATIVES, PROBLEMS, TRUTH, simulate
 
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 
 RANDOM_RUNS = 160

@@ -7,7 +7,7 @@ from helpers.draw import drawn, drawn_trace
 
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tables import add_waits, tables_of
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema import evidence_pb2 as pb
 from tb_bottleneck.trace.trace import load
 

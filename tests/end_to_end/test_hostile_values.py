@@ -9,7 +9,7 @@ from fuzz import BROKEN_REPLAY, drill_down
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import open_recordings
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.trace.trace import load
 

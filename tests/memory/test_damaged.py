@@ -15,7 +15,7 @@ from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.memory import lines_of
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace

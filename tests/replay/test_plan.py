@@ -5,11 +5,11 @@ from helpers.drawn_graphs import drawn_recording
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import healthy
 
+from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.replay.scenarios.waits import WAITS
-from tb_bottleneck.replay.validation import RUN_TO_RUN_NOISE
 
 # The loader and the save each keep the device waiting; a step of twenty columns has nine of one and six of the other.
 TWICE_ILL = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.report.rank_rows import MAX_COMPARED, with_equal_predictions
+from tb_bottleneck.report.equal_ranks import MAX_COMPARED, with_equal_predictions
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tb_bottleneck.report.rendering.figures import as_dict, as_json
+from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,15 +7,13 @@ DASK_* variables); this module only connects.
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from tb_bottleneck.base.errors import NoCluster, NotFound
-from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
+from tb_bottleneck.base.errors import NoCluster
 from tb_bottleneck.report.cache.file_identity import code_version
 from tb_bottleneck.sources.paths import filesystem_of, status_of
 
@@ -123,60 +121,3 @@ def _checked_workers(client: Any) -> int:
     if others:
         raise NoCluster(f"other code of tb_bottleneck runs on {len(others)} of {len(versions)} workers: {others[0]}")
     return len(versions)
-
-
-# Processes take half a second to start, in which about this much compressed trace is analysed.
-MIN_BYTES = 4 << 20
-Begin = Callable[[str], Callable[[int, int], None]]
-
-
-def analyse_all(
-    tasks: Sequence[Task],
-    bar: AbstractContextManager[Begin],
-    processes: int = 0,
-    scheduler: str = "",
-    scheduler_file: str = "",
-    workers: int = 0,
-) -> list[RankResult]:
-    """Returns the results in the order of the tasks; they are the same wherever the tasks run.
-
-    `processes` is the number of local processes, 0 for as many as are useful. The other options name a Dask cluster, or
-    the number of workers of a local one; at most one of them is given.
-    """
-    with bar as begin:
-        environment = {} if processes else os.environ
-        if _is_alone(tasks, scheduler or scheduler_file or workers, processes):
-            return [analyse(task, begin(os.path.basename(task.path))) for task in tasks]
-        from tb_bottleneck.jobs.execution.rank_analysis import analyse_in_batches
-
-        pass
-
-        progress = begin(f"{len(tasks)} recordings")
-        options = ClusterOptions.of(scheduler, scheduler_file, workers, environment)
-        if options.on_dask:
-            with dask_executors(options) as (open_executor, count):
-                return analyse_in_batches(tasks, open_executor, count, progress)
-        count = min(processes or usable_cores(), len(tasks))
-        return analyse_in_batches(tasks, partial(process_pool, count), count, progress)
-
-
-def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
-    """Returns True if the tasks run in this process: that is asked for, or others would not save time."""
-    if processes:
-        return processes == 1
-    if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
-        return False
-    return len(tasks) < 2 or not _several_cores() or _bytes(tasks) < MIN_BYTES
-
-
-def _several_cores() -> bool:
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) > 1
-
-
-def _bytes(tasks: Sequence[Task]) -> int:
-    """Returns the size of the files; those that cannot be read count as empty."""
-    total = 0
-    for task in tasks:
-        with suppress(NotFound):
-            total += status_of(task.path).size
-    return total

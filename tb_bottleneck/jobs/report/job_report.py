@@ -31,9 +31,10 @@ from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency
+from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import job_of, jobs_in
 from tb_bottleneck.report.memory_alert import take_alerts
-from tb_bottleneck.report.rank_rows import OF_RANKS, with_equal_predictions
+from tb_bottleneck.report.rank_rows import OF_RANKS
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))

@@ -20,7 +20,7 @@ from tb_bottleneck.plugin.http.static_files import HostPolicy, refusal
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.worker_client import Reply
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.evidence_pb2 import Pending
 
 logger = logging.getLogger(__name__)

@@ -72,7 +72,7 @@ class RecordingRegistry:
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
-        from tb_bottleneck.report.rank_rows import with_equal_predictions
+        from tb_bottleneck.report.equal_ranks import with_equal_predictions
 
         equal = [self._own_report(other) for other in self._equal_ranks(recording)]
         report = with_equal_predictions([report, *(other for other in equal if isinstance(other, Report))])[0]
@@ -83,7 +83,7 @@ class RecordingRegistry:
 
     def _equal_ranks(self, recording: RecordingFile) -> list[RecordingFile]:
         """Returns the analysed recordings of other ranks of the run with an equal account, the lowest ranks first."""
-        from tb_bottleneck.report.rank_rows import MAX_COMPARED, have_equal_accounts
+        from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
 
         own = self.look(recording)[1]
         if not recording.is_trace or own is None or not own.account:

@@ -1,20 +1,16 @@
-"""The parts of a report beside its verdicts: input pipeline, serving, run time, and parts of a step.
+"""The parts of a report beside its verdicts: input pipeline, serving, and parts of a step.
 
 A part that could not be built has an entry that says so.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from string import Template
 from typing import Any
-
-import numpy as np
 
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
-from tb_bottleneck.measures.telemetry.run_time import Part, RunTime
 from tb_bottleneck.measures.trace.serving import Serving, ServingSteps
 from tb_bottleneck.measures.user_code.step_parts import StepPart
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -110,43 +106,6 @@ def _row(steps: ServingSteps) -> pb.ServingSteps:
         decode_requests=shape.decode_requests,
         decode_tokens=shape.decode_tokens,
     )
-
-
-_DECIMALS = 4
-
-
-def run_time_of(account: RunTime | None) -> pb.RunTime | None:
-    """Returns the account of a whole run: the parts with any time, or None without steps."""
-    if account is None:
-        return None
-    length = np.maximum(account.bins.sum(axis=0), 1.0)
-    shares = np.round(account.bins / length, _DECIMALS)
-    return pb.RunTime(
-        begin_ns=account.begin,
-        elapsed_ns=account.elapsed,
-        parts=[
-            pb.RunPart(
-                kind=part,
-                title=title_of(part),
-                meaning=_texts()[part]["meaning"],
-                ns=account.ns[part],
-                share=account.share(part),
-                bins=shares[row].tolist(),
-            )
-            for row, part in enumerate(Part)
-            if account.ns[part] > 0
-        ],
-    )
-
-
-def title_of(part: Part) -> str:
-    """Returns the label of a part."""
-    return _texts()[part]["title"]
-
-
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    return {name: table for name, table in load("run_time.toml").items() if isinstance(table, dict)}
 
 
 MAX_REGIMES, LEAST_SHARE = 3, 0.05

@@ -24,7 +24,7 @@ from tb_bottleneck.knowledge.texts import guarded, on_cpu
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES, Store
-from tb_bottleneck.report.rendering.figures import as_dict, as_json
+from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Report

@@ -3,40 +3,14 @@
 import os
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 
 from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 
-from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
+from tb_bottleneck.sources.telemetry.event_files import TAGS
 from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, Records
-
-SNIFFED_BYTES = 64 * 1024
-"""Bytes at the start of an event file that are searched for the monitor's tags: it writes the run context first."""
-
-TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
-
-
-def is_event_file(path: str) -> bool:
-    """Returns True if TensorBoard treats the file as an event file by its name, and it is not named like a trace."""
-    name = os.path.basename(path)
-    return "tfevents" in name and not name.endswith((".json", ".gz"))
-
-
-def holds_telemetry(path: str, size: int) -> bool:
-    """Returns True if the monitor wrote this event file. Raises OSError if it cannot be read."""
-    # A growing file is read again only until the searched part is complete.
-    return _looks_like_ours(path, min(size, SNIFFED_BYTES))
-
-
-@lru_cache(maxsize=65536)
-def _looks_like_ours(path: str, size: int) -> bool:
-    with open_regular(path) as file:
-        head = file.read(size)
-    return any(tag in head for tag in TAGS)
-
 
 AT_ONCE = 16 << 20
 """Bytes that one call reads, so that the caller can do something else in between."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.modified_graph import RecordedGraph
-from tb_bottleneck.replay.validation import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 
 # Six columns of making a batch, then four of the device, for which the step waits.
 STARVED = repeated(

@@ -14,9 +14,11 @@ from simulate.jobs.topologies import Faults, Shape, data_parallel
 
 from tb_bottleneck.base.errors import NoCluster, NotFound
 from tb_bottleneck.commands.terminal import progress_bar
-from tb_bottleneck.jobs.execution import executors, rank_analysis
-from tb_bottleneck.jobs.execution.executors import ClusterOptions, analyse_all, dask_executors, process_pool
-from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse, analyse_in_batches
+from tb_bottleneck.jobs.execution import batches, executors
+from tb_bottleneck.jobs.execution.batches import analyse_in_batches
+from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool
+from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
+from tb_bottleneck.jobs.execution.run import analyse_all
 from tb_bottleneck.jobs.report.job_report import judged_together
 from tb_bottleneck.jobs.summary.encoding import MAX_BYTES, decode
 from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -127,7 +129,7 @@ def test_an_interrupted_run_cancels_what_has_not_started(files, run, monkeypatch
     def interrupt(done, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rank_analysis, "analyse_batch", marked)
+    monkeypatch.setattr(batches, "analyse_batch", marked)
     tasks = [Task(str(file), str(tmp_path), cache=False) for file in files]
     with pytest.raises(KeyboardInterrupt):
         run(tasks, interrupt)
@@ -141,7 +143,7 @@ def names(results):
 
 @pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
 def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
-    monkeypatch.setattr(rank_analysis, "analyse_batch", killed_by)
+    monkeypatch.setattr(batches, "analyse_batch", killed_by)
     results = run(tasks_of(files))
     expected = [file.name.encode() for file in files]
     assert names(results)[:3] + names(results)[4:] == expected[:3] + expected[4:]
@@ -152,7 +154,7 @@ def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
 
 @pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_midway_changes_nothing(files, run, monkeypatch, tmp_path):
-    monkeypatch.setattr(rank_analysis, "analyse_batch", killed_once)
+    monkeypatch.setattr(batches, "analyse_batch", killed_once)
     tasks = [Task(str(file), str(tmp_path / "killed"), cache=False) for file in files]
     assert names(run(tasks)) == [file.name.encode() for file in files]
 

@@ -56,7 +56,7 @@ def test_each_transform_has_its_class():
     assert {"Blur.__call__", "Crop.forward", "Compose.__call__", "Images.__getitem__"} < set(found.values())
     [frame] = [frame for frame, name in found.items() if name == "Blur.__call__"]
     line = Blur.__call__.__code__.co_firstlineno
-    assert frame.endswith(f"test_dataset_classes.py({line}): __call__")
+    assert frame.endswith(f"test_loader.py({line}): __call__")
     assert not any("nn/modules" in frame for frame in found)
 
 

@@ -6,8 +6,8 @@ from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.builders.action import action_of, action_sentence, lead_with_action
+from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import jobs_of
-from tb_bottleneck.report.rank_rows import with_equal_predictions
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -3,7 +3,7 @@
 from helpers.simulated_training_memory import SimulatedTraining
 
 from tb_bottleneck.diagnosis.memory import recorded_memory
-from tb_bottleneck.report.rendering.figures import as_dict
+from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.rendering.memory import lines_of
 from tb_bottleneck.trace.steps import find_steps
 

@@ -17,7 +17,7 @@ from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.cache.sidecar import diagnose_cached, is_repeatable
 from tb_bottleneck.report.jobs import jobs_of
-from tb_bottleneck.report.rendering.figures import as_json
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema.bottleneck_pb2 import Health, RegimeVerdict, Report
 

@@ -5,14 +5,8 @@ NaN is refused before it becomes a string.
 
 import pytest
 
-from tb_bottleneck.report.rendering.figures import (
-    as_json,
-    bounds_text,
-    count_text,
-    factor_text,
-    small_share_text,
-    value_text,
-)
+from tb_bottleneck.report.rendering.figures import bounds_text, count_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -10,7 +10,8 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.sources.logdir import scan
-from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile, is_event_file
+from tb_bottleneck.sources.telemetry.event_files import is_event_file
+from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 
 
 def test_only_event_files_with_telemetry_are_recordings(tmp_path: Path) -> None:

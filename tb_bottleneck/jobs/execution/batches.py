@@ -1,0 +1,83 @@
+"""Runs the analyses of many recordings on an executor, and returns their results in the order of the tasks.
+
+A worker that dies costs only the recording that killed it: the recordings of failed batches are run again one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, as_completed
+
+from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
+from tb_bottleneck.report.builders.report_builder import ReportIdentity, unreadable_report
+
+# A task takes at least about a second, so that its dispatch (about 10 ms on Dask) does not matter.
+MAX_BATCH = 32
+# Batches per worker: enough to even out recordings of different size.
+BATCHES_PER_WORKER = 4
+
+OpenExecutor = Callable[[], Executor]
+_Batch = tuple[int, ...]
+
+
+def analyse_in_batches(
+    tasks: Sequence[Task], open_executor: OpenExecutor, workers: int, progress: Callable[[int, int], None]
+) -> list[RankResult]:
+    """Returns the results of tasks that run on executors. `progress` is called with the tasks done and all tasks.
+
+    An interrupted run cancels what has not started.
+    """
+    size = max(min(len(tasks) // (workers * BATCHES_PER_WORKER), MAX_BATCH), 1)
+    batches: list[_Batch] = [tuple(range(at, min(at + size, len(tasks)))) for at in range(0, len(tasks), size)]
+    results: dict[int, RankResult] = {}
+
+    def run(some: Sequence[_Batch]) -> list[tuple[_Batch, BaseException]]:
+        return _run(tasks, some, open_executor, results, lambda: progress(len(results), len(tasks)))
+
+    # One death fails all unfinished tasks of a pool of processes: they are run again, then each in a pool of its own.
+    failed = run(batches)
+    failed = run([(position,) for batch, _ in failed for position in batch]) if failed else []
+    for batch, _ in failed:
+        for _, error in run([batch]):
+            results[batch[0]] = _died(tasks[batch[0]], error)
+    return [results[position] for position in range(len(tasks))]
+
+
+def _run(
+    tasks: Sequence[Task],
+    batches: Sequence[_Batch],
+    open_executor: OpenExecutor,
+    results: dict[int, RankResult],
+    done: Callable[[], None],
+) -> list[tuple[_Batch, BaseException]]:
+    """Adds the results of the batches, and returns those that failed with their errors."""
+    failed: list[tuple[_Batch, BaseException]] = []
+    executor = open_executor()
+    futures: dict[Future[list[RankResult]], _Batch] = {}
+    try:
+        for batch in batches:
+            futures[executor.submit(analyse_batch, [tasks[position] for position in batch])] = batch
+        for future in as_completed(futures):
+            batch = futures.pop(future)
+            error = future.exception()
+            if error is None:
+                results.update(zip(batch, future.result(), strict=True))
+            else:
+                failed.append((batch, error))
+            done()
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        executor.shutdown(wait=False)
+        raise
+    executor.shutdown()
+    return sorted(failed, key=lambda entry: entry[0])
+
+
+def analyse_batch(tasks: list[Task]) -> list[RankResult]:
+    """Returns the results of some tasks. Runs in a worker."""
+    return [analyse(task) for task in tasks]
+
+
+def _died(task: Task, error: BaseException) -> RankResult:
+    identity = ReportIdentity(task.run, task.path.replace("\\", "/").rpartition("/")[2], "trace")
+    report = unreadable_report(identity, "worker_died", type(error).__name__)
+    return RankResult(report.SerializeToString(deterministic=True))

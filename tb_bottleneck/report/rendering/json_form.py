@@ -1,0 +1,38 @@
+"""Converts messages to JSON: snake_case names, and all fields that have no presence."""
+
+import json
+import math
+import re
+from typing import Any
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+# JSON may contain them as they are, but the text may be printed: C1 controls, and marks of the direction of writing.
+_CONTROL = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def as_dict(message: Message) -> dict[str, Any]:
+    """Returns the message as JSON-ready values. Empty fields without presence are included, absent messages are not."""
+    return json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+
+
+def refuse_not_finite(message: Message) -> None:
+    """Raises ValueError if a number of the message is NaN or infinite: its JSON form would be a string."""
+    for field, value in message.ListFields():
+        values = [value] if isinstance(value, Message | float | int | str | bytes) else value
+        for item in values:
+            if isinstance(item, Message):
+                refuse_not_finite(item)
+            elif isinstance(item, float) and not math.isfinite(item):
+                raise ValueError(f"{message.DESCRIPTOR.name}.{field.name} is {item}")
+
+
+def as_json(message: Message, indent: int | None = None) -> str:
+    """Returns the message as JSON text. Raises ValueError for NaN and infinities: missing values are absent instead."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    refuse_not_finite(message)
+    text = json.dumps(as_dict(message), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
