@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.table import Ints
 
 

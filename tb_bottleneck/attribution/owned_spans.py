@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from tb_bottleneck.attribution.cpu_collectives import host_collective_time
 from tb_bottleneck.base.intervals import Spans, subtract, union
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.trace.table import Ints, Table, column
 from tb_bottleneck.trace.trace import Trace

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.base.intervals import Spans
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.table import Ints, Table, column
 
 # Largest distance between the end of a wait and the end of the awaited work (the return of the call takes a few us).

@@ -6,7 +6,7 @@ A `Spans` is canonical: sorted and disjoint, without empty or touching spans. Al
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 
 Times = NDArray[np.int64]
 

@@ -1,8 +1,16 @@
-"""A measure: one number with its unit, count and evidence source; or the reason why it is missing."""
+"""Plain records, and measures: one number with its unit, count and evidence source, or the reason why it is missing.
+
+`class Name(Record, frozen=True)` defines a record like a frozen dataclass. Python 3.11 takes 0.3 ms to define a frozen
+dataclass, and 0.01 ms for a struct of msgspec; a diagnosis needs a hundred of them. Modules that TensorBoard's own
+process imports use dataclasses: that process does not need msgspec.
+"""
 
 from dataclasses import dataclass
 
-from tb_bottleneck.base.record import Record
+from msgspec import Struct as Record
+from msgspec.structs import replace
+
+__all__ = ["Record", "replace"]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.diagnosis.counted_memory import counted_memory
 from tb_bottleneck.diagnosis.parts import Parts, add_headroom
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.input_stages import sampled_work
@@ -21,6 +20,7 @@ from tb_bottleneck.measures.telemetry.input_pipeline import worker_processes_nee
 from tb_bottleneck.measures.telemetry.recoverable import unknown_time
 from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
 from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
+from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
@@ -29,6 +29,7 @@ from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.compilation import logged_compilation
 from tb_bottleneck.report.builders.details import input_pipeline
 from tb_bottleneck.report.builders.evidence_source_texts import Places
+from tb_bottleneck.report.builders.memory import findings_message, memory_message
 from tb_bottleneck.report.builders.report_builder import (
     Details,
     Diagnosis,
@@ -36,7 +37,6 @@ from tb_bottleneck.report.builders.report_builder import (
     build_report,
     unreadable_report,
 )
-from tb_bottleneck.report.builders.run_time import run_time_of
 from tb_bottleneck.report.builders.telemetry_inputs import (
     TelemetryTexts,
     telemetry_confidence,
@@ -44,7 +44,7 @@ from tb_bottleneck.report.builders.telemetry_inputs import (
     telemetry_situation,
     telemetry_window,
 )
-from tb_bottleneck.report.builders.telemetry_phases import phases_of
+from tb_bottleneck.report.builders.telemetry_phases import phases_of, run_time_of
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
@@ -201,3 +201,25 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
         verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
     situation = telemetry_situation(measures, conclusion)
     return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion), situation)
+
+
+def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
+    """Returns the memory part of the monitor's counters, or None if no memory was counted.
+
+    An error affects only this part of the report.
+    """
+    try:
+        memory = TelemetryMemory(telemetry, kind)
+        account, findings = memory.account, memory.findings()
+        if account is None:
+            return (
+                pb.Memory(evidence_source="telemetry", kind=kind, findings=findings_message(findings))
+                if findings
+                else None
+            )
+        return memory_message(account, (), findings)
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the memory of one run could not be accounted for")
+        return None

@@ -9,7 +9,7 @@ from functools import cache
 from string import Template
 from typing import Any
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
 from tb_bottleneck.knowledge.memory_texts import memory_titles

@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.catalogue import load
 
 # The 95 % quantile of Student's t by degrees of freedom; from many on that of the normal distribution.

@@ -11,7 +11,7 @@ from functools import cache
 from string import Template
 from typing import NamedTuple
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 

@@ -13,8 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.base.record import Record, replace
+from tb_bottleneck.base.measure import Missing, Record, replace
 from tb_bottleneck.knowledge.catalogue import first_match, frame_patterns
 from tb_bottleneck.trace.frames import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut

@@ -6,8 +6,8 @@ from enum import Enum
 
 import numpy as np
 
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.base.record import Record
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.phases import Phase, Phases
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -4,8 +4,7 @@ import logging
 from dataclasses import replace
 from importlib import import_module
 
-from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 from tb_bottleneck.measures.trace import Recording

@@ -9,8 +9,7 @@ the host range from the fastest plausible host to the host as recorded.
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.recorded_facts import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column

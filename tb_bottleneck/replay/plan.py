@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.gain import Gain, Variants, gain_of, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph

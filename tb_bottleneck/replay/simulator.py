@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.graph.blocks import Layout, maps_of
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items

@@ -1,5 +1,10 @@
-"""Reads reports from their JSON form, including reports that an earlier version of the schema wrote."""
+"""Saved reports: the command that saves them, and reading them from their JSON form.
 
+Reports that an earlier version of the schema wrote are read, too.
+"""
+
+import os
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +12,7 @@ from google.protobuf import json_format
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
+from tb_bottleneck.sources.local_files import display_name
 
 _REPORT_FIELDS = {"witness": "evidence_source", "stretches": "phases"}
 _WINDOW_FIELDS = {"each_ns": "step_times_ns"}
@@ -45,3 +51,8 @@ def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, A
     return {names[name]: value for name, value in values.items() if name in names} | {
         name: value for name, value in values.items() if name not in names
     }
+
+
+def save_command(trace: str) -> str:
+    """Returns the command for the job of a trace: it writes the report into the directory of the trace."""
+    return f"tb-bottleneck diagnose --write {shlex.quote(display_name(os.path.dirname(trace)))}"

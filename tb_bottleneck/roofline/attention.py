@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.roofline.operator_args import flags_at, numbers_at, shape_at
 
 # sdp_utils.h, CustomMaskType of the memory-efficient kernels.

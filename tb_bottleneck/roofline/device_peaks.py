@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.knowledge.gpus import GIGA, TERA, Gpu, bandwidth_from_properties, gpu_named, peak_from_properties
 from tb_bottleneck.trace.header import DeviceFacts

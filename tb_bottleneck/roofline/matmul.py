@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.roofline.attention import attention_of
 from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, shape_at
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.trace_event import RAW_ARGUMENTS, Event
 

@@ -1,9 +1,15 @@
-"""The interface of all kinds of storage, and its implementation for local disks.
+"""The interface of all kinds of storage, its implementation for local disks, and the names shown for files.
 
 A storage gives the status of a path, its content, and a walk over the files below it.
+
+torch.profiler names a trace HOST_PROCESS.TIME.pt.trace.json by default (torch/profiler/profiler.py,
+tensorboard_trace_handler). Reports are shared, and names of hosts tell about a network. They are replaced by a short
+hash, the same in all recordings of a host, so that a slow host can still be told from the others.
 """
 
+import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +17,28 @@ from typing import BinaryIO, Protocol
 
 from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.schema.compile_log import REVIEW_DIRECTORY
-from tb_bottleneck.sources.host_names import without_host
+
+SHOW_VARIABLE = "TB_BOTTLENECK_SHOW_HOSTS"
+"""Environment variable: with `1`, the tab shows the names of hosts."""
+
+_DEFAULT_NAME = re.compile(r"(?P<host>.+)(?P<rest>_\d+\.[12]\d{12}(?:\d{6})?\.pt\.trace\.json(?:\.gz)?)")
+_OWN_NAME = re.compile(r"rank\d+|host-[0-9a-f]{6}")  # of the monitor's traces, and of a name that is hidden already
+_SALT = b"tb_bottleneck host:"
+
+
+def host_of(source: str) -> str:
+    """Returns the name of the host in torch.profiler's default name of a trace; empty for another name."""
+    match = _DEFAULT_NAME.fullmatch(source)
+    return match["host"] if match is not None and not _OWN_NAME.fullmatch(match["host"]) else ""
+
+
+def without_host(source: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Returns the file name of a recording with a hash in place of the host's name, unless SHOW_VARIABLE is set."""
+    host = host_of(source)
+    if not host or environment.get(SHOW_VARIABLE) == "1":
+        return source
+    digest = hashlib.sha256(_SALT + host.encode("utf-8", "replace")).hexdigest()
+    return f"host-{digest[:6]}{source.removeprefix(host)}"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.base.errors import Unreadable
-from tb_bottleneck.sources.host_names import without_host
-from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name
+from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name, without_host
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
 from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.table import Bools, Ints
 
 # In recordings with ns resolution a child may end a few ns after its parent (pytorch/pytorch#122425).

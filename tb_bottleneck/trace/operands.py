@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 
 Shape = tuple[Any, ...]
 

@@ -1,8 +1,9 @@
-"""Declared tables: frozen dataclasses of columns, each with a unit and a description.
+"""Declared tables: frozen dataclasses of columns, each with a unit and a description; and groups of their rows.
 
 Columns have equal length, and are read-only: numpy arrays, or columns that read like them (columns/packed_column.py).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -55,3 +56,11 @@ def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
     threads = threads[order]
     starts = np.flatnonzero(np.append(True, threads[1:] != threads[:-1]))
     return dict(zip(threads[starts].tolist(), np.split(rows[order], starts[1:]), strict=True))
+
+
+def rows_by_key(keys: Ints) -> Iterator[Ints]:
+    """Yields the rows of each distinct key, in their original order; keys ascending."""
+    if not len(keys):
+        return
+    order = np.argsort(keys, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)

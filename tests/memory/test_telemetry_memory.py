@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from helpers.telemetry_files import write
 
-from tb_bottleneck.diagnosis.counted_memory import counted_memory
-from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+from tb_bottleneck.diagnosis.telemetry import counted_memory, diagnose_telemetry
 from tb_bottleneck.memory.categories import Category, MemoryAccount
 from tb_bottleneck.memory.findings import near_limit
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory

@@ -4,7 +4,7 @@ The same program can therefore run twice, with and without the host waiting for 
 All times are int nanoseconds.
 """
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 
 # Host activities. The names are the simulator's own; truth.py maps them to regimes.
 LOAD, INTERRUPT, ALLOCATE, WAIT = "load", "interrupt", "allocate", "wait"

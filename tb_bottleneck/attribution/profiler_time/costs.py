@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.measured import PythonCosts, operator_cost_ns, python_costs
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.process_facts import positive

@@ -20,7 +20,7 @@ from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCo
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.unprofiled import LoggedSteps, logged_unprofiled
 from tb_bottleneck.base.intervals import Spans, merge, overlapping, subtract, union
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind

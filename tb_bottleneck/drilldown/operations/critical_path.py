@@ -10,7 +10,7 @@ import numpy as np
 from tb_bottleneck.attribution.idle_gaps import USUAL_LATENCY_NS
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, graph_of
 from tb_bottleneck.trace.table import Ints

@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, HostRows, Labels, depths
 from tb_bottleneck.measures.user_code.frames import (
     already_running,

@@ -6,8 +6,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.base.record import Record
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.tree import Tree, tree_of
 from tb_bottleneck.trace.steps import Steps

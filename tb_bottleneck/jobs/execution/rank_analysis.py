@@ -107,7 +107,7 @@ def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]
     report = diagnose(task.path, run=task.run, progress=progress, keep=kept.append)
     if not task.summarise or not kept:
         return report, b""
-    from tb_bottleneck.jobs.summary.safe_summary import encoded_summary
+    from tb_bottleneck.jobs.summary.extract import encoded_summary
 
     return report, encoded_summary(kept[0], task.path)
 

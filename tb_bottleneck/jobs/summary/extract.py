@@ -1,6 +1,11 @@
-"""Extracts the summary of one rank from its recording, with the work of each step and the costliest kernels."""
+"""Extracts the summary of one rank from its recording, with the work of each step and the costliest kernels.
+
+An error in it costs the summary, and not the report.
+"""
 
 import hashlib
+import logging
+import os
 from math import prod
 
 import numpy as np
@@ -8,9 +13,11 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
+from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.own_time import GroupTable, ends_with, points_of, waits_of
 from tb_bottleneck.jobs.summary.rank_summary import KernelTimes, RankFacts, RankSummary, StepWork
 from tb_bottleneck.measures.trace.interruptions import interruptions_of
+from tb_bottleneck.sources.local_files import host_of
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.header import hash_of_host
 from tb_bottleneck.trace.kinds import Kind
@@ -117,3 +124,21 @@ def _account(recording: Recording) -> Ints:
     edges = recording.steps.edges
     by_regime = recording.owned_spans.covered(edges[:-1], edges[1:])
     return np.stack([by_regime[regime] for regime in REGIMES], axis=1)
+
+
+_log = logging.getLogger(__name__)
+
+
+def encoded_summary(recording: Recording, path: str) -> bytes:
+    """Returns the encoded summary of the recording at `path`; empty if it is not one rank of several.
+
+    It has the recorded times: those of several ranks are on one clock, and a rank waits for others that record, too.
+    """
+    try:
+        summary = summary_of(recording.as_recorded, host_of(os.path.basename(path)))
+        return encode(summary) if summary is not None else b""
+    except MemoryError:
+        raise
+    except Exception:
+        _log.exception("the summary of one recording failed")
+        return b""

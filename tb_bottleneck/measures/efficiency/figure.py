@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 
 
 class Figure(Record, frozen=True):

@@ -7,8 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
 from tb_bottleneck.trace.device_ops import DeviceOps
 from tb_bottleneck.trace.kernel_names import name_matches, short

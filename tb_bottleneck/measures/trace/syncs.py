@@ -9,8 +9,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import cut

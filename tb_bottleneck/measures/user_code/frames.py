@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.frames import already_running_frames, frame_without_line, is_user_frame

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.user_code.frames import MAX_DEPTH
 from tb_bottleneck.trace.forward_links import ForwardLinks, forward_links, linked_forward
 from tb_bottleneck.trace.frames import merged_module, module_name

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, clip, subtract, union
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.trace.frames import frame_parts, is_user_frame, short_frame

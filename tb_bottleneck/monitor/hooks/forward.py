@@ -8,8 +8,8 @@ method would be compiled too.
 import functools
 from typing import Any
 
+from tb_bottleneck.monitor.facts.model import classes_to_time
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
-from tb_bottleneck.monitor.model_search import classes_to_time
 from tb_bottleneck.monitor.torch_internals import is_compiled_in_place
 
 SIGNAL = "forward"

@@ -7,7 +7,6 @@ from google.protobuf import json_format
 from werkzeug.wrappers import Request
 
 from tb_bottleneck.plugin.http.responses import Response, client_of, error, message, pending, worker_reply
-from tb_bottleneck.plugin.save_command import save_command
 from tb_bottleneck.plugin.state.job_index import JobIndex, saved_question, state_of_traces
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
@@ -18,6 +17,7 @@ from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.jobs import jobs_in, jobs_of
 from tb_bottleneck.report.rank_rows import make_brief, rank_rows
+from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable
 from tb_bottleneck.sources.logdir import RecordingFile

@@ -46,7 +46,7 @@ from tb_bottleneck.schema.evidence_pb2 import (
     TimelineAnswer,
     TreeAnswer,
 )
-from tb_bottleneck.sources.host_names import without_host
+from tb_bottleneck.sources.local_files import without_host
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 

@@ -9,13 +9,13 @@ from tb_bottleneck.jobs.report.health import tables_of
 from tb_bottleneck.jobs.report.job_report import judged_together
 from tb_bottleneck.jobs.report.saved_job import JobTables, Stale, read
 from tb_bottleneck.jobs.report.wording import headline_of
-from tb_bottleneck.plugin.save_command import save_command
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.questions import JobQuestion, SavedJobQuestion, TraceFile
 from tb_bottleneck.report.rank_rows import make_brief, speaker_of
+from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer
-from tb_bottleneck.sources.host_names import without_host
+from tb_bottleneck.sources.local_files import without_host
 from tb_bottleneck.sources.logdir import RecordingFile
 
 ProgressCallback = Callable[[int, int], None]

@@ -12,13 +12,12 @@ np.maximum.reduceat over all blocks at once. A block ends where another item dep
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO
 from tb_bottleneck.replay.graph.graph import HOSTLESS, Graph, Items
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.graph.wait_targets import QUEUE
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, rows_by_key
 
 # Blocks are short enough that a full queue is noticed within this many items.
 LONGEST_BLOCK = 64

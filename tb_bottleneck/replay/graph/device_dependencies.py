@@ -20,13 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.order_statistics import percentile
-from tb_bottleneck.base.record import Record
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
-from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.trace.table import Bools, Ints, Table, column, rows_by_key
 from tb_bottleneck.trace.trace import Trace
 
 # Pauses between two queued operations are 0.75 to 3 us at the median of public traces (V100 to H100), with tails to 10

@@ -11,11 +11,10 @@ import numpy as np
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.trace.table import Bools, Ints, Table, column, rows_by_key
 from tb_bottleneck.trace.trace import Trace
 
 # A thread whose previous row ended this long before another thread's was idle: the other thread handed over to it.

@@ -7,11 +7,10 @@ matters. Operations that were launched before the recording come before all rows
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.graph.device_dependencies import stream_free
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Bools, Ints, rows_by_key
 from tb_bottleneck.trace.trace import Trace
 
 _BARE, _LINKED, _HOSTLESS = range(3)

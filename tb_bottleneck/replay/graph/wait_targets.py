@@ -13,12 +13,11 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import BLOCKING_CALL_NS
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS, USUAL_CALL_NS
-from tb_bottleneck.base.record import Record
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, drains, ended_inside
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
-from tb_bottleneck.trace.table import Bools, Ints, Table, column
+from tb_bottleneck.trace.table import Bools, Ints, Table, column, rows_by_key
 from tb_bottleneck.trace.trace import Trace
 
 # Number of operations that a stream's queue holds; launches beyond it block (HolisticTraceAnalysis, constants.py: about

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 
 

@@ -9,8 +9,7 @@ from dataclasses import asdict
 from string import Template
 from typing import Protocol
 
-from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction

@@ -6,8 +6,7 @@ from string import Template
 
 from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
-from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.base.text import bytes_text, duration_text, share_text
 from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice

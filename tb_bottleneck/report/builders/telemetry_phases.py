@@ -1,4 +1,6 @@
-"""Finds the phases of a run in which one regime owned most of the recoverable time: when it became slow, and why.
+"""The run over time: its phases, and where its wall time went.
+
+A phase is a part of the run in which one regime owned most of the recoverable time: when it became slow, and why.
 
 Signal: the recoverable time of each regime, window by window.
 Formula: a phase begins when a regime leads in two consecutive windows with a tenth of the time or more; it lasts while
@@ -8,6 +10,7 @@ threshold from alternating (Schmitt trigger).
 """
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 
 import numpy as np
@@ -16,6 +19,7 @@ import numpy.typing as npt
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
+from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.telemetry.recoverable import (
     contention_by_window,
     contention_limit,
@@ -23,6 +27,7 @@ from tb_bottleneck.measures.telemetry.recoverable import (
     recoverable_by_window,
     underfilled_by_window,
 )
+from tb_bottleneck.measures.telemetry.run_time import Part, RunTime
 from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
 from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
 from tb_bottleneck.regimes.judge import CRITICAL, WARNING
@@ -31,6 +36,7 @@ from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
 from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
 from tb_bottleneck.regimes.underfilled import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.report.builders.report_builder import Phase
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Floats = npt.NDArray[np.float64]
 
@@ -131,3 +137,40 @@ def _has_gain(testimony: TelemetryRecording, regime: Regime) -> bool:
 def _mean(values: Floats) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else 0.0
+
+
+_DECIMALS = 4
+
+
+def run_time_of(account: RunTime | None) -> pb.RunTime | None:
+    """Returns the account of a whole run: the parts with any time, or None without steps."""
+    if account is None:
+        return None
+    length = np.maximum(account.bins.sum(axis=0), 1.0)
+    shares = np.round(account.bins / length, _DECIMALS)
+    return pb.RunTime(
+        begin_ns=account.begin,
+        elapsed_ns=account.elapsed,
+        parts=[
+            pb.RunPart(
+                kind=part,
+                title=title_of(part),
+                meaning=_texts()[part]["meaning"],
+                ns=account.ns[part],
+                share=account.share(part),
+                bins=shares[row].tolist(),
+            )
+            for row, part in enumerate(Part)
+            if account.ns[part] > 0
+        ],
+    )
+
+
+def title_of(part: Part) -> str:
+    """Returns the label of a part."""
+    return _texts()[part]["title"]
+
+
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return {name: table for name, table in load("run_time.toml").items() if isinstance(table, dict)}

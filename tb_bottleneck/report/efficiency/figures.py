@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.texts import basis_text, because_text, figure_texts
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.base.record import Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
 from tb_bottleneck.trace.columns.number_columns import narrow
 from tb_bottleneck.trace.demangle import demangled

@@ -5,7 +5,7 @@ import pytest
 from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
 
 from tb_bottleneck.measures.telemetry.run_time import MAX_BINS, Part, run_time
-from tb_bottleneck.report.builders.run_time import run_time_of
+from tb_bottleneck.report.builders.telemetry_phases import run_time_of
 
 STEPS = 200
 NUMBERS = np.arange(STEPS)

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from tb_bottleneck.replay.graph.group_rows import rows_by_key
+from tb_bottleneck.trace.table import rows_by_key
 
 
 def test_rows_come_key_by_key_and_in_order():
