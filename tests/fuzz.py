@@ -30,7 +30,7 @@ from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
 from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
 from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
-from tb_bottleneck.report.rendering.figures import as_json  # noqa: E402
+from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 
 LARGEST = 60_000  # bytes of an input: a larger one takes longer and shows nothing more

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from tb_bottleneck.attribution.profiler_time.removal import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.efficiency.utilisation import utilisation

@@ -6,9 +6,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
+from tb_bottleneck.attribution.profiler_time.removal import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
-from tb_bottleneck.attribution.unprofiled import logged_unprofiled
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.recorded_facts import (

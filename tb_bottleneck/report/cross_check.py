@@ -11,7 +11,7 @@ from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
 from tb_bottleneck.report.efficiency.figures import set_rates
-from tb_bottleneck.report.efficiency.of_job import join_efficiency
+from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of

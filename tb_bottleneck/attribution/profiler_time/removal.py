@@ -9,25 +9,68 @@ all work was slower while it was recorded (cold caches, other programs), and all
 
 On a CPU run, this holds for all time of the main thread. On a device, only the time in which the device waits for
 Python outside torch is corrected: dispatching beside it is corrected in predictions (replay/host_scale.py).
+
+The step time without the profiler is that of steps which the process of the trace timed before it recorded.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.unprofiled import LoggedSteps, logged_unprofiled
 from tb_bottleneck.base.intervals import Spans, merge, overlapping, subtract, union
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 from tb_bottleneck.trace.trace import Trace
+
+# Beyond this factor, a logged step time has another unit, or is of another kind of step.
+MAX_STEP_RATIO = 100
+MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
+SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
+
+
+@dataclass(frozen=True)
+class LoggedSteps:
+    """Unprofiled steps as the training process measured them, in ns. `steps` is 0 and `times` empty if not logged.
+
+    `loader` is the median time in the loader, None if not logged.
+    """
+
+    median: float
+    steps: int = 0
+    times: tuple[float, ...] = ()
+    loader: float | None = None
+
+
+def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
+    """Returns the unprofiled steps that the training process logged; None if it did not, or they cannot be right."""
+    context = recording.trace.header.context
+    median = positive(context.get("unprofiled_step_ns"))
+    if recording.steps.basis == "whole" or median is None:
+        return None
+    step = float(np.median(recording.steps.durations))
+    if not step / MAX_STEP_RATIO <= median <= step * MAX_STEP_RATIO:
+        return None
+    logged = context.get("unprofiled_step_times_ns")
+    times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
+    known = tuple(time for time in times if time is not None and SHORTEST_LOGGED <= time <= LONGEST_LOGGED)
+    steps = int(positive(context.get("unprofiled_steps")) or 0)
+    loader = positive(context.get("unprofiled_loader_ns"))
+    return LoggedSteps(
+        median,
+        min(steps, MAX_STEPS),
+        known if len(known) == len(times) else (),
+        loader if loader is not None and loader < median else None,
+    )
+
 
 BUILT_IN = "<built-in"
 """How the profiler begins the names of functions that are written in C."""

@@ -1,12 +1,8 @@
-"""The efficiency of a process from its trace and its telemetry, and that of a job from its ranks.
-
-Trace and telemetry show figures that the other one does not. The trace counts the operations of a step, and telemetry
-times all steps, without a profiler. So the utilisation of the run is that of the trace x step time of the trace / step
-time of telemetry, if both have the same samples per step.
+"""The efficiency of a job, from the reports of its ranks. Summaries of ranks have no part in it.
 
 Ranks that only average gradients, exchange experts or shard parameters have samples of their own, so these are summed.
 Ranks of a tensor, pipeline or context group work on the same samples, and a trace does not show which: then no sum is
-stated. Summaries of ranks have no part in it.
+stated.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,51 +11,8 @@ from statistics import fmean
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.texts import figure_texts, job_definition, job_text
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_figures, add_price, set_notes
+from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_price, set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-
-_FROM_TELEMETRY = ("goodput", "joules_per_step", "joules_per_sample")
-_FROM_TRACE = ("tensor_share", "occupancy", "model_flops_per_step", "peak_flops")
-_OF_TIME = ("mfu", "hfu", "mfu_bf16")
-
-
-def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Adds figures to both reports. Those of the telemetry are of all steps, and win where both have them."""
-    if not (trace.HasField("efficiency") and telemetry.HasField("efficiency")):
-        return
-    of_trace, of_run = trace.efficiency, telemetry.efficiency
-    _copy(of_run, of_trace, _FROM_TELEMETRY)
-    if not _same_steps(of_trace, of_run):
-        return
-    _copy(of_trace, of_run, _FROM_TRACE)
-    if not of_run.types:
-        of_run.types.extend(of_trace.types)
-    seconds, in_trace = telemetry.window.step_ns.mean, trace.window.step_ns.mean
-    if trace.window.basis == "whole" or telemetry.window.basis == "whole" or not seconds > 0:
-        return
-    figures = {
-        field: known(getattr(of_trace, field) * in_trace / seconds, "from_trace")
-        for field in _OF_TIME
-        if of_trace.HasField(field)
-    }
-    if max((figure.value or 0.0 for field, figure in figures.items() if field != "mfu_bf16"), default=0.0) <= 1.0:
-        add_figures(of_run, figures)
-
-
-def _same_steps(one: pb.Efficiency, other: pb.Efficiency) -> bool:
-    both = one.HasField("samples_per_step") and other.HasField("samples_per_step")
-    return not both or one.samples_per_step == other.samples_per_step
-
-
-def _copy(source: pb.Efficiency, target: pb.Efficiency, fields: tuple[str, ...]) -> None:
-    """Copies the figures that the source has, with their notes."""
-    notes = {note.field: note for note in target.notes}
-    for note in source.notes:
-        if note.field in fields and source.HasField(note.field):
-            setattr(target, note.field, getattr(source, note.field))
-            notes[note.field] = note
-    set_notes(target, notes)
-
 
 OWN_SAMPLES = frozenset({"data", "expert", "sharded"})
 """Kinds of process groups whose ranks have samples of their own."""

@@ -11,6 +11,7 @@ from monitor.training import Model, Training
 from monitor.written import Written, read
 
 from tb_bottleneck import Monitor
+from tb_bottleneck.monitor.facts import model as model_facts
 
 FORWARD_S = 0.01
 
@@ -106,15 +107,15 @@ def test_a_second_optimizer_without_its_model_stops_the_timing(tmp_path: Path) -
 def test_a_process_with_very_many_objects_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    assert Model in model.classes_to_time(optimizer)
-    monkeypatch.setattr(model, "MAX_BLOCKS", 1)
-    assert model.classes_to_time(optimizer) == []
+    assert Model in model_facts.classes_to_time(optimizer)
+    monkeypatch.setattr(model_facts, "MAX_BLOCKS", 1)
+    assert model_facts.classes_to_time(optimizer) == []
 
 
 def test_after_a_compilation_only_compiled_modules_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    monkeypatch.setattr(model, "has_compiled", lambda: True)
-    assert model.classes_to_time(optimizer) == []
+    monkeypatch.setattr(model_facts, "has_compiled", lambda: True)
+    assert model_facts.classes_to_time(optimizer) == []
     compiled = torch.compile(model, backend="eager")
-    assert model.classes_to_time(optimizer) == [type(compiled)]
+    assert model_facts.classes_to_time(optimizer) == [type(compiled)]

@@ -7,7 +7,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.figures import add_price
-from tb_bottleneck.report.efficiency.of_job import join_efficiency
+from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
