@@ -20,7 +20,7 @@ from tb_bottleneck.roofline.device_peaks import Peaks, cpu_peaks_of, peaks_of
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
 from tb_bottleneck.schema import evidence_pb2 as pb
-from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.operands import Shape, operands_of
 
 MAX_POINTS = 200
 MAX_POINT_NAME_LENGTH, MAX_SHAPES_LENGTH = 200, 200
@@ -128,6 +128,14 @@ def _kernel_uses(recording: Recording) -> Iterator[_Use]:
             yield _Use(key[0], key[1], key[2], ns, count)
 
 
+def _elements(dims: Shape) -> int:
+    """Returns the elements of a tensor, or of all tensors of a list; 0 of a scalar."""
+    lists = [size for size in dims if isinstance(size, tuple)]
+    if lists:
+        return sum(_elements(each) for each in lists)
+    return prod(size for size in dims if isinstance(size, int)) if dims else 0
+
+
 def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> pb.RoofPoint | None:
     """Returns the point of a use; None if its work, bytes or precision are unknown or implausible."""
     trace = recording.trace
@@ -139,7 +147,7 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
     moved = bytes_moved(name, operands.dims, operands.types, operands.concrete, list_itemsize_in(kernel))
     precision = _precision(use, kernel, first_tensor_type(operands))
     if work is None and moved is not None and name.startswith("aten::"):
-        work = max((prod(dims) for dims in operands.dims if dims), default=0)
+        work = max((_elements(dims) for dims in operands.dims), default=0)
         precision = _ON_VECTOR_UNITS
     peak = peaks.of(precision) if precision is not None else None
     if not work or not moved or precision is None or peak is None:

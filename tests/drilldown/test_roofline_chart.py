@@ -90,12 +90,17 @@ def test_a_run_on_the_cpu_is_compared_with_its_calibration(roofline):
     assert roofline(ON_CPU, deviceProperties=[], tb_bottleneck=recorded).problem.startswith("No operator")
 
 
+def is_list(dims):
+    return any(isinstance(size, list) for size in dims)
+
+
 @pytest.mark.parametrize(
     ("operator", "shapes", "bytes_moved", "operations"),
     [
         ("aten::add", [[4096, 1024], [4096, 1024]], 3 * 4 * 4096 * 1024, 4096 * 1024),
         ("aten::relu", [[4096, 1024]], 2 * 4 * 4096 * 1024, 4096 * 1024),
         ("aten::sum", [[4096, 1024]], 4 * 4096 * 1024 + 4, 4096 * 1024),
+        ("aten::cat", [[[2048, 1024], [2048, 1024]], []], 2 * 4 * 4096 * 1024, 4096 * 1024),
     ],
 )
 def test_pointwise_operators_and_reductions_are_points_at_their_intensity(
@@ -106,10 +111,12 @@ def test_pointwise_operators_and_reductions_are_points_at_their_intensity(
     for event in trace["traceEvents"]:
         if event["cat"] == "cpu_op":
             event["name"] = operator
-            types, concrete = ["float"] * len(shapes), [""] * len(shapes)
+            types, concrete = ["TensorList" if is_list(dims) else "float" for dims in shapes], [""] * len(shapes)
             event["args"] = {"Input Dims": shapes, "Input type": types, "Concrete Inputs": concrete}
         elif event["cat"] == "kernel":
-            event["name"] = "void at::native::vectorized_elementwise_kernel<4>"
+            event["name"] = (
+                "CatArrayBatchedCopy<OpaqueType<4u>>" if "cat" in operator else "vectorized_elementwise_kernel"
+            )
     path = tmp_path / "drawn.pt.trace.json"
     path.write_text(json.dumps(trace))
     recording = InspectedTrace(load(str(path))).recording
