@@ -50,7 +50,12 @@ def random_snapshot(events: int, seed: int = 0, stacks: int = 30, depth: int = 1
             size = 512 * random.choice([1, 4, 100, 70_000, 9_000_000])
             address = BASE + 512 * random.randrange(1 << 24)
             entry = {"action": "alloc", "addr": address, "size": size, "stream": 0, "time_us": time}
-            entry |= {"compile_context": "N/A", "user_metadata": "", "frames": list(random.choice(kinds))}
+            # torch makes the first text anew for each entry, and pickle then writes it each time.
+            entry |= {
+                "compile_context": "".join(("N", "/A")),
+                "user_metadata": "",
+                "frames": list(random.choice(kinds)),
+            }
             entries.append(entry)
             live.append(entry)
         traces.append(entries)

@@ -1,12 +1,13 @@
 """Reads runs of trace entries with one regular expression: 60 times as fast as opcode by opcode.
 
 A pickle repeats the layout of a record: the same keys in the same order, as references to the memo. The first record of
-a layout is read opcode by opcode; a pattern made from its keys then reads the records that follow. A record with
-anything else, such as a new string, does not match and is read opcode by opcode too.
+a layout is read opcode by opcode; a pattern made from its keys then reads the records that follow. Values may be new
+short strings: torch writes "N/A" anew as the `compile_context` of each entry. A record with anything else does not
+match and is read opcode by opcode too.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_bottleneck.sources.snapshot.byte_source import ByteSource
-from tb_bottleneck.sources.snapshot.memo import Memo
+from tb_bottleneck.sources.snapshot.memo import NOT_KEPT, Memo
 from tb_bottleneck.sources.snapshot.snapshot_columns import SnapshotColumns
 
 Ints = NDArray[np.int64]
@@ -28,13 +29,19 @@ _VALUES = {
     "frames": _FRAMES,
     **dict.fromkeys(("addr", "device_free", "size", "stream", "time_us"), _INTEGER),
 }
-"""Patterns of the values that are read. Other values may be anything that is not new in the memo."""
-_UNREAD = b"(?:" + _REFERENCE + rb"|[N\x88\x89]|" + _INTEGER + b")"
+"""Patterns of the values that are read."""
+_LONGEST_TEXT = 32
+_SIZED = b"|".join(re.escape(bytes([size])) + b".{%d}" % size for size in range(_LONGEST_TEXT + 1))
+_TEXT = rb"\x8c(?:" + _SIZED + rb")\x94"
+_UNREAD = b"(?:" + _REFERENCE + rb"|[N\x88\x89]|" + _INTEGER + b"|(" + _TEXT + b"))"
+"""The pattern of other values. Only new strings are captured: they have a place in the memo."""
 _WINDOW = 4 << 20
 _LONGEST = 1 << 16  # bytes of one record; a list of 1,000 frames has 5 kB
 MAX_LAYOUTS = 4
 _WIDTH = 16  # bytes of the padded text of an integer
 _LONG, _LIST = 0x8A, ord("]")
+_NO_VALUE = 1 << 40
+"""Marks values that are not new in the memo: no number of the memo."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,9 @@ class FastEntries:
         keys = tuple(record)
         if keys not in self._layouts and all(key in memo.indices for key in keys):
             parts = [b"(?:" + b"|".join(map(_reference, memo.indices[key])) + b")" + _value(key) for key in keys]
-            pattern = re.compile(rb"\}\x94\(" + b"".join(parts) + b"u", re.DOTALL)
-            self._layouts[keys] = Layout(tuple(key for key in keys if key in _VALUES), pattern)
+            # The empty alternative ends a run: without it, `finditer` would search the whole window for a record.
+            pattern = re.compile(rb"\}\x94\(" + b"".join(parts) + b"u|", re.DOTALL)
+            self._layouts[keys] = Layout(keys, pattern)
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
         """Reads as many entries as follow; returns False if there is none of a known layout."""
@@ -79,31 +87,37 @@ class FastEntries:
         return False
 
     def _take(self, layout: Layout, rows: list[tuple[bytes, ...]], memo: Memo, device: int) -> None:
-        by_key = dict(zip(layout.keys, zip(*rows, strict=True), strict=True))
-        actions = {value: self._columns.action_of(memo.get(reference(value))) for value in set(by_key["action"])}
+        values = dict(zip(layout.keys, zip(*rows, strict=True), strict=True))
+        read = {key: values[key] for key in _VALUES if key in values}
+        stacks = self._stacks(values, memo)
+        actions = {value: self._columns.action_of(memo.get(reference(value))) for value in set(read["action"])}
         self._columns.entries.add_many(
             np.full(len(rows), device),
-            np.array([actions[value] for value in by_key["action"]], np.int64),
-            _integers(by_key.get("addr") or by_key.get("device_free") or (), len(rows)),
-            *(_integers(by_key.get(key, ()), len(rows)) for key in ("size", "stream", "time_us")),
-            self._stacks(by_key.get("frames", ()), len(rows), memo),
+            np.array([actions[value] for value in read["action"]], np.int64),
+            _integers(read.get("addr") or read.get("device_free") or (), len(rows)),
+            *(_integers(read.get(key, ()), len(rows)) for key in ("size", "stream", "time_us")),
+            stacks,
         )
 
-    def _stacks(self, frames: Sequence[bytes], count: int, memo: Memo) -> Ints:
-        """Returns the stack of each record, and stores the records and their new lists of frames in the memo."""
+    def _stacks(self, values: Mapping[str, Sequence[bytes]], memo: Memo) -> Ints:
+        """Returns the stack of each record, and stores the records and their new lists and strings in the memo."""
         known, new = self._columns.stack_of_bytes, self._columns.new_stack
+        frames = values.get("frames", ())
         listed = np.array([value[0] == _LIST for value in frames], np.bool_)
-        stacks = np.zeros(count, np.int64)
-        each = np.ones(count, np.int64)
+        stacks = np.zeros(len(values["action"]), np.int64)
         if len(frames):
             stacks[listed] = [
                 known[value] if value in known else new(value, memo) for value in frames if value[0] == _LIST
             ]
-            each += listed
-        numbers = np.full(int(each.sum()), -1, np.int32)
-        if len(frames):
-            numbers[(np.cumsum(each) - 1)[listed]] = stacks[listed]  # a record comes before its own values
-        memo.extend(numbers)  # before the references below, which may be to a list of this run
+        numbers = [np.full(len(stacks), NOT_KEPT)]  # a record comes before its own values
+        for key, column in values.items():
+            if key == "frames":
+                numbers.append(np.where(listed, stacks, _NO_VALUE))
+            elif key not in _VALUES and any(column):
+                texts = {value: memo.number_of_text(_text(value)) for value in set(column) if value}
+                numbers.append(np.array([texts.get(value, _NO_VALUE) for value in column]))
+        table = np.column_stack(numbers)
+        memo.extend(table[table != _NO_VALUE].astype(np.int32))  # before the references below, which may be to this run
         if len(frames):
             stacks[~listed] = self._referred([reference(value) for value in frames if value[0] != _LIST], memo)
         return stacks
@@ -126,7 +140,7 @@ def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[b
     """Returns the records that follow without a gap, and where they end."""
     rows = []
     for match in pattern.finditer(data, at, at + _WINDOW):
-        if match.start() != at:
+        if match.end() == at:  # the empty alternative
             break
         at = match.end()
         rows.append(match.groups())
@@ -137,6 +151,11 @@ def _reference(index: int) -> bytes:
     """Returns the pattern of a reference to a value of the memo."""
     code = b"h" + bytes([index]) if index < 256 else b"j" + index.to_bytes(4, "little")
     return re.escape(code)
+
+
+def _text(value: bytes) -> str:
+    """Returns a string from its opcodes: a code, a length of one byte, the text, and the code of the memo."""
+    return value[2:-1].decode("utf-8", "replace")
 
 
 def reference(value: bytes) -> int:

@@ -30,6 +30,7 @@ def refusal(code: bytes) -> Unreadable:
 
 # Keys and actions are short; a text may be in the memo more than once.
 _SHORT, _SAME_TEXTS = 32, 8
+NOT_KEPT = -1
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ PICKLE_LIMITS = PickleLimits()
 
 
 class Memo:
-    """The values that a pickle refers to again: objects, or numbers of stacks.
+    """The values that a pickle refers to again: objects, texts, or numbers of stacks.
 
-    `numbers[i]` is the number of the stack that value i is, -1 if it is in `objects` or was not kept.
+    `numbers[i]` is the number of the stack that value i is, NOT_KEPT if it is in `objects` or was not kept, and less if
+    it is a text that many records repeat.
     """
 
     def __init__(self, limits: PickleLimits) -> None:
@@ -70,6 +72,8 @@ class Memo:
         self.indices: dict[str, list[int]] = {}
         """The first entries of short texts."""
         self._limits = limits
+        self._texts: list[str] = []
+        self._numbers_of_texts: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -88,13 +92,20 @@ class Memo:
                 "Record fewer events: torch.cuda.memory._record_memory_history(max_entries=...)."
             )
         while len(self.numbers) <= index:
-            self.numbers.append(-1)
+            self.numbers.append(NOT_KEPT)
         self.objects[index] = value
         if type(value) is str and len(value) <= _SHORT and len(self.indices.setdefault(value, [])) < _SAME_TEXTS:
             self.indices[value].append(index)
 
+    def number_of_text(self, text: str) -> int:
+        """Returns the number that stands for a text in `numbers`."""
+        if text not in self._numbers_of_texts and len(self._texts) < self._limits.objects:
+            self._numbers_of_texts[text] = NOT_KEPT - 1 - len(self._texts)
+            self._texts.append(text)
+        return self._numbers_of_texts.get(text, NOT_KEPT)
+
     def extend(self, numbers: NDArray[np.int32]) -> None:
-        """Stores the next values: the numbers of stacks, or -1 for values that are not kept."""
+        """Stores the next values: numbers of stacks or texts, or NOT_KEPT."""
         if len(self.numbers) + len(numbers) > self._limits.memo:
             raise TooLarge("The snapshot refers to more values than the limit.")
         self.numbers.frombytes(numbers.astype(np.intc).tobytes())
@@ -104,8 +115,9 @@ class Memo:
         if 0 <= index < len(self.numbers):
             if index in self.objects:
                 return self.objects[index]
-            if self.numbers[index] >= 0:
-                return StackNumber(self.numbers[index])
+            number = self.numbers[index]
+            if number != NOT_KEPT:
+                return StackNumber(number) if number >= 0 else self._texts[NOT_KEPT - 1 - number]
         raise Unreadable("The snapshot is damaged: it refers to a value that it does not have.")
 
 

@@ -21,7 +21,7 @@ from tb_bottleneck.base.errors import BottleneckError, NotFound, TooLarge, Unrea
 from tb_bottleneck.sources.snapshot import plain_pickle
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot, read_snapshot, snapshot_of
 from tb_bottleneck.sources.snapshot.memo import FORBIDDEN, PickleLimits
-from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS, MOST_BYTES, MOST_US
+from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS, MOST_BYTES, MOST_US, SnapshotColumns
 
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))
 
@@ -93,6 +93,19 @@ def test_entries_with_other_keys_in_between_keep_their_order():
     entries[50] = {**entries[50], "user_metadata": "a new text"}
     sizes = read(pickle.dumps(raw, 4)).entries["size"].tolist()
     assert sizes == [entry["size"] for entry in entries]
+
+
+def test_most_entries_are_read_in_runs(monkeypatch):
+    """Opcode by opcode, a snapshot of 1 GB would take an hour."""
+    single, take = [], SnapshotColumns.take
+
+    def counted(columns, path, group, items):
+        single.extend(item for item in items if type(item) is dict and "action" in item)
+        return take(columns, path, group, items)
+
+    monkeypatch.setattr(SnapshotColumns, "take", counted)
+    assert len(read(pickle.dumps(random_snapshot(5_000), 4), 1 << 20).entries["size"]) >= 5_000
+    assert len(single) < 250
 
 
 @pytest.mark.parametrize("value", [0, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**40 + 3, 2**47 + 129, 2**62 - 1])
