@@ -12,7 +12,7 @@ from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.memory_course import course_of
-from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot, forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
@@ -53,7 +53,8 @@ def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
     try:
         memory = snapshot_memory(read_snapshot(path))
         findings, course = findings_of_snapshot(memory), course_of(memory, memory.edges)
-        message = memory_message(memory.account, memory.sites(), findings, course=course)
+        forecasts = forecasts_of_snapshot(memory)
+        message = memory_message(memory.account, memory.sites(), findings, forecasts, course)
         return snapshot_report(identity, memory.device, message)
     except BottleneckError as error:
         return refused_report(identity, error)

@@ -32,6 +32,7 @@ class Category(str, Enum):
     FRAGMENTATION = "fragmentation"
     CACHE = "cache"
     OUTSIDE_TORCH = "outside_torch"
+    BEFORE_RECORDING = "before_recording"
     UNEXPLAINED = "unexplained"
 
 
@@ -44,7 +45,7 @@ _COMMUNICATES = re.compile(r"^(?:nccl|gloo|c10d|_c10d_functional|record_param_co
 # cuBLAS needs a workspace in each product; torch allocates it once per handle and stream, by these defaults
 # (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper; 76 MiB for hipBLASLt on MI300).
 _MULTIPLIES = re.compile(r"^aten::(?:addmm|mm|bmm|baddbmm|addbmm|addmv|mv|_addmm_activation|_scaled_mm)(?:_|$)")
-_WORKSPACE_BYTES = (8_519_680, 33_554_432, 79_691_776)
+WORKSPACE_BYTES = (8_519_680, 33_554_432, 79_691_776)
 # A block that a phase allocates and does not free is of this category; PREPARATION makes the batch.
 _LASTING = {
     Phase.FORWARD: Category.ACTIVATIONS,
@@ -82,7 +83,7 @@ def communicates(trace: Trace, blocks: Blocks) -> Bools:
 
 def workspaces(trace: Trace, blocks: Blocks) -> Bools:
     """Returns a mask of the blocks that are workspaces of cuBLAS: of a default size, kept by a product."""
-    sized = np.isin(blocks.size, _WORKSPACE_BYTES) & ~blocks.freed
+    sized = np.isin(blocks.size, WORKSPACE_BYTES) & ~blocks.freed
     return sized & _allocated_in(trace, blocks, _MULTIPLIES) if sized.any() else sized
 
 
@@ -134,7 +135,7 @@ def _with_earlier(blocks: Blocks, phases: Phases, category: Ints) -> Ints:
     told = np.select(
         [gradients, activations],
         [INDEX[Category.GRADIENTS], INDEX[Category.ACTIVATIONS]],
-        INDEX[Category.UNEXPLAINED],
+        INDEX[Category.BEFORE_RECORDING],
     )
     return np.asarray(np.where(earlier, told, category), np.int64)
 

@@ -21,6 +21,9 @@ NEAR_LIMIT = 0.9
 """Share of the device's memory. torch_tb_profiler and gpuprof use the same."""
 DOMINATES = 0.5
 """Share of the peak: more than everything else together."""
+STATE_DOMINATES = 0.4
+"""Share of the peak. The states of Adam are half of parameters, gradients and states in 32 bits, so that they are never
+more than everything else together. A choice."""
 ONE_TENSOR = 0.15
 """Share of the peak of a single block. Layers of a network of twenty equal ones have 5 %."""
 FRAGMENTED = 0.2
@@ -75,8 +78,17 @@ def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryF
     return MemoryFinding(cause, INFO, size, (Value("part", size), share))
 
 
+def state_dominates(account: MemoryAccount) -> MemoryFinding | None:
+    """The optimizer's state is the largest part."""
+    share = account.share(Category.OPTIMIZER)
+    if share < STATE_DOMINATES or share < max(account.share(category) for category in account.bytes_of):
+        return None
+    size = account.bytes_of[Category.OPTIMIZER]
+    return MemoryFinding("optimizer_dominates", INFO, size, (Value("part", size), Value("part_share", share, "share")))
+
+
 def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    return dominates(memory.account, Category.OPTIMIZER, "optimizer_dominates")
+    return state_dominates(memory.account)
 
 
 def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:

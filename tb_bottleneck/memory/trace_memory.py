@@ -123,7 +123,7 @@ class TraceMemory:
 
         Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
         and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
-        by the bytes that the totals show; the rest is unexplained. On the CPU nothing limits them, so that only
+        by the bytes that the totals show; what the rest is, is not known. On the CPU nothing limits them, so that only
         gradients count.
         """
         size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))
@@ -134,7 +134,7 @@ class TraceMemory:
         parameters = min(parameters, self.earlier)
         state = min(state, self.earlier - parameters)
         rest = self.earlier - parameters - state
-        return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state, Category.UNEXPLAINED: rest}
+        return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state, Category.BEFORE_RECORDING: rest}
 
     @property
     def _unusable(self) -> int:

@@ -54,10 +54,10 @@ def test_memory_from_before_a_recording_of_the_host_is_estimated():
     assert memory.account.peak == memory.account.allocated + 3 * parameters
 
 
-def test_memory_that_no_gradient_explains_is_unexplained():
+def test_memory_that_no_gradient_explains_is_from_before_the_recording():
     simulated = SimulatedTraining(optimizer="Unheard")
     account = told(memory_of(simulated))
-    assert account["unexplained"] == 2 * sum(simulated.parameters)
+    assert account["before_recording"] == 2 * sum(simulated.parameters)
     assert "optimizer" not in account
 
 

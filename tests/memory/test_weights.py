@@ -34,7 +34,7 @@ def test_the_weights_of_inference_are_its_parameters():
     allocator.span("k", 2, 3, "kernel", device=0)
     parts = {category.value: size for category, size in trace_memory(allocator.trace()).account.rows}
     assert parts["parameters"] == weights
-    assert parts["unexplained"] == 100
+    assert parts["before_recording"] == 100
 
 
 FOLDER = os.environ.get("TB_BOTTLENECK_TRACES")

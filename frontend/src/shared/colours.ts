@@ -57,6 +57,7 @@ const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
   ["communication", COLOURS.magenta],
   ["workspaces", COLOURS.brown],
   ["graphs", COLOURS.pink],
+  ["before_recording", COLOURS.amber],
   ["fragmentation", COLOURS.red],
   ["cache", COLOURS.grey],
 ]);

@@ -1,14 +1,24 @@
-"""Findings about the memory in an allocator snapshot."""
+"""Findings about the memory in an allocator snapshot, and the peaks that their fixes lead to."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
-from tb_bottleneck.memory.categories import Category
-from tb_bottleneck.memory.finding import CRITICAL, MemoryFinding, Value
-from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation
-from tb_bottleneck.memory.growth import finding_of
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
+from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation, state_dominates
+from tb_bottleneck.memory.forecast.forecasts import MARGIN, Forecast
+from tb_bottleneck.memory.growth import finding_of, place_text
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
+from tb_bottleneck.memory.snapshot.snapshot_places import Role
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
+from tb_bottleneck.trace.table import Bools, Floats
+
+CONSIDERABLE = 0.1
+"""Share of the peak from which on a part of it is worth a finding. A choice."""
+EIGHT_BITS = 0.254
+"""Bytes of a state in 8 bits / in 32 bits, with one scale in 32 bits for each 256 values (arXiv 2110.02861)."""
 
 _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
@@ -16,18 +26,87 @@ _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
     """Returns the findings, the most severe first."""
     account, growth = memory.account, memory.growth
-    tensors = [site for site in memory.sites() if site.category in _TENSORS]
-    largest = max(tensors, key=lambda site: site.largest, default=None)
     return by_severity(
         (
             out_of_memory(memory),
             finding_of(growth, memory.growing_sites(), account.headroom) if growth.steady(account.peak) else None,
             fragmentation(account),
-            dominates(account, Category.OPTIMIZER, "optimizer_dominates"),
+            state_dominates(account),
             dominates(account, Category.ACTIVATIONS, "activations_dominate"),
-            None if largest is None else dominating_tensor(account, largest),
+            _considerable(memory, "attention_kept", memory.attention),
+            _considerable(memory, "optimizer_temporaries", memory.optimizer_temporaries),
+            _kept_gradients(memory),
+            _largest_tensor(memory),
         )
     )
+
+
+def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields the peaks after changes that save a considerable part of the peak."""
+    if memory.peak_row is None:
+        return
+    account = memory.account
+    states = memory.category == INDEX[Category.OPTIMIZER]
+    older = account.bytes_of[Category.OPTIMIZER] - _alive(memory, states)
+    if account.share(Category.OPTIMIZER) >= CONSIDERABLE:
+        yield _forecast(
+            memory, "states_in_8_bits", states.astype(np.float64) * (1 - EIGHT_BITS), older * (1 - EIGHT_BITS)
+        )
+    fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
+    for change, blocks in fused:
+        if _alive(memory, blocks) >= CONSIDERABLE * account.peak:
+            yield _forecast(memory, change, blocks.astype(np.float64), 0.0)
+
+
+def _forecast(memory: SnapshotMemory, change: str, saved: Floats, older: float) -> Forecast:
+    """Returns the peak if each recorded block saves this share of its bytes, and older blocks save this many bytes.
+
+    Reserved memory stays in proportion to the tensors.
+    """
+    blocks, events, account = memory.blocks, memory.events, memory.account
+    difference = np.zeros(len(events) + 1)
+    np.add.at(difference, np.maximum(blocks.opened, 0), blocks.size * saved)
+    np.subtract.at(difference, blocks.closed, blocks.size * saved)
+    in_use = events.allocated - np.cumsum(difference)[: len(events)] - older
+    peak = float(in_use.max()) * account.reserved / max(account.allocated, 1)
+    return Forecast(change, {}, peak, peak * (1 - MARGIN), min(peak * (1 + MARGIN), float(account.peak)))
+
+
+def _alive(memory: SnapshotMemory, chosen: Bools) -> int:
+    """Returns the bytes of these recorded blocks at the peak."""
+    row = memory.peak_row
+    return 0 if row is None else int(memory.blocks.size[chosen & memory.blocks.alive(row)].sum())
+
+
+def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
+    """These blocks are a considerable part of the peak."""
+    size = _alive(memory, chosen)
+    share = size / max(memory.account.peak, 1)
+    if share < CONSIDERABLE:
+        return None
+    sites = memory.sites_of(chosen)
+    at = [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
+    return MemoryFinding(cause, INFO, size, (Value("part", size), Value("part_share", share, "share"), *at))
+
+
+def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
+    """Gradients are older than the history, and add to a peak outside of the optimizer, which reads them."""
+    row, size = memory.peak_row, memory.weights.bytes
+    if row is None or not memory.weights.gradients_kept or size < CONSIDERABLE * memory.account.peak:
+        return None
+    latest = np.flatnonzero(memory.blocks.opened == row)
+    if len(latest) and memory.calls.opened[latest[0]] == Role.OPTIMIZER:
+        return None
+    share = Value("part_share", size / memory.account.peak, "share")
+    return MemoryFinding("gradients_kept", INFO, size, (Value("part", size), share))
+
+
+def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
+    """One tensor is a large part of the peak; those of the optimizer and of attention have findings of their own."""
+    others = ~memory.attention & ~memory.optimizer_temporaries
+    tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
+    largest = max(tensors, key=lambda site: site.largest, default=None)
+    return None if largest is None else dominating_tensor(memory.account, largest)
 
 
 def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:

@@ -15,20 +15,19 @@ from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.memory.snapshot.snapshot_places import (
-    Role,
-    SnapshotPlaces,
+from tb_bottleneck.memory.snapshot.snapshot_categories import (
+    Calls,
     categories_of_calls,
     categories_of_earlier,
-    roles_of,
+    without_replaced,
 )
+from tb_bottleneck.memory.snapshot.snapshot_places import Role, SnapshotPlaces, attention_stacks, roles_of
+from tb_bottleneck.memory.snapshot.weight_sets import ROUNDING, WeightSets, categories_by_size, weight_sets
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 
-ROUNDING = 512
-"""Sizes of blocks are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
 _STEP = re.compile(r"^Optimizer\.step#")
 _CALLS = ("alloc", "free_completed")
 _GROWS, _SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
@@ -65,12 +64,17 @@ class SnapshotMemory:
         return int(segments["total"][segments["device"] == self.device].sum())
 
     @cached_property
+    def _changes(self) -> Ints:
+        """The bytes in blocks that each entry adds or removes: 0 for those of segments."""
+        action = self._entries["action"]
+        rounded = -(-self._entries["size"] // ROUNDING) * ROUNDING
+        return np.where(_is(action, "alloc"), rounded, np.where(_is(action, "free_completed"), -rounded, 0))
+
+    @cached_property
     def events(self) -> MemoryEvents:
         """The calls as memory events. Those of segments only change the reserved bytes, and are left out."""
-        entries = self._entries
+        entries, size = self._entries, self._changes
         action = entries["action"]
-        rounded = -(-entries["size"] // ROUNDING) * ROUNDING
-        size = np.where(action == ACTIONS.index("alloc"), rounded, np.where(_is(action, "free_completed"), -rounded, 0))
         grown = np.where(_is(action, *_GROWS), entries["size"], 0) - np.where(
             _is(action, *_SHRINKS), entries["size"], 0
         )
@@ -101,12 +105,25 @@ class SnapshotMemory:
         return blocks_of(self.events)
 
     @cached_property
+    def _call_stacks(self) -> Ints:
+        """The stack of each allocation and free, and 0 after the last."""
+        return np.append(self._entries["stack"][self._changes != 0], 0)
+
+    @cached_property
     def _stack(self) -> Ints:
-        """The stack of each block of the recorded calls."""
-        entries = self._entries
-        calls = _is(entries["action"], *_CALLS)
-        stacks = np.append(entries["stack"][calls], 0)
-        return stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
+        """The stack of each block of the recorded calls: of its allocation, or of its free if that is older."""
+        return self._call_stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The blocks of the recorded calls, with who allocates and who frees them."""
+        role = self.roles[self._call_stacks]
+        for kind in (self.events.size > 0, self.events.size < 0):
+            chosen = np.append(kind, False)
+            if role[chosen].any():  # stacks were recorded: autograd's thread has none if only frames of Python were
+                role[chosen & (role == Role.UNKNOWN)] = Role.BACKWARD
+        opened = np.where(self.blocks.known_begin, role[self.blocks.opened], Role.UNKNOWN)
+        return Calls(self.blocks, opened, role[self.blocks.closed], self._update_times(opened))
 
     @cached_property
     def _active_at_end(self) -> int:
@@ -134,12 +151,12 @@ class SnapshotMemory:
     @cached_property
     def category(self) -> Ints:
         """The category of each block of the recorded calls."""
-        return categories_of_calls(self.blocks, self.roles[self._stack], self._updates)
+        told = categories_of_calls(self.calls)
+        return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
-    @cached_property
-    def _updates(self) -> Ints:
-        """Times of the optimizer's steps, in ns: their annotations, or the first allocation of the optimizer after each
-        backward pass."""
+    def _update_times(self, opened: Ints) -> Ints:
+        """Returns the times of the optimizer's steps, in ns: their annotations; otherwise the first allocation of the
+        optimizer, or of a forward pass, after each backward pass."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations
@@ -147,28 +164,51 @@ class SnapshotMemory:
         ]
         if times:
             return np.sort(np.array(times, np.int64))
-        role, begin = self.roles[self._stack], self.blocks.begin
-        optimizer, backward = (
-            np.sort(begin[(role == each) & self.blocks.known_begin]) for each in (Role.OPTIMIZER, Role.BACKWARD)
-        )
-        passes = np.searchsorted(backward, optimizer)
-        return optimizer[np.diff(passes, prepend=-1) > 0]
+        begin = self.blocks.begin
+        backward = np.sort(begin[opened == Role.BACKWARD])
+        for role in (Role.OPTIMIZER, Role.FORWARD):
+            after = np.sort(begin[opened == role])
+            passes = np.searchsorted(backward, after)
+            found = after[(np.diff(passes, prepend=0) > 0) & (passes > 0)]
+            if len(found):
+                return found
+        return np.empty(0, np.int64)
 
     @cached_property
     def edges(self) -> Ints:
         """Times between the steps, in ns: the first and the last call, and the optimizer's steps between them."""
-        time, updates = self.events.time, self._updates
+        time, updates = self.events.time, self.calls.updates
         if len(time):
             updates = updates[(updates > time[0]) & (updates <= time[-1])]
         return np.unique(np.concatenate((time[:1], updates, time[-1:] + 1)))
+
+    @property
+    def _asked(self) -> Ints:
+        """Sizes of the earlier blocks as they were asked for: a reused block may be larger than the request."""
+        size, requested = self._earlier["size"], self._earlier["requested"]
+        return np.where(requested > 0, np.minimum(-(-requested // ROUNDING) * ROUNDING, size), size)
+
+    @cached_property
+    def weights(self) -> WeightSets:
+        """The parameters by size."""
+        blocks, opened = self.blocks, self.calls.opened
+        step = np.searchsorted(self.calls.updates, blocks.begin, side="right")
+        gradients = blocks.known_begin & (self.category == INDEX[Category.GRADIENTS])
+        states = blocks.known_begin & ~blocks.freed & (self.category == INDEX[Category.OPTIMIZER])
+        size = blocks.size
+        return weight_sets(
+            self._asked,
+            size[_of_fullest(gradients, step, size)],
+            size[states],
+            size[_of_fullest(opened == Role.BACKWARD, step, size)],
+        )
 
     @cached_property
     def _earlier_category(self) -> Ints:
         """The category of each earlier block."""
         earlier = self._earlier
-        gradients = self.blocks.size[self.category == INDEX[Category.GRADIENTS]]
-        updates = max(len(np.unique(self._updates)), 1)
-        told = categories_of_earlier(earlier["size"], self.roles[earlier["stack"]], gradients, updates)
+        told = categories_of_earlier(self.roles[earlier["stack"]])
+        told = categories_by_size(self._asked, told == INDEX[Category.BEFORE_RECORDING], self.weights, told)
         told[earlier["private"] > 0] = INDEX[Category.GRAPHS]
         return told
 
@@ -196,6 +236,21 @@ class SnapshotMemory:
         bytes_of[Category.CACHE] = free - split - graphs
         return MemoryAccount(bytes_of, "snapshot", "cuda", in_use, reserved)
 
+    @cached_property
+    def attention(self) -> Bools:
+        """The recorded blocks that are matrices of an attention that is not fused: blocks of its softmax, and blocks of
+        the same sizes in it."""
+        attends, softmax = attention_stacks(self.snapshot)
+        own = self.blocks.known_begin & attends[self._stack]
+        sizes = np.unique(self.blocks.size[own & softmax[self._stack]])
+        return np.asarray(own & np.isin(self.blocks.size, sizes), np.bool_)
+
+    @cached_property
+    def optimizer_temporaries(self) -> Bools:
+        """The recorded blocks that the optimizer allocates and frees in one step."""
+        temporary = self.category == INDEX[Category.TEMPORARIES]
+        return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
+
     @property
     def _split(self) -> int:
         """Free bytes in partly used segments at the end: the allocator cannot give them back."""
@@ -213,7 +268,7 @@ class SnapshotMemory:
     @cached_property
     def growth(self) -> Growth:
         """Memory that the steps leave behind. A step begins with an optimizer step of the one before."""
-        return growth_between(np.unique(self._updates), self.blocks, self.category)
+        return growth_between(np.unique(self.calls.updates), self.blocks, self.category)
 
     @cached_property
     def places(self) -> SnapshotPlaces:
@@ -229,6 +284,11 @@ class SnapshotMemory:
             np.concatenate((self._stack[alive], self._earlier["stack"])),
             np.concatenate((self.category[alive], self._earlier_category)),
         )
+
+    def sites_of(self, chosen: Bools) -> list[Site]:
+        """Returns the places of recorded blocks that exist at the peak, the most bytes first."""
+        rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
+        return self.places.sites(self.blocks.size[rows], self._stack[rows], self.category[rows])
 
     def growing_sites(self) -> list[Site]:
         """Returns the places that allocated what the steps leave, the most bytes first."""
@@ -252,3 +312,10 @@ def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:
 
 def _is(action: Ints, *names: str) -> Bools:
     return np.isin(action, [ACTIONS.index(name) for name in names])
+
+
+def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:
+    """Returns a mask of the chosen blocks of the step in which they have the most bytes."""
+    if not chosen.any():
+        return chosen
+    return np.asarray(chosen & (step == np.bincount(step[chosen], size[chosen]).argmax()), np.bool_)

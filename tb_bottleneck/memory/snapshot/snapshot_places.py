@@ -1,7 +1,4 @@
-"""What the stacks of an allocator snapshot say about its blocks: their roles, places and categories.
-
-A category follows from the stack that allocated the block, and from the block's lifetime.
-"""
+"""What the stacks of an allocator snapshot say about its blocks: their roles and places."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +7,6 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.memory.blocks import Blocks
-from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.sites import MAX_DEPTH, Place, Site, group_sites
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
@@ -31,6 +26,7 @@ class Role(IntEnum):
     COMMUNICATION = 6
     WORKSPACE = 7
     OTHER = 8
+    ZERO_GRAD = 9
 
 
 # In order of precedence, each with a pattern of "file:function" that any frame of the stack may match. Files as in
@@ -38,6 +34,7 @@ class Role(IntEnum):
 _SIGNS = (
     (Role.WORKSPACE, re.compile(r"getNewWorkspace|getCUDABlasLtWorkspace|cudnn.*[wW]orkspace")),
     (Role.COMMUNICATION, re.compile(r"torch/distributed/|ProcessGroupNCCL|ncclComm|/fsdp/|c10d::|Reducer")),
+    (Role.ZERO_GRAD, re.compile(r":zero_grad$")),
     (Role.OPTIMIZER, re.compile(r"torch/optim/\w+\.py:|:_init_group$|:_optimizer_step|apex/optimizers/")),
     (Role.BACKWARD, re.compile(r"Engine::evaluate_function|torch/autograd/graph\.py:|torch/_tensor\.py:backward|"
                                r"torch/autograd/__init__\.py:backward|Engine::thread_main")),
@@ -48,24 +45,49 @@ _SIGNS = (
 
 
 def roles_of(snapshot: AllocatorSnapshot) -> Ints:
-    """Returns the role of each stack. Each frame is tested once."""
+    """Returns the role of each stack. Each frame is tested once.
+
+    Autograd's engine has a thread of its own, without frames of Python. So a stack without them is the engine's, even
+    if its C++ frames have no names, as on Windows.
+    """
+    python = np.array([frame.file.endswith(".py") for frame in snapshot.frames], np.bool_)
     matches = np.array([[bool(sign.search(_text(frame))) for _, sign in _SIGNS] for frame in snapshot.frames], np.bool_)
     matches = matches.reshape(len(snapshot.frames), len(_SIGNS))
-    return np.array([_role(matches, stack) for stack in snapshot.stacks], np.int64)
+    return np.array([_role(matches, python, stack) for stack in snapshot.stacks], np.int64)
 
 
-def _role(matches: Bools, stack: Iterable[int]) -> Role:
+def _role(matches: Bools, python: Bools, stack: Iterable[int]) -> Role:
     rows = list(stack)
     if not rows:
         return Role.UNKNOWN
     found = np.flatnonzero(matches[rows].any(axis=0))
-    return _SIGNS[found[0]][0] if len(found) else Role.OTHER
+    if len(found):
+        return _SIGNS[found[0]][0]
+    return Role.OTHER if python[rows].any() or not python.any() else Role.BACKWARD
 
 
 def _text(frame: Frame) -> str:
     return f"{frame.file}:{frame.function}"
 
 
+# Attention that is written with single operators makes a matrix of all pairs of positions; fused kernels do not.
+_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
+_SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
+_FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_attn|memory_efficient_attention")
+
+
+def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
+    """Returns masks of the stacks inside an attention that is not fused, and of those inside its softmax."""
+    texts = [_text(frame) for frame in snapshot.frames]
+    told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in (_ATTENTION, _SOFTMAX, _FUSED)]
+    attends, softmax, fused = (
+        np.array([mask[list(stack)].any() for stack in snapshot.stacks], np.bool_) for mask in told
+    )
+    return attends & ~fused, attends & softmax & ~fused
+
+
+LAST_PARTS = 2
+"""Parts of a path that has nothing in common with others."""
 # C++ frames of operators and of autograd's nodes (pytorch torchgen/gen.py: at::_ops; tools/autograd/gen_autograd.py).
 _OPERATOR = re.compile(r"\bat::_ops::(?!empty|resize_|new_empty)(\w+)::(?:call|redispatch)\b")
 _NODE = re.compile(r"\b(\w+Backward\d*)::apply\b")
@@ -79,6 +101,9 @@ class SnapshotPlaces:
         self._places: list[Place] = []
         self._number: dict[Place, int] = {}
         self._of_stack: dict[int, int] = {}
+        self._is_user = [is_user_frame(f"{it.file}({it.line}): {it.function}") for it in snapshot.frames]
+        files = {it.file for it, own in zip(snapshot.frames, self._is_user, strict=True) if own}
+        self._short = short_paths(files)
 
     def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
         """Returns the places of blocks with these stacks, the most bytes first."""
@@ -106,16 +131,35 @@ class SnapshotPlaces:
     def _decoded(self, stack: int) -> Place:
         """Returns the innermost line of the program, its callers, and the innermost operator."""
         operator, lines = "", []
-        for frame in self._snapshot.frames_of(stack):
+        for row in self._snapshot.stacks[stack]:
+            frame = self._snapshot.frames[row]
             if not frame.file or not frame.file.endswith(".py"):
                 operator = operator or _operator(frame.function)
-            elif is_user_frame(f"{frame.file}({frame.line}): {frame.function}"):
+            elif self._is_user[row]:
                 lines.append(frame)
         if not lines:
             return Place(operator=operator)
         inner, callers = lines[0], lines[1 : 1 + MAX_DEPTH]
-        path = tuple(f"{frame.file}:{frame.line} {frame.function}" for frame in reversed(callers))
-        return Place(operator=operator, file=inner.file, line=inner.line, function=inner.function, path=path)
+        path = tuple(f"{self._short[frame.file]}:{frame.line} {frame.function}" for frame in reversed(callers))
+        return Place(operator, file=self._short[inner.file], line=inner.line, function=inner.function, path=path)
+
+
+def short_paths(files: Iterable[str]) -> dict[str, str]:
+    """Returns each path without the folders that all of them share: names of users and machines, which say nothing.
+
+    Paths may be of Windows. A single one, or one without folders in common with the others, keeps its last folder.
+    """
+    parts = {file: [it for it in file.replace("\\", "/").split("/") if it not in ("", ".")] for file in files}
+    for resolved in parts.values():
+        while ".." in resolved[1:]:
+            at = resolved.index("..", 1)
+            del resolved[at - 1 : at + 1]
+    folders = [resolved[:-1] for resolved in parts.values()]
+    shared = 0
+    if len(parts) > 1:
+        lengths = zip(*folders, strict=False)
+        shared = next((at for at, names in enumerate(lengths) if len(set(names)) > 1), min(map(len, folders)))
+    return {file: "/".join(resolved[shared:] if shared else resolved[-LAST_PARTS:]) for file, resolved in parts.items()}
 
 
 def _operator(function: str) -> str:
@@ -123,61 +167,3 @@ def _operator(function: str) -> str:
     operator = _OPERATOR.search(function)
     node = _NODE.search(function)
     return f"aten::{operator[1]}" if operator else node[1] if node else ""
-
-
-_ALWAYS = {
-    Role.WORKSPACE: Category.WORKSPACES,
-    Role.COMMUNICATION: Category.COMMUNICATION,
-    Role.LOADING: Category.INPUTS,
-    Role.CONSTRUCTION: Category.PARAMETERS,
-}
-_OF_EARLIER = {**_ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Category.GRADIENTS}
-
-
-def categories_of_calls(blocks: Blocks, role: Ints, updates: Ints) -> Ints:
-    """Returns the category of the blocks of recorded calls. `updates` has the times of the optimizer's steps, in ns.
-
-    What a forward pass allocates is an activation if a backward pass runs in its lifetime; what a backward pass
-    allocates is a gradient if the optimizer runs in it; what the optimizer allocates is its state if anything else
-    allocates in it. Otherwise it is temporary.
-    """
-    opened, closed = blocks.opened, blocks.closed
-    backward = np.sort(opened[(role == Role.BACKWARD) & blocks.known_begin])
-    others = np.sort(opened[(role != Role.OPTIMIZER) & blocks.known_begin])
-    kept = ~blocks.freed
-    through_backward = _contains(backward, opened, closed)
-    lasting = {
-        Role.FORWARD: (through_backward, Category.ACTIVATIONS),
-        Role.BACKWARD: (_contains(updates, blocks.begin, blocks.end) | kept, Category.GRADIENTS),
-        Role.OPTIMIZER: (_contains(others, opened, closed) | kept, Category.OPTIMIZER),
-    }
-    told = np.where(through_backward | kept, INDEX[Category.UNEXPLAINED], INDEX[Category.TEMPORARIES])
-    for kind, (lasts, category) in lasting.items():
-        told = np.where(role == kind, np.where(lasts, INDEX[category], INDEX[Category.TEMPORARIES]), told)
-    for kind, category in _ALWAYS.items():
-        told = np.where(role == kind, INDEX[category], told)
-    return np.asarray(told, np.int64)
-
-
-def categories_of_earlier(size: Ints, role: Ints, gradients: Ints, updates: int) -> Ints:
-    """Returns the category of blocks from before the recorded calls: by their stack, otherwise by their size.
-
-    Parameters have the sizes of gradients; more blocks of such a size are the optimizer's state. `gradients` has the
-    sizes of all recorded gradients, of as many sets as there are `updates`.
-    """
-    told = np.full(len(size), INDEX[Category.UNEXPLAINED], np.int64)
-    for kind, category in _OF_EARLIER.items():
-        told[role == kind] = INDEX[category]
-    sizes, counts = np.unique(gradients, return_counts=True)
-    for each, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-        rows = np.flatnonzero((told == INDEX[Category.UNEXPLAINED]) & (size == each))
-        of_one_set = max(count // updates, 1)
-        told[rows[:of_one_set]] = INDEX[Category.PARAMETERS]
-        told[rows[of_one_set:]] = INDEX[Category.OPTIMIZER]
-    return told
-
-
-def _contains(sorted_values: Ints, begin: Ints, end: Ints) -> Bools:
-    """Returns for each interval whether one of the values lies in (begin, end)."""
-    first = np.searchsorted(sorted_values, begin, side="right")
-    return np.asarray(np.searchsorted(sorted_values, end, side="left") > first, np.bool_)

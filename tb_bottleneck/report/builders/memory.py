@@ -167,7 +167,7 @@ def _missing(account: MemoryAccount) -> Iterable[str]:
     """Returns sentences about what is estimated, unexplained or not recorded."""
     if account.estimated:
         yield sentence("missing", "estimated")
-    if account.source == "trace" and account.bytes_of.get(Category.UNEXPLAINED):
+    if account.source == "trace" and account.bytes_of.get(Category.BEFORE_RECORDING):
         yield sentence("missing", "earlier")
     if account.source == "telemetry":
         yield sentence("missing", "counters")

@@ -1,0 +1,133 @@
+"""The category of each block of a snapshot, by what happens to it: who allocates it, who frees it, and what is between.
+
+forward   |== activation, freed by autograd's engine ==================|
+          |= temporary =|      |= temporary =|
+backward                                       |== gradient, read by the optimizer ==|
+                                               |= temporary =|
+optimizer                                                               |= temporary =|
+                                                                        |== state, never freed ========
+"""
+
+import numpy as np
+
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.memory.blocks import Blocks
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.snapshot.snapshot_places import Role
+from tb_bottleneck.trace.table import Bools, Ints
+
+TEARDOWN = 12
+"""Frees in a row from which on a graph is destroyed. A function that returns frees the few tensors of its own. A
+choice."""
+
+_ALWAYS = {
+    Role.WORKSPACE: Category.WORKSPACES,
+    Role.COMMUNICATION: Category.COMMUNICATION,
+    Role.LOADING: Category.INPUTS,
+    Role.CONSTRUCTION: Category.PARAMETERS,
+}
+_OF_EARLIER = {**_ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Category.GRADIENTS}
+"""By the stack that allocated a block that exists at the end."""
+_FREED_EARLIER = {
+    Role.BACKWARD: Category.ACTIVATIONS,
+    Role.OPTIMIZER: Category.OPTIMIZER,
+    Role.ZERO_GRAD: Category.GRADIENTS,
+    Role.LOADING: Category.INPUTS,
+}
+"""By the stack that frees a block from before the history."""
+
+
+class Calls(Record, frozen=True, eq=False):
+    """The blocks of the recorded calls with the roles of the stacks that allocate and free them."""
+
+    blocks: Blocks
+    opened: Ints
+    """Roles; of blocks from before the history UNKNOWN."""
+
+    closed: Ints
+    """Roles; of blocks that are not freed, and without recorded stacks UNKNOWN."""
+
+    updates: Ints
+    """Times of the optimizer's steps, in ns."""
+
+
+def categories_of_calls(calls: Calls) -> Ints:
+    """Returns the category of each block of the recorded calls."""
+    blocks, opened, closed = calls.blocks, calls.opened, calls.closed
+    kept = ~blocks.freed
+    backward = np.sort(blocks.opened[(opened == Role.BACKWARD) & blocks.known_begin])
+    others = np.sort(blocks.opened[(opened != Role.OPTIMIZER) & blocks.known_begin])
+    through_backward = _contains(backward, blocks.opened, blocks.closed)
+    by_engine = closed == Role.BACKWARD
+    read = _contains(calls.updates, blocks.begin, blocks.end) | np.isin(closed, (Role.OPTIMIZER, Role.ZERO_GRAD))
+    waits = through_backward | by_engine | kept | _torn_down(blocks)
+    lasting = {
+        Role.FORWARD: (waits, Category.ACTIVATIONS),
+        Role.BACKWARD: (read | kept, Category.GRADIENTS),
+        Role.OPTIMIZER: (_contains(others, blocks.opened, blocks.closed) | kept, Category.OPTIMIZER),
+    }
+    # Outside of a forward pass, a program makes batches and losses. What autograd frees is of a loss.
+    other = np.select(
+        [by_engine, through_backward & ~kept, through_backward | kept],
+        [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS], INDEX[Category.UNEXPLAINED]],
+        INDEX[Category.TEMPORARIES],
+    )
+    told = np.asarray(other, np.int64)
+    for role, (lasts, category) in lasting.items():
+        told = np.where(opened == role, np.where(lasts, INDEX[category], INDEX[Category.TEMPORARIES]), told)
+    for role, category in _ALWAYS.items():
+        told = np.where(opened == role, INDEX[category], told)
+    earlier = np.full(len(blocks), INDEX[Category.BEFORE_RECORDING], np.int64)
+    for role, category in _FREED_EARLIER.items():
+        earlier[closed == role] = INDEX[category]
+    return np.asarray(np.where(blocks.known_begin, told, earlier), np.int64)
+
+
+def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
+    """Returns the categories with what is left of replaced states as temporaries.
+
+    An optimizer that is written by hand may make new states in each step. At an event `row` within the step, an old
+    state still exists beside the new one.
+    """
+    blocks = calls.blocks
+    states = (category == INDEX[Category.OPTIMIZER]) & blocks.alive(row)
+    old = np.flatnonzero(states & blocks.freed & (calls.closed == Role.OPTIMIZER))
+    sizes, counts = np.unique(blocks.size[states], return_counts=True)
+    kept, kept_counts = np.unique(
+        blocks.size[(category == INDEX[Category.OPTIMIZER]) & ~blocks.freed], return_counts=True
+    )
+    at_end = dict(zip(kept.tolist(), kept_counts.tolist(), strict=True))
+    told = category.copy()
+    for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+        surplus = count - at_end.get(size, count)
+        if surplus > 0:
+            told[old[blocks.size[old] == size][:surplus]] = INDEX[Category.TEMPORARIES]
+    return told
+
+
+def categories_of_earlier(role: Ints) -> Ints:
+    """Returns the category of blocks that exist at the end and are older than the history, by the role of the stack
+    that allocated them, if it was recorded."""
+    told = np.full(len(role), INDEX[Category.BEFORE_RECORDING], np.int64)
+    for kind, category in _OF_EARLIER.items():
+        told[role == kind] = INDEX[category]
+    return told
+
+
+def _torn_down(blocks: Blocks) -> Bools:
+    """Returns a mask of the blocks that are freed in a long row of frees: they waited for the end of a graph."""
+    rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
+    rows[blocks.closed[blocks.freed]] = True
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], rows, [False])).astype(np.int8)))
+    long = edges.reshape(-1, 2)
+    long = long[long[:, 1] - long[:, 0] >= TEARDOWN]
+    inside = np.zeros(len(rows) + 1, np.int64)
+    inside[long[:, 0]] += 1
+    inside[long[:, 1]] -= 1
+    return np.asarray(blocks.freed & (np.cumsum(inside)[blocks.closed] > 0), np.bool_)
+
+
+def _contains(sorted_values: Ints, begin: Ints, end: Ints) -> Bools:
+    """Returns for each interval whether one of the values lies in (begin, end)."""
+    first = np.searchsorted(sorted_values, begin, side="right")
+    return np.asarray(np.searchsorted(sorted_values, end, side="left") > first, np.bool_)

@@ -1,0 +1,133 @@
+"""Sizes of the parameters of a training, and what blocks from before a history are, by sizes that recur.
+
+A history shows what it allocates. Parameters are older, and so are gradients that are kept and the state of the
+optimizer. All of them have the sizes of the parameters: for each parameter one block, one more if gradients are kept,
+and as many as the optimizer has states (SGD with momentum 1, Adam 2). So it is enough to know how many parameters of
+each size there are:
+
+- gradients that the history allocates and an update reads are one set;
+- states that the optimizer allocates anew in each step are one set or several;
+- otherwise, blocks of the backward pass have the size of each gradient once, and the blocks from before it a multiple.
+
+Weights and states of other types than the parameters are multiples of their sizes: a copy in 32 bits of parameters in
+16, states in 8 bits.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.memory.categories import INDEX, WORKSPACE_BYTES, Category
+from tb_bottleneck.trace.table import Bools, Ints
+
+ROUNDING = 512
+"""Sizes of blocks are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
+MOST_STATES = 3
+"""States of an optimizer per parameter: three in Adam with amsgrad (torch/optim/adam.py)."""
+AGREES = 0.6
+"""Share of the bytes whose sizes recur equally often, from which on this is no chance. A choice."""
+SEEN = 0.3
+"""Share of the bytes from before a history whose sizes must show how often they recur: blocks of other kinds may have
+the size of a parameter by chance. A choice."""
+COMPLETE = 0.25
+"""Gradients with a smaller part of one state's bytes are not all gradients: the others are kept. A choice."""
+COPIES = ((2.0, 3), (4.0, 3), (0.5, 3), (0.25, 2))
+"""Size of a copy / size of a parameter, and how many of them: weights and states in 32 bits beside parameters in 16 or
+8, states in 16 bits, states in 8 bits."""
+
+Counts = Mapping[int, int]
+"""Number of blocks by their size in bytes."""
+
+
+class WeightSets(Record, frozen=True, eq=False):
+    """The parameters by size, and whether their gradients are older than the history."""
+
+    parameters: Counts
+    gradients_kept: bool
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the parameters."""
+        return sum(size * count for size, count in self.parameters.items())
+
+
+def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Ints) -> WeightSets:
+    """Returns the sets from sizes in bytes of blocks.
+
+    `earlier` has blocks that are older than the history and exist at its end, `gradients` those of one step, `states`
+    those that the optimizer allocated and keeps, `backward` all that one backward pass allocated.
+    """
+    before, new = _counts(earlier), _counts(states)
+    state_sets = _states_of(new, before)
+    one_state = int(states.sum()) / state_sets
+    if len(gradients) and gradients.sum() >= COMPLETE * one_state:
+        return WeightSets(_counts(gradients), False)
+    if new:
+        return WeightSets({size: max(round(count / state_sets), 1) for size, count in new.items()}, bool(len(backward)))
+    passed = _counts(backward)
+    sets = _sets_of(before, passed)
+    if sets is None or sets < 2:  # parameters and their gradients
+        return WeightSets({}, False)
+    return WeightSets({size: count // sets for size, count in before.items() if size in passed}, True)
+
+
+def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: Ints) -> Ints:
+    """Returns the categories of blocks from before a history, told by their size where they are `unknown`."""
+    told = category.copy()
+    kinds = [Category.PARAMETERS, *([Category.GRADIENTS] if sets.gradients_kept else [])]
+    kinds += [Category.OPTIMIZER] * MOST_STATES
+    for each, count in sets.parameters.items():
+        rows = np.flatnonzero(unknown & (size == each))
+        for number, kind in enumerate(kinds):
+            told[rows[number * count : (number + 1) * count]] = INDEX[kind]
+    for factor, most in COPIES:
+        copies = {
+            copy: count
+            for each, count in sets.parameters.items()
+            if (copy := -(-int(each * factor) // ROUNDING) * ROUNDING) not in sets.parameters and copy > ROUNDING
+        }
+        rows_of = {copy: np.flatnonzero(unknown & (size == copy) & (told == category)) for copy in copies}
+        complete = sum(copy * count for copy, count in copies.items() if len(rows_of[copy]) >= count)
+        asked = sum(copy * count for copy, count in copies.items())
+        if complete >= AGREES * asked and complete >= SEEN * factor * sets.bytes > 0:
+            for copy, count in copies.items():
+                told[rows_of[copy][: most * count]] = INDEX[Category.OPTIMIZER]
+    told[unknown & np.isin(size, WORKSPACE_BYTES) & (told == category)] = INDEX[Category.WORKSPACES]
+    return told
+
+
+def _counts(size: Ints) -> dict[int, int]:
+    sizes, counts = np.unique(size, return_counts=True)
+    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+
+def _states_of(states: Counts, before: Counts) -> int:
+    """Returns how many states the optimizer keeps for each parameter.
+
+    Without recorded gradients, parameters and their gradients are older: two blocks of each size. Otherwise, Adam's two
+    states are more usual than one if all numbers are even.
+    """
+    votes = {
+        sets: sum(size * count for size, count in states.items() if count * 2 == sets * before.get(size, 0))
+        for sets in range(1, MOST_STATES + 1)
+    }
+    total = sum(size * count for size, count in states.items())
+    best = max(votes, key=lambda sets: votes[sets])
+    if total and votes[best] >= AGREES * total:
+        return best
+    even = sum(size * count for size, count in states.items() if count % 2 == 0)
+    return 2 if even >= AGREES * total else 1
+
+
+def _sets_of(before: Counts, passed: Counts) -> int | None:
+    """Returns how many blocks there are for each parameter; None if the sizes do not agree."""
+    votes: dict[int, int] = {}
+    for size, count in passed.items():
+        sets, rest = divmod(before.get(size, 0), count)
+        if size > ROUNDING and sets and not rest:
+            votes[sets] = votes.get(sets, 0) + size * before[size]
+    best = max(votes, key=lambda sets: votes[sets], default=None)
+    known = sum(size * count for size, count in before.items())
+    agrees = best is not None and votes[best] >= max(AGREES * sum(votes.values()), SEEN * known)
+    return best if agrees else None
