@@ -17,6 +17,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import torch  # noqa: E402
 from helpers.pages import progress, publish  # noqa: E402
+from memory_trainings.counted import Count, counted_by_readers, counted_by_torch  # noqa: E402
 from memory_trainings.models import HELD_OUT, MODELS  # noqa: E402
 from memory_trainings.record import OPTIMIZERS, PROBLEMS, Training, recorded  # noqa: E402
 
@@ -110,6 +111,30 @@ def planted() -> Iterator[tuple[str, str, str]]:
             yield name, problem or "none", causes_of(memory_of(trace))
 
 
+def kinds() -> Iterator[str]:
+    """Yields the rows of a table: what torch counts, and what the readers of traces and of snapshots tell."""
+    errors: list[float] = []
+    yield "| training | optimizer | parameters | gradients | optimizer state | activations |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for number, name in enumerate(MODELS):
+        progress("kinds", number + 1, len(MODELS))
+        optimizer = list(OPTIMIZERS)[number % len(OPTIMIZERS)]
+        training = Training(name, optimizer, SAMPLES)
+        *told, peak = counted_by_readers(training)
+        truth = counted_by_torch(training)
+        cells = [_kind_cell(truth, told, field) for field in ("parameters", "gradients", "optimizer", "activations")]
+        errors.append(max(abs(error) for it in told for error in it.difference(truth, peak).values()))
+        yield f"| {name} | {optimizer} | {' | '.join(cells)} |"
+    yield ""
+    within = sum(error <= TARGET for error in errors)
+    yield f"Largest difference of a kind, as a share of the peak: median {median(errors):.2%}, worst {max(errors):.2%};"
+    yield f"{within} of {len(errors)} trainings within {TARGET:.0%}."
+
+
+def _kind_cell(truth: Count, told: list[Count], field: str) -> str:
+    return " / ".join(f"{getattr(it, field) / 1e3:,.0f}" for it in (truth, *told))
+
+
 def table(outcomes: list[Outcome]) -> Iterator[str]:
     """Yields the rows of a table."""
     yield "| training | change | recorded peak, kB | predicted, kB | error | inside the interval |"
@@ -159,6 +184,14 @@ def page() -> Iterator[str]:
     yield f"Outside the interval: {outside or 'none'}."
     yield "On a CPU without bf16 instructions, torch runs bf16 convolutions as aten::_slow_conv2d, whose workspace"
     yield "is not in a recording of 32-bit ones."
+    yield ""
+    yield "## What fills the memory, against torch's own count"
+    yield ""
+    yield "Bytes in kB: counted by torch (parameters, gradients and states themselves, and the storages that autograd"
+    yield "saves) / by the reader of traces / by the reader of snapshots, from the same events with their stacks."
+    yield "Gradients and activations are the most of a step."
+    yield ""
+    yield from kinds()
     yield ""
     yield "## Planted problems"
     yield ""

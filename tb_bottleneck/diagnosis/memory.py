@@ -54,7 +54,8 @@ def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
         memory = snapshot_memory(read_snapshot(path))
         findings, course = findings_of_snapshot(memory), course_of(memory, memory.edges)
         forecasts = forecasts_of_snapshot(memory)
-        message = memory_message(memory.account, memory.sites(), findings, forecasts, course)
+        earlier = memory.unknown_earlier
+        message = memory_message(memory.account, memory.sites(), findings, forecasts, course, earlier)
         return snapshot_report(identity, memory.device, message)
     except BottleneckError as error:
         return refused_report(identity, error)

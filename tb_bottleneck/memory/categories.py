@@ -23,6 +23,7 @@ class Category(str, Enum):
     PARAMETERS = "parameters"
     GRADIENTS = "gradients"
     OPTIMIZER = "optimizer"
+    BEFORE_RECORDING = "before_recording"
     ACTIVATIONS = "activations"
     TEMPORARIES = "temporaries"
     INPUTS = "inputs"
@@ -32,7 +33,6 @@ class Category(str, Enum):
     FRAGMENTATION = "fragmentation"
     CACHE = "cache"
     OUTSIDE_TORCH = "outside_torch"
-    BEFORE_RECORDING = "before_recording"
     UNEXPLAINED = "unexplained"
 
 
@@ -181,3 +181,29 @@ class MemoryAccount(Record, frozen=True):
     def rows(self) -> list[tuple[Category, int]]:
         """The categories that have bytes, in the order of CATEGORIES."""
         return [(category, self.bytes_of[category]) for category in CATEGORIES if self.bytes_of.get(category)]
+
+
+MOST_SIZES = 3
+RECUR = 0.5
+"""Share of bytes in sizes that occur more than once, from which on blocks are those of similar layers. A choice."""
+
+
+class EarlierBlocks(Record, frozen=True):
+    """Blocks from before the history of which nothing tells for certain what they are."""
+
+    bytes: int
+    count: int
+    sizes: tuple[tuple[int, int], ...]
+    """Number and size in bytes of those of the same size, the most bytes first; at most MOST_SIZES."""
+
+    guess: str
+    """What they probably are: weights, untrained, or nothing."""
+
+
+def earlier_blocks(size: Ints, trains: bool) -> EarlierBlocks:
+    """Returns these blocks by size, in bytes; `trains` tells whether backward passes were recorded."""
+    sizes, counts = np.unique(size, return_counts=True)
+    order = np.argsort(-sizes * counts, kind="stable")[:MOST_SIZES]
+    recur = int((sizes * counts)[counts > 1].sum()) >= RECUR * int(size.sum())
+    listed = tuple(zip(counts[order].tolist(), sizes[order].tolist(), strict=True))
+    return EarlierBlocks(int(size.sum()), len(size), listed, ("untrained" if trains else "weights") if recur else "")

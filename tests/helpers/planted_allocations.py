@@ -46,10 +46,16 @@ class Program:
     recorded_from: tuple[int, str] | None = None
     """Step and phase (forward, backward, optimizer) with which the history begins; None: before the model is made."""
 
+    lost: int = 0
+    """Allocations and frees that a full ring overwrote: the history begins after them."""
+
     stacks: str = "all"
     """all, python (autograd's thread has none), or unnamed (C++ frames without symbols, as on Windows)."""
 
     frees_have_stacks: bool = True
+    batch: int = 1
+    """How many times as large the batch is."""
+
     width: int = 512
     layers: int = 6
     vocabulary: int = 8_000
@@ -75,11 +81,12 @@ class PlantedAllocations:
         self.at_start: list[tuple[Planted, str]] = []
         self.log: list[tuple[str, Planted]] = []
         self.time, self._next = 1_000_000, BASE
+        self.calls = 0
         size = 2 if program.optimizer == "master" else 4
         wide = program.width * program.width
         layer = [wide] * 4 + [4 * wide] * 2 + [program.width] * 4
         self.parameter_sizes = [size * each for each in layer * program.layers + [program.vocabulary * program.width]]
-        self.batch = self.random.choice((2, 4, 8)) * MIB
+        self.batch = self.random.choice((2, 4, 8)) * MIB * program.batch
         for each in self.parameter_sizes:
             self.alloc(each, "parameters", "construction")
         self.states: list[Planted] = []
@@ -89,6 +96,7 @@ class PlantedAllocations:
             self._step(step)
 
     def alloc(self, size: int, kind: str, role: str, line: int = 30) -> Planted:
+        self._lose()
         made = Planted(self._next, -(-size // 512) * 512, kind)
         self._next += 1 << 32
         self.time += self.random.randint(1, 9)
@@ -99,6 +107,7 @@ class PlantedAllocations:
         return made
 
     def free(self, freed: Planted, role: str) -> None:
+        self._lose()
         del self.live[freed]
         self.time += self.random.randint(1, 9)
         frames = self._frames(role, 90) if self.program.frees_have_stacks else []
@@ -134,10 +143,19 @@ class PlantedAllocations:
     def _begin(self, step: int, phase: str) -> None:
         """Begins the history here if the program says so."""
         if self.program.recorded_from == (step, phase):
-            self.entries.clear()
-            self.log.clear()
-            self.annotations.clear()
-            self.at_start = [(it, it.kind) for it in self.live]
+            self._forget()
+
+    def _lose(self) -> None:
+        """Begins the history with the first call that the ring did not overwrite."""
+        if self.program.lost and self.calls == self.program.lost:
+            self._forget()
+        self.calls += 1
+
+    def _forget(self) -> None:
+        self.entries.clear()
+        self.log.clear()
+        self.annotations.clear()
+        self.at_start = [(it, it.kind) for it in self.live]
 
     def _step(self, step: int) -> None:
         program = self.program

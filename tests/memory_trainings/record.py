@@ -44,7 +44,7 @@ class Training:
 
     def step(self) -> None:
         """Trains on a batch."""
-        inputs, targets = self._batch()
+        inputs, targets = self.batch()
         if self.problem == "evaluation with gradients":
             self.loss(inputs, targets)
             return
@@ -57,7 +57,8 @@ class Training:
             self.kept.append(self.model(inputs).detach())
         self.optimizer.step()
 
-    def _batch(self):
+    def batch(self):
+        """Returns inputs and targets."""
         if self.kind == "vision":
             return torch.randn(self.samples, 3, 32, 32), torch.randint(0, CLASSES, (self.samples,))
         if self.kind == "features":

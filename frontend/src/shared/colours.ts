@@ -57,7 +57,7 @@ const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
   ["communication", COLOURS.magenta],
   ["workspaces", COLOURS.brown],
   ["graphs", COLOURS.pink],
-  ["before_recording", COLOURS.amber],
+  ["before_recording", OTHER],
   ["fragmentation", COLOURS.red],
   ["cache", COLOURS.grey],
 ]);

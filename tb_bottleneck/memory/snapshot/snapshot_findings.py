@@ -49,16 +49,34 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
     states = memory.category == INDEX[Category.OPTIMIZER]
     older = account.bytes_of[Category.OPTIMIZER] - _alive(memory, states)
     if account.share(Category.OPTIMIZER) >= CONSIDERABLE:
-        yield _forecast(
-            memory, "states_in_8_bits", states.astype(np.float64) * (1 - EIGHT_BITS), older * (1 - EIGHT_BITS)
-        )
+        saved = 1 - EIGHT_BITS
+        yield _forecast(memory, "states_in_8_bits", _peak(memory, np.where(states, saved, 0.0), older * saved))
+    yield from _other_batches(memory)
     fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
     for change, blocks in fused:
         if _alive(memory, blocks) >= CONSIDERABLE * account.peak:
-            yield _forecast(memory, change, blocks.astype(np.float64), 0.0)
+            yield _forecast(memory, change, _peak(memory, np.where(blocks, 1.0, 0.0)))
 
 
-def _forecast(memory: SnapshotMemory, change: str, saved: Floats, older: float) -> Forecast:
+def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields the peaks with twice and half the batch. Of temporary blocks it is not certain which are in proportion."""
+    certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
+    if _alive(memory, certain) < CONSIDERABLE * memory.account.peak:
+        return
+    temporary = (memory.category == INDEX[Category.TEMPORARIES]) & ~memory.optimizer_temporaries
+    likely = certain | (temporary & ~np.isin(memory.blocks.size, list(memory.weights.parameters)))
+    for change, factor in (("double_batch", 2.0), ("half_batch", 0.5)):
+        peaks = [_peak(memory, np.where(grows, 1 - factor, 0.0)) for grows in (likely, certain, certain | temporary)]
+        yield _forecast(memory, change, *peaks)
+
+
+def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float) -> Forecast:
+    """Returns the forecast of a peak; with `others` if it is not certain."""
+    low, high = min(peak, *others, peak) * (1 - MARGIN), max(peak, *others, peak) * (1 + MARGIN)
+    return Forecast(change, {}, peak, low, high if peak > memory.account.peak else min(high, memory.account.peak))
+
+
+def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
     """Returns the peak if each recorded block saves this share of its bytes, and older blocks save this many bytes.
 
     Reserved memory stays in proportion to the tensors.
@@ -68,8 +86,7 @@ def _forecast(memory: SnapshotMemory, change: str, saved: Floats, older: float) 
     np.add.at(difference, np.maximum(blocks.opened, 0), blocks.size * saved)
     np.subtract.at(difference, blocks.closed, blocks.size * saved)
     in_use = events.allocated - np.cumsum(difference)[: len(events)] - older
-    peak = float(in_use.max()) * account.reserved / max(account.allocated, 1)
-    return Forecast(change, {}, peak, peak * (1 - MARGIN), min(peak * (1 + MARGIN), float(account.peak)))
+    return float(in_use.max()) * account.reserved / max(account.allocated, 1)
 
 
 def _alive(memory: SnapshotMemory, chosen: Bools) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
-from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, EarlierBlocks, MemoryAccount, earlier_blocks
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.snapshot.snapshot_categories import (
@@ -235,6 +235,12 @@ class SnapshotMemory:
         bytes_of[Category.GRAPHS] += graphs
         bytes_of[Category.CACHE] = free - split - graphs
         return MemoryAccount(bytes_of, "snapshot", "cuda", in_use, reserved)
+
+    @cached_property
+    def unknown_earlier(self) -> EarlierBlocks | None:
+        """The blocks at the end that are from before the history, and are not told by their sizes or stacks."""
+        size = self._earlier["size"][self._earlier_category == INDEX[Category.BEFORE_RECORDING]]
+        return earlier_blocks(size, bool((self.calls.opened == Role.BACKWARD).any())) if len(size) else None
 
     @cached_property
     def attention(self) -> Bools:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from tb_bottleneck.base.text import bytes_text
 from tb_bottleneck.knowledge.advice_texts import guide_of
 from tb_bottleneck.knowledge.memory_texts import (
     MemoryAdvice,
@@ -11,7 +12,7 @@ from tb_bottleneck.knowledge.memory_texts import (
     part_label,
     sentence,
 )
-from tb_bottleneck.memory.categories import Category, MemoryAccount
+from tb_bottleneck.memory.categories import Category, EarlierBlocks, MemoryAccount
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.memory_course import MemoryCourse, MemoryCurve
@@ -20,6 +21,8 @@ from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_SITES = 60
+LEAST_EARLIER = 0.01
+"""Share of the peak below which blocks from before a history are not described. A choice."""
 
 
 def memory_message(
@@ -28,6 +31,7 @@ def memory_message(
     findings: Iterable[MemoryFinding],
     forecasts: Iterable[Forecast] = (),
     course: MemoryCourse | None = None,
+    earlier: EarlierBlocks | None = None,
 ) -> pb.Memory:
     """Returns the memory part of a report."""
     message = pb.Memory(
@@ -39,7 +43,7 @@ def memory_message(
         parts=[_part(account, category, size) for category, size in account.rows],
         sites=_sites(sites),
         findings=findings_message(findings),
-        missing=" ".join(_missing(account)),
+        missing=" ".join(_missing(account, earlier)),
         forecasts=[_forecast(forecast, account.capacity) for forecast in forecasts],
     )
     if course is not None:
@@ -163,8 +167,19 @@ def _evidence(value: Value) -> pb.Evidence:
     return row
 
 
-def _missing(account: MemoryAccount) -> Iterable[str]:
+def _values_of(earlier: EarlierBlocks) -> dict[str, str]:
+    listed = [f"{count:,} of {bytes_text(size)}" for count, size in earlier.sizes]
+    more = earlier.count - sum(count for count, _ in earlier.sizes)
+    listed += [f"{more:,} others"] if more else []
+    return {"bytes": bytes_text(earlier.bytes), "blocks": f"{earlier.count:,}", "sizes": ", ".join(listed)}
+
+
+def _missing(account: MemoryAccount, earlier: EarlierBlocks | None) -> Iterable[str]:
     """Returns sentences about what is estimated, unexplained or not recorded."""
+    if earlier is not None and earlier.bytes >= LEAST_EARLIER * account.peak:
+        yield sentence("missing", "older", _values_of(earlier))
+        if earlier.guess:
+            yield sentence("missing", earlier.guess)
     if account.estimated:
         yield sentence("missing", "estimated")
     if account.source == "trace" and account.bytes_of.get(Category.BEFORE_RECORDING):

@@ -41,6 +41,8 @@ PROGRAMS = {
     "inference": Program(trains=False, no_grad=True, **LATER),
     "inference_with_cache": Program(trains=False, no_grad=True, cache=True, **LATER),
 }
+FULL_RINGS = (0.5, 0.55, 0.6, 0.65, 0.7)
+"""Shares of the calls of four steps that a full ring overwrote: it ends and begins anywhere in a step."""
 WITHIN = 0.05
 """Of the peak."""
 
@@ -71,3 +73,12 @@ def errors_of(program: Program, seed: int) -> dict[str, float]:
 def test_each_kind_is_within_a_twentieth_of_the_truth(name, seed):
     program = replace(PROGRAMS[name], layers=4 + seed, width=(512, 768, 256)[seed])
     assert errors_of(program, seed) == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", FULL_RINGS)
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+def test_a_history_may_begin_anywhere(optimizer, share, seed):
+    program = Program(optimizer, steps=4, layers=4 + seed)
+    calls = PlantedAllocations(program, seed).calls
+    assert errors_of(replace(program, lost=int(share * calls)), seed) == {}

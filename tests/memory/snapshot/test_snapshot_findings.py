@@ -74,6 +74,18 @@ def test_a_finding_comes_with_the_peak_of_the_fixed_program(cause, seed):
     assert peak < 0.95 * memory.account.peak, "the fix changes something"
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("change", ["double_batch", "half_batch"])
+def test_the_peak_with_another_batch_is_predicted(change, seed):
+    program = Program(width=256, batch=2, **LATER)
+    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(PlantedAllocations(program, seed).snapshot())])))
+    (forecast,) = (it for it in forecasts_of_snapshot(memory) if it.change == change)
+    other = replace(program, batch=4 if change == "double_batch" else 1)
+    peak = PlantedAllocations(other, seed).truth().total()
+    assert forecast.low <= peak <= forecast.high
+    assert forecast.high < 1.5 * forecast.low
+
+
 def test_attention_is_named_with_its_line_and_not_as_one_large_tensor():
     causes = found(PlantedAllocations(Program(hand_written_attention=True, width=256, layers=2, **LATER)).snapshot())
     at = {value.name: value.value for value in causes["attention_kept"].evidence}["at"]

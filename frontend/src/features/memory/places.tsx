@@ -1,21 +1,23 @@
-// Where the memory of the peak was allocated, as a table or as a tree.
+// Where the memory of the peak was allocated, as areas, as a table or as a tree.
 import { useMemo, useState } from "preact/hooks";
 import { memoryColourOf } from "../../shared/colours";
 import type { Memory } from "../../shared/report";
 import { bytes, count, share } from "../../shared/text/format";
 import { SortableTable } from "../../shared/widgets/sortable_table";
+import { Area } from "./area";
 import { allSites, grouped, groupings, treeOf, type Group, type Grouping, type TreeNode } from "./place_groups";
 
-const TITLES: Readonly<Record<Grouping | "tree", string>> = { tree: "Tree", place: "Place", module: "Module", line: "Function (line of its def)", operator: "Operator", kind: "Category" };
+type Display = Grouping | "area" | "tree";
+const TITLES: Readonly<Record<Display, string>> = { area: "Areas", tree: "Tree", place: "Place", module: "Module", line: "Function (line of its def)", operator: "Operator", kind: "Category" };
 /** Snapshots have the line of each call; traces only that of the function's def. */
-const titleOf = (by: Grouping | "tree", source: string): string => (by === "line" && source === "snapshot" ? "Line" : TITLES[by]);
+const titleOf = (by: Display, source: string): string => (by === "line" && source === "snapshot" ? "Line" : TITLES[by]);
 const CAPTION = "Where it was allocated";
 
 export function Places({ memory }: { memory: Memory }) {
   const sites = useMemo(() => allSites(memory), [memory]);
   const titles = new Map(memory.parts.map(({ kind, title }) => [kind, title]));
-  const available = [...groupings(sites), "tree"] as const;
-  const [by, setBy] = useState<Grouping | "tree">(available[0] ?? "tree");
+  const available: readonly Display[] = [...groupings(sites), "area", "tree"];
+  const [by, setBy] = useState<Display>(available[0] ?? "tree");
   return (
     <div class="memory-places">
       <div class="controls">
@@ -27,7 +29,9 @@ export function Places({ memory }: { memory: Memory }) {
           ))}
         </div>
       </div>
-      {by === "tree" ? <Tree root={treeOf(sites)} titles={titles} /> : <GroupTable key={by} by={by} title={titleOf(by, memory.evidence_source)} rows={grouped(sites, by)} titles={titles} />}
+      {by === "tree" && <Tree root={treeOf(sites)} titles={titles} />}
+      {by === "area" && <Area sites={sites} titles={titles} />}
+      {by !== "tree" && by !== "area" && <GroupTable key={by} by={by} title={titleOf(by, memory.evidence_source)} rows={grouped(sites, by)} titles={titles} />}
     </div>
   );
 }
