@@ -12,16 +12,18 @@ from tb_bottleneck.version import __version__
 if TYPE_CHECKING:
     from tb_bottleneck.comparison.compare import compare
     from tb_bottleneck.diagnosis.trace import diagnose
+    from tb_bottleneck.monitor.capture.trace_handler import trace_handler
     from tb_bottleneck.monitor.facts.process import as_metadata
     from tb_bottleneck.monitor.monitor import Monitor
 
-__all__ = ["Monitor", "__version__", "as_metadata", "compare", "diagnose"]
+__all__ = ["Monitor", "__version__", "as_metadata", "compare", "diagnose", "trace_handler"]
 
 _MODULE_OF = {
     "Monitor": "tb_bottleneck.monitor.monitor",
     "as_metadata": "tb_bottleneck.monitor.facts.process",
     "compare": "tb_bottleneck.comparison.compare",
     "diagnose": "tb_bottleneck.diagnosis.trace",
+    "trace_handler": "tb_bottleneck.monitor.capture.trace_handler",
 }
 
 

@@ -1,5 +1,5 @@
 // Small recordings, lists and answers for the tests.
-import type { Report, ReportAnswer, RunEntry, RunList } from "../src/shared/report";
+import type { Place, Report, ReportAnswer, RunEntry, RunList } from "../src/shared/report";
 
 export function entry(run: string, source: string, fields: Partial<RunEntry> = {}): RunEntry {
   const done = { state: "done", progress: 1, health: "ok", reason: "", step_times_ns: [], witness: "trace", evidence_source: "trace", live: false, device: "", action: "" };
@@ -12,6 +12,12 @@ export function list(...runs: readonly RunEntry[]): RunList {
 
 export function report(source: string): Report {
   return { schema: 2, run: "r", source, witness: "trace", evidence_source: "trace", account: [], regimes: [], findings: [], plan: [], disagreements: [], others: [], phases: [], headroom: [], operators: [], step_parts: [], broken_parts: [], job_headline: "" };
+}
+
+/** A place in the program; without fields, one of which nothing is known. */
+export function place(fields: Partial<Place>): Place {
+  const empty = { file: "", line: 0, function: "", module: "", share: 0, block: "", chain: [], exact: false };
+  return { ...empty, file_bytes: 0, file_time_us: 0, source: [], source_begin: 0, ...fields };
 }
 
 export function done(source: string): ReportAnswer {

@@ -274,8 +274,11 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
         print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
         return
     from tb_bottleneck.report.rendering.text import render
+    from tb_bottleneck.report.source_lines import add_source, source_folder
 
-    layout = stdout_layout()
+    layout, folder = stdout_layout(), source_folder()
+    for report in analysis.reports:
+        add_source(report, folder)
     if len(analysis.reports) == 1:
         print(render(analysis.reports[0], layout), end="")
         return

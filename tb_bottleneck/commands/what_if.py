@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
+  tb-bottleneck what-if runs/mine                           a table of the usual devices, batches and worker counts
   tb-bottleneck what-if runs/mine --device "NVIDIA H200"    expected step time on a faster device, and its limits
   tb-bottleneck what-if runs/mine --workers 8 --batch 64
   tb-bottleneck what-if runs/mine --precision bf16
@@ -51,13 +52,18 @@ def _count(text: str) -> int:
 
 
 def _what_if(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison.texts.terminal import render_what_if
+    from tb_bottleneck.comparison.texts.terminal import render_what_if, render_what_if_table
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+    from tb_bottleneck.comparison.what_if.table import what_if_table
     from tb_bottleneck.report.rendering.json_form import as_json
 
     changes = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:
         run = open_run(options.path, begin(options.path))
+    if changes == WhatIfOptions():
+        table = what_if_table(run)
+        print(as_json(table) if options.json else render_what_if_table(table, stdout_layout()), end="")
+        return int(not table.rows)
     prediction = what_if(run, changes)
     if options.json:
         print(as_json(prediction))

@@ -4,7 +4,7 @@ The events of a lane are sorted by start and do not overlap (on a stream, they r
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -140,7 +140,21 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
     levels = min(int(depth.max(initial=-1)) + 1, MAX_NESTING)
     shown_levels = [level for level in range(levels) if (depth == level).sum() >= MIN_FRAMES]
     for shown, level in enumerate(shown_levels[:MAX_PYTHON_DEPTH]):
-        yield _events_lane(trace, "python", thread, shown, rows[depth == level], keys)
+        lane = _events_lane(trace, "python", thread, shown, rows[depth == level], keys)
+        yield _with_call_lines(trace, lane, rows[depth == level])
+
+
+def _with_call_lines(trace: Trace, lane: Lane, rows: Rows) -> Lane:
+    """Returns a lane whose calls have the line of the program that makes them in their names, if it is known."""
+    line = trace.call_lines.of(rows)
+    known = np.flatnonzero(line > 0)
+    if not len(known):
+        return lane
+    pairs, which = np.unique(np.stack((lane.name[known], line[known])), axis=1, return_inverse=True)
+    names = [f"{trace.names[name]}, called in line {number}" for name, number in pairs.T.tolist()]
+    name = np.array(lane.name, np.int64)
+    name[known] = len(trace.names) + which.reshape(-1)
+    return replace(lane, name=name, names=(*trace.names, *names))
 
 
 def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, keys: Ints) -> Lane:

@@ -55,8 +55,9 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
 
 def _lines(recording: Recording) -> list[str]:
     """Returns the user's line of each wait; empty if no frames were recorded."""
-    lines = located(recording, wait_times(recording)).user
-    return [frame_text(recording, row) if row >= 0 else "" for row in lines.tolist()]
+    found = located(recording, wait_times(recording))
+    lines = zip(found.user.tolist(), recording.trace.call_lines.of(found.called).tolist(), strict=True)
+    return [frame_text(recording, row, line) if row >= 0 else "" for row, line in lines]
 
 
 def add_copies(recording: Recording, tables: pb.Tables) -> None:

@@ -25,9 +25,9 @@ MAX_DEPTH = 64
 class Place(Record, frozen=True):
     """Where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
 
-    `line` is the one at which the function begins in a trace, and the one of the call in a snapshot; 0 if it is not
-    known, as for a function that already ran when the recording began. `path` has the modules around `module` in a
-    trace, and the callers of `function` in a snapshot, outermost first.
+    `line` is the one of the call in a snapshot, and in a trace that has the lines of calls; otherwise the one at which
+    the function begins; 0 if it is not known, as for a function that already ran when the recording began. `path` has
+    the modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
     """
 
     operator: str = ""
@@ -80,24 +80,29 @@ class TracePlaces:
         return group_sites(keys, self._blocks.size[chosen], self.place)
 
     def keys(self, chosen: Rows) -> Ints:
-        """Returns operator, module and frame of each block, as rows of the names, or -1."""
+        """Returns operator, module and frame of each block, as rows of the names, or -1; and the line of the call, or
+        0."""
         trace = self._trace
         thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
-        operator = self._around(thread, time, Kind.CPU_OP, _is_operator)
+        operator = self._around(thread, time, self._rows_named(Kind.CPU_OP, _is_operator))
         _, forward = linked_forward(trace, forward_links(trace), thread, time)
         linked = forward >= 0
         thread = np.where(linked, trace.events.thread[forward], thread)
         time = np.where(linked, trace.events.start[forward], time)
-        module = self._around(thread, time, Kind.PYTHON, _is_module)
-        frame = self._around(thread, time, Kind.PYTHON, is_user_frame)
-        return np.column_stack((operator, module, frame))
+        module = self._around(thread, time, self._rows_named(Kind.PYTHON, _is_module))
+        frame = self._around(thread, time, self._rows_named(Kind.PYTHON, is_user_frame))
+        python = trace.rows(Kind.PYTHON) if len(trace.call_lines) else np.empty(0, np.intp)
+        call = self._around(thread, time, python[trace.call_lines.of(python) > 0])
+        inside = (frame >= 0) & (trace.events.start[call] > trace.events.start[frame])
+        named = (np.where(row >= 0, trace.events.name[row], -1) for row in (operator, module, frame))
+        return np.column_stack((*named, np.where(inside, trace.call_lines.of(call), 0)))
 
     def place(self, key: list[int]) -> Place:
         """Returns the place with this key."""
         names = self._trace.names
-        operator, module, frame = key
+        operator, module, frame, called_in = key
         file, line, function = frame_parts(names[frame]) if frame >= 0 else ("", 0, "")
-        line = 0 if frame in self._running else line
+        line = called_in or (0 if frame in self._running else line)
         return Place(
             operator=names[operator] if operator >= 0 else "",
             module=_module_name(names[module]) if module >= 0 else "",
@@ -107,18 +112,20 @@ class TracePlaces:
             path=self._modules_around(module) if module >= 0 else (),
         )
 
-    def _around(self, thread: Ints, time: Ints, kind: Kind, test: Callable[[str], bool]) -> Ints:
-        """Returns the name of the innermost event of this kind at each time, or -1."""
+    def _rows_named(self, kind: Kind, test: Callable[[str], bool]) -> Rows:
+        rows = self._trace.rows(kind)
+        return rows[name_matches(self._trace.names, self._trace.events.name[rows], test)]
+
+    def _around(self, thread: Ints, time: Ints, rows: Rows) -> Ints:
+        """Returns the innermost of these events at each time, or -1."""
         trace = self._trace
         found = np.full(len(time), -1, np.int64)
-        rows = trace.rows(kind)
-        rows = rows[name_matches(trace.names, trace.events.name[rows], test)]
         own = by_thread(np.arange(len(time)), thread)
         for each, around in by_thread(rows, trace.events.thread).items():
             mine = own.get(each)
             if mine is not None:
                 inside, row = innermost(trace.events.start[around], trace.events.end[around], time[mine])
-                found[mine[inside]] = trace.events.name[around[row[inside]]]
+                found[mine[inside]] = around[row[inside]]
         return found
 
     def _modules_around(self, name: int) -> tuple[str, ...]:

@@ -287,18 +287,52 @@ class SeriesAnswer(_message.Message):
     def __init__(self, ids: _Optional[_Iterable[str]] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., series: _Optional[_Union[RunSeries, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class WhatIfAnswer(_message.Message):
-    __slots__ = ("id", "state", "progress", "what_if", "problem")
+    __slots__ = ("id", "state", "progress", "what_if", "problem", "table")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     WHAT_IF_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    TABLE_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: str
     progress: float
     what_if: WhatIf
     problem: str
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., what_if: _Optional[_Union[WhatIf, _Mapping]] = ..., problem: _Optional[str] = ...) -> None: ...
+    table: WhatIfTable
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., what_if: _Optional[_Union[WhatIf, _Mapping]] = ..., problem: _Optional[str] = ..., table: _Optional[_Union[WhatIfTable, _Mapping]] = ...) -> None: ...
+
+class WhatIfTable(_message.Message):
+    __slots__ = ("schema", "run", "step_ns", "rows", "notes")
+    SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    schema: int
+    run: str
+    step_ns: float
+    rows: _containers.RepeatedCompositeFieldContainer[WhatIfRow]
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., step_ns: _Optional[float] = ..., rows: _Optional[_Iterable[_Union[WhatIfRow, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WhatIfRow(_message.Message):
+    __slots__ = ("title", "group", "value", "after", "per", "regime", "memory")
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    PER_FIELD_NUMBER: _ClassVar[int]
+    REGIME_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    title: str
+    group: str
+    value: str
+    after: Prediction
+    per: str
+    regime: str
+    memory: PeakMemory
+    def __init__(self, title: _Optional[str] = ..., group: _Optional[str] = ..., value: _Optional[str] = ..., after: _Optional[_Union[Prediction, _Mapping]] = ..., per: _Optional[str] = ..., regime: _Optional[str] = ..., memory: _Optional[_Union[PeakMemory, _Mapping]] = ...) -> None: ...
 
 class DeviceList(_message.Message):
     __slots__ = ("names",)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
+from tb_bottleneck.trace.call_lines import KEY, NO_LINES, CallLines, read_call_lines
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
@@ -42,6 +43,7 @@ class Trace:
     truncated: str
     memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
     chosen_device: int | None = None
+    call_lines: CallLines = NO_LINES
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
@@ -146,7 +148,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     return_freed_memory()
     lost = reader.lost + builder.lost + out_of_range
     _refuse_other_objects(len(events) + len(memory), lost)
-    header, names, threads = read_header(reader.header), builder.names(), builder.threads()
+    raw = reader.header
+    header, names, threads = read_header(raw), builder.names(), builder.threads()
     add_compile_log(path, header, events, names, threads)
     return Trace(
         header=header,
@@ -158,6 +161,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         lost=lost,
         truncated=reader.truncated,
         memory=memory,
+        call_lines=read_call_lines(raw.get(KEY), header.base_time_ns, events),
     )
 
 

@@ -66,7 +66,7 @@ def test_all_tables_as_json(path: str, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_groups_of_a_name(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, path, "--operator", "aten::addmm")
     assert [line for line in text.splitlines() if line.startswith("By ")] == [
-        "By shapes", "By caller", "By kernel", "By module", "By function (line of its def)",
+        "By shapes", "By caller", "By kernel", "By module", "By function and line",
     ]  # fmt: skip
     assert json.loads(run(capsys, path, "--kernel", GEMM, "--json"))["callers"][0]["name"] == "aten::mm"
 

@@ -33,8 +33,8 @@ def test_for_people(path: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rows_by_line_are_named_for_what_is_recorded(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = run(capsys, path, "--by", "line").splitlines()
-    assert lines[0].startswith("Time by function (line of its def): ")
-    assert lines[1].endswith("  Function (line of its def)")
+    assert lines[0].startswith("Time by function and line: ")
+    assert lines[1].endswith("  Function and line")
 
 
 def test_for_programs(path: str, capsys: pytest.CaptureFixture[str]) -> None:

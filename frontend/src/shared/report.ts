@@ -792,7 +792,7 @@ export interface Finding {
 export interface Place {
   /** as the profiler names it; empty for a block */
   readonly file: string;
-  /** at which the function begins; 0 if it already ran when the recording began */
+  /** that runs, if exact; otherwise at which the function begins, 0 if it already ran when the recording began */
   readonly line: number;
   /** empty for a block */
   readonly function: string;
@@ -804,6 +804,16 @@ export interface Place {
   readonly block: string;
   /** a typical call chain, outermost first: the program's frames, then what the line calls */
   readonly chain: readonly string[];
+  /** the line is the one that runs: the recording has the lines of calls */
+  readonly exact: boolean;
+  /** size of the file when it was recorded; 0 if unknown */
+  readonly file_bytes: number;
+  /** when it was changed last, in µs since 1970; 0 if unknown */
+  readonly file_time_us: number;
+  /** the line and those around it, if the file is at hand and unchanged; untrusted text */
+  readonly source: readonly string[];
+  /** the number of the first of these lines */
+  readonly source_begin: number;
 }
 
 export interface Speedup {
@@ -1231,6 +1241,35 @@ export interface WhatIfAnswer {
   readonly what_if?: WhatIf;
   /** if it failed: the reason, as a sentence */
   readonly problem: string;
+  /** once done, instead of `what_if` if no condition was given */
+  readonly table?: WhatIfTable;
+}
+
+/** The usual other conditions of a recording, each predicted. */
+export interface WhatIfTable {
+  readonly schema: number;
+  readonly run: string;
+  /** as recorded, per step; 0 if nothing can be predicted */
+  readonly step_ns: number;
+  readonly rows: readonly WhatIfRow[];
+  /** why conditions are not in the table */
+  readonly notes: readonly string[];
+}
+
+export interface WhatIfRow {
+  /** H200 SXM | 64 samples per step | bf16 | 8 loader workers */
+  readonly title: string;
+  /** device | batch | precision | workers: the parameter of GET what_if */
+  readonly group: string;
+  /** of the parameter */
+  readonly value: string;
+  readonly after?: Prediction;
+  /** step | sample */
+  readonly per: string;
+  /** the regime that owns most of the step after the change */
+  readonly regime: string;
+  /** after the change; absent if it cannot be predicted */
+  readonly memory?: PeakMemory;
 }
 
 /** GET devices */

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import bytes_text, duration_text, share_text
 from tb_bottleneck.comparison.series.explanations import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.headline import may_be_same_work
@@ -23,6 +24,11 @@ def render_comparison(comparison: pb.Comparison, layout: Layout | None = None) -
 def render_what_if(prediction: pb.WhatIf, layout: Layout | None = None) -> str:
     """Returns the whole prediction as plain text."""
     return (layout or Layout()).text(_what_if(prediction))
+
+
+def render_what_if_table(table: pb.WhatIfTable, layout: Layout | None = None) -> str:
+    """Returns the table of the usual conditions as plain text."""
+    return (layout or Layout()).text(_what_if_table(table))
 
 
 def render_series(series: pb.RunSeries, layout: Layout | None = None) -> str:
@@ -142,6 +148,32 @@ def _what_if(prediction: pb.WhatIf) -> Iterator[str]:
             yield f"  - {fix.title} [{fix.cause}]: {share_text(fix.share)} of the step after the change"
     yield from _listed("Assumed", prediction.assumptions)
     yield from _notes(prediction.notes, prediction.headline)
+
+
+def _what_if_table(table: pb.WhatIfTable) -> Iterator[str]:
+    yield f"{table.run}, under other conditions" + (
+        f": now {duration_text(table.step_ns)} per step" if table.rows else ""
+    )
+    yield RULE
+    if table.rows:
+        width = max(len(row.title) for row in table.rows)
+        yield Line(f"  {'If it had':{width}}  {'Time':>9}         {'Speed':24} Then mostly", "strong")
+    group = ""
+    for row in table.rows:
+        if group not in ("", row.group):
+            yield ""
+        group, after = row.group, row.after
+        speed = f"{ratio_text(after.speedup)}x ({ratio_text(after.low)} to {ratio_text(after.high)})"
+        regime = Regime(row.regime).label.lower()
+        yield f"  {row.title:{width}}  {_time(after.step_ns)}/{row.per:6} {speed:24} {regime}{_memory(row)}"
+    yield from _listed("Notes", table.notes)
+
+
+def _memory(row: pb.WhatIfRow) -> str:
+    if not row.HasField("memory"):
+        return ""
+    fits = ("; fits" if row.memory.fits else "; may not fit") if row.memory.HasField("fits") else ""
+    return f", peak {bytes_text(row.memory.peak_bytes)}{fits}"
 
 
 def _series(series: pb.RunSeries) -> Iterator[str]:

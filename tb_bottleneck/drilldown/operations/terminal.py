@@ -100,7 +100,7 @@ def details_text(details: pb.Details, rows: int, layout: Layout) -> str:
         ("By caller", details.callers, _DETAILS),
         ("By kernel", details.kernels, _DETAILS),
         ("By module", details.modules, _DETAILS),
-        ("By function (line of its def)", details.lines, _PLACES),
+        ("By function and line", details.lines, _PLACES),
     ):
         if groups:
             parts.append(f"{layout.styled_text(title, 'strong')}\n{_text(groups[:rows], columns, _row_name, layout)}")

@@ -20,7 +20,7 @@ from tb_bottleneck.measures.user_code.frames import (
 )
 from tb_bottleneck.measures.user_code.modules import forward_of
 from tb_bottleneck.trace.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
-from tb_bottleneck.trace.frames import frame_without_line, merged_module, module_name, short_frame
+from tb_bottleneck.trace.frames import frame_parts, frame_without_line, merged_module, module_name, short_frame
 from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows
@@ -65,6 +65,8 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
     forest = Forest(labels.add("root", ""))
     roots = is_autograd_node(trace)
     label = _carrier_labels(recording, by, labels, np.flatnonzero(roots), merged)
+    if by == "line":
+        _put_call_lines(trace, host, label, labels)
     if by == "operator":  # a node of autograd has one operator with its own name
         label[(label[host.parent] == label) & (host.parent >= 0)] = -1
     is_carrier = label >= 0
@@ -121,6 +123,21 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
         rows = _rows_with(trace, (Kind.ANNOTATION,), _is_range)
         _put(trace, label, labels, "range", rows, str)
     return label
+
+
+def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -> None:
+    """Writes the line of the program as the label of what a function calls, where the recording has the lines.
+
+    A function of the program that another one calls keeps its own label.
+    """
+    rows = np.flatnonzero((label < 0) & (trace.events.kind == Kind.PYTHON))
+    line = trace.call_lines.of(rows)
+    rows, line = rows[line > 0], line[line > 0]
+    caller = host.nearest(label >= 0)[rows]
+    rows, line, caller = rows[caller >= 0], line[caller >= 0], caller[caller >= 0]
+    pairs, which = np.unique(np.stack((trace.events.name[caller], line)), axis=1, return_inverse=True)
+    texts = [f"{frame_parts(trace.names[name])[0]}:{number}"[:MAX_TEXT] for name, number in pairs.T.tolist()]
+    label[rows] = np.array([labels.add("line", text) for text in texts], np.int64)[which.reshape(-1)]
 
 
 def _operators(trace: Trace) -> Bools:

@@ -55,11 +55,11 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
 
 def grouping_text(tree: Tree) -> str:
     """Returns what the rows of the tree are. The profiler records the line of a function's def, and no other."""
-    return "function (line of its def)" if tree.by == "line" else tree.by
+    return "function and line" if tree.by == "line" else tree.by
 
 
 def _where(tree: Tree) -> str:
-    return "Function (line of its def)" if tree.by == "line" else "Where"
+    return "Function and line" if tree.by == "line" else "Where"
 
 
 def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:

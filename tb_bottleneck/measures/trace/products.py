@@ -5,20 +5,22 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, merge, union
-from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.order_statistics import distinct_rows, heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.measures.trace.kernel_efficiency import MOSTLY
 from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
 from tb_bottleneck.roofline.device_peaks import has_matrix_units
+from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.roofline.operator_args import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.kernel_names import cut, name_matches, short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Bools, Ints, by_thread
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
@@ -76,6 +78,99 @@ def attention_time(recording: Recording) -> Spans:
     same = events.thread[begin] == events.thread[end]
     same &= host_step_of(recording, events.start[begin]) == host_step_of(recording, events.start[end])
     return union(events.start[begin[same]], events.end[end[same]])
+
+
+_LINEAR = frozenset({"aten::mm", "aten::addmm"})
+FUSED_BACKWARD = 5 / 4
+"""Products of a fused backward pass / of one by single operators: it computes the scores again (arXiv 2205.14135)."""
+
+
+class AttentionWork(Record, frozen=True, eq=False):
+    """The operators of attention that is not fused, of the forward and the backward pass."""
+
+    spans: Spans
+    """The host's time in these operators themselves."""
+
+    kernels: Bools
+    """Mask of the device's operations that they launch."""
+
+    fused_ns: float
+    """Time that their products would take at the rate of the linear layers of this recording."""
+
+
+@memoized
+def attention_work(recording: Recording) -> AttentionWork | None:
+    """Returns the work of attention; None without it, or if shapes do not give the rate of products."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    forward_time = attention_time(recording)
+    if not len(rows) or not len(forward_time):
+        return None
+    _, forward = linked_forward(trace, forward_links(trace), events.thread[rows], events.start[rows])
+    backward = (forward >= 0) & forward_time.contains(events.start[np.maximum(forward, 0)])
+    inside = backward | forward_time.contains(events.start[rows])
+    begin, end, owner = _self_time(recording, rows)
+    kernels_of = _launching_rows(recording)
+    taken = _time_of(rows, begin, end, owner, kernels_of, recording)
+    linear, product = (
+        name_matches(trace.names, events.name[rows], names.__contains__) for names in (_LINEAR, _PRODUCTS)
+    )
+    rate = _flops(trace, rows[linear]) / max(taken[linear].sum(), 1.0)
+    if not rate:
+        return None
+    fused = _flops(trace, rows[product & inside & ~backward])
+    fused += FUSED_BACKWARD * _flops(trace, rows[product & backward])
+    chosen = inside[owner]
+    return AttentionWork(union(begin[chosen], end[chosen]), np.isin(kernels_of, rows[inside]), fused / rate)
+
+
+def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
+    """Returns begins and ends of the times in which the operators themselves run, and their positions in `rows`."""
+    events = recording.trace.events
+    parts = []
+    for own in by_thread(np.arange(len(rows)), events.thread[rows]).values():
+        nesting = nest(events.start[rows[own]], events.end[rows[own]])
+        begin, end, owner = nesting.self_spans(np.ones(len(own), np.bool_))
+        parts.append((begin, end, own[owner]))
+    begin, end, owner = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return begin, end, owner
+
+
+def _launching_rows(recording: Recording) -> Ints:
+    """Returns the operator that launches each operation of the device, as a row of the events; -1 for none."""
+    trace, ops = recording.trace, recording.trace.device_ops
+    found = np.full(len(ops), -1, np.int64)
+    if len(trace.calls):
+        called, operator = trace.calling_operators
+        known = np.flatnonzero(ops.launched)
+        known = known[called[ops.call[known]]]
+        found[known] = operator[ops.call[known]]
+    return found
+
+
+def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, recording: Recording) -> Floats:
+    """Returns the time that the work of each operator takes, in ns: of its kernels, or of itself on the CPU."""
+    if not recording.on_device:
+        return np.asarray(np.bincount(owner, weights=end - begin, minlength=len(rows)), np.float64)
+    ops = recording.trace.device_ops
+    at = np.minimum(np.searchsorted(rows, launching), len(rows) - 1)
+    known = rows[at] == launching
+    length = (ops.end - ops.start)[known]
+    return np.asarray(np.bincount(at[known], weights=length, minlength=len(rows)), np.float64)
+
+
+def _flops(trace: Trace, rows: Rows) -> float:
+    """Returns the floating-point operations of products whose shapes were recorded."""
+    names, counts = np.unique(
+        np.stack((trace.events.name[rows], trace.events.signature[rows])), axis=1, return_counts=True
+    )
+    total = 0.0
+    for (name, signature), count in zip(names.T.tolist(), counts.tolist(), strict=True):
+        operands = operands_of(trace.signatures[signature]) if signature else None
+        if operands is not None:
+            total += count * (flops(trace.names[name], operands.dims, operands.concrete) or 0)
+    return total
 
 
 _WIDE_TYPES = ("fp32", "tf32")

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
-from tb_bottleneck.trace.frames import already_running_frames, frame_without_line, is_user_frame
+from tb_bottleneck.trace.frames import already_running_frames, frame_parts, frame_without_line, is_user_frame
 from tb_bottleneck.trace.kernel_names import name_matches, passing_names
 from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.nesting import Nesting, nest
@@ -51,6 +51,14 @@ class Enclosing(Record, frozen=True, eq=False):
         """Returns the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
         inside, row = self.nesting.innermost(times)
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
+
+    def called(self, times: Ints) -> Ints:
+        """Returns at each time the row that the innermost row of the first kind calls; -1 if it works itself."""
+        inside, row = self.nesting.innermost(times)
+        parent, is_caller = self.nesting.parent, self.found[0] == self.rows
+        below = _nearest(parent, is_caller | is_caller[parent])
+        known = inside & ~is_caller[row] & (self.found[0][row] >= 0)
+        return np.where(known, self.rows[below[row]], -1)
 
 
 class EnclosingByThread:
@@ -118,9 +126,13 @@ def already_running(recording: Recording) -> Bools:
     return already_running_frames(recording.trace)
 
 
-def frame_text(recording: Recording, row: int) -> str:
-    """Returns the name of a Python frame, without the line if it is not that of the function."""
+def frame_text(recording: Recording, row: int, line: int = 0) -> str:
+    """Returns the name of a Python frame, with the `line` that runs if it is known; otherwise without a line that is
+    not that of the function."""
     name = recording.trace.names[recording.trace.events.name[row]]
+    if line:
+        file, _, function = frame_parts(name)
+        return f"{file}({line}): {function}"
     return frame_without_line(name) if already_running(recording)[row] else name
 
 

@@ -6,12 +6,14 @@ record_function block of the program names the place.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.measures.user_code.frames import (
     already_running,
     ancestors,
@@ -28,6 +30,10 @@ from tb_bottleneck.trace.kinds import MODULE
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
+LEADS = 0.5
+"""A line with this share of its function's cost stands for the function. The body of a script says nothing, so that its
+costliest line always does. A choice."""
+SCRIPT = "<module>"
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
 
@@ -45,9 +51,9 @@ class HostTimes(Table):
 class Place:
     """A line of the user's program, a record_function block, or only a module; all texts are untrusted.
 
-    `module` may be several that differ in numbers (`Linear_*`). `line` is 0 if it is not known, as for a function that
-    already ran when the recording began. `share` is of the cost of all moments. `chain` is the call chain of a typical
-    moment, outermost first.
+    `module` may be several that differ in numbers (`Linear_*`). `line` is the one at which the function begins, or if
+    `exact` the one that runs; 0 if it is not known, as for a function that already ran when the recording began.
+    `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
     """
 
     share: float
@@ -57,6 +63,10 @@ class Place:
     module: str = ""
     block: str = ""
     chain: tuple[str, ...] = ()
+    exact: bool = False
+    file_bytes: int = 0
+    file_time_us: int = 0
+    """Size and time of change of the file when it was recorded; 0 if they are not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +77,7 @@ class Located(Table):
     user: Ints = column("row of events", "the user's innermost frame")
     module: Ints = column("row of events", "the innermost module")
     block: Ints = column("row of events", "the innermost record_function block")
+    called: Ints = column("row of events", "the Python frame that the user's innermost frame calls")
 
 
 def located(recording: Recording, moments: HostTimes) -> Located:
@@ -114,9 +125,26 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
         file, line, function = frame_parts(name)
         if already_running(recording)[found.user[own]].all():
             line = 0
+        running, part = _line(recording, found.called[own], moments.cost[own])
+        exact = part >= LEADS or (function == SCRIPT and part > 0)
         chain = _chain(recording, found.innermost[own], found.user[own])
-        places.append(Place(share, cut(file), line, cut(function), module, chain=chain))
+        whole = Place(share, cut(file), line, cut(function), module, chain=chain)
+        if exact:
+            size, changed = recording.trace.call_lines.files.get(file, (0, 0))
+            whole = replace(
+                whole, share=share * part, line=running, exact=True, file_bytes=size, file_time_us=changed // NS_PER_US
+            )
+        places.append(whole)
     return tuple(places)
+
+
+def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]:
+    """Returns the costliest line that makes these calls, and its share of the cost; 0 and 0 if no line is known."""
+    lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
+    costs = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines))
+    costs[lines == 0] = 0
+    best = int(np.argmax(costs))
+    return int(lines[best]), float(costs[best] / max(cost.sum(), np.finfo(float).tiny))
 
 
 def _is_hidden(frame: str) -> bool:
@@ -127,12 +155,13 @@ def _is_hidden(frame: str) -> bool:
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
     marks = marks_by_thread(recording)
-    columns = np.full((4, len(times)), -1, np.int64)
+    columns = np.full((5, len(times)), -1, np.int64)
     for thread in distinct_values(threads).tolist():
         own = np.flatnonzero(threads == thread)
         of_frames, of_blocks = frames.of(thread, times[own]), blocks.of(thread, times[own])
         if of_frames is not None:
             columns[:3, own] = of_frames.at(times[own])
+            columns[4, own] = of_frames.called(times[own])
         if of_blocks is not None:
             (columns[3, own],) = of_blocks.at(times[own])
         of_marks = marks.of(thread, times[own]) if marks is not None else None
@@ -144,8 +173,8 @@ def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
 def _chosen(mask: Bools, first: Located, second: Located) -> Located:
     """Returns the rows of `first` where the mask is True, otherwise those of `second`."""
     pairs = zip(
-        (first.innermost, first.user, first.module, first.block),
-        (second.innermost, second.user, second.module, second.block),
+        (first.innermost, first.user, first.module, first.block, first.called),
+        (second.innermost, second.user, second.module, second.block, second.called),
         strict=True,
     )
     return Located(*(np.where(mask, a, b) for a, b in pairs))
@@ -168,4 +197,8 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     callers = [row for row in chain[line::-1] if is_user_function(trace.names[name_of[row]])][:MAX_CALLERS]
     called = [row for row in chain[line + 1 :] if not _is_hidden(trace.names[name_of[row]])]
     rows = (*callers[::-1], *called[:1], *called[1:][-1:])
-    return tuple(cut(short_frame(frame_text(recording, row))) for row in rows)
+    below = dict(pairwise(chain))
+    lines = trace.call_lines.of(np.array([below.get(row, -1) if row in callers else -1 for row in rows], np.int64))
+    return tuple(
+        cut(short_frame(frame_text(recording, row, line))) for row, line in zip(rows, lines.tolist(), strict=True)
+    )

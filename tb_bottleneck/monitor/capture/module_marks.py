@@ -33,6 +33,11 @@ class MarkingProfiler:
         self.add_metadata_json = profiler.add_metadata_json
         self.export_chrome_trace = profiler.export_chrome_trace
 
+    @property
+    def profiler(self) -> Any:
+        """The recording of torch's profiler."""
+        return self._profiler.profiler
+
     def start(self) -> None:
         """Starts both."""
         self._profiler.start()

@@ -10,11 +10,13 @@ import gzip
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from tb_bottleneck.base.persistence import atomic_file
+from tb_bottleneck.monitor.capture import call_lines
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard, termination_held
 
@@ -34,6 +36,8 @@ class TraceText:
     unpacked: Path
     name: str
     reason: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """JSON texts that the trace gets in addition, by key."""
 
     @property
     def path(self) -> Path:
@@ -73,6 +77,7 @@ class TraceWriter:
                 self._guard.note("dropped", "a trace was not written: there is little free space on the disk")
                 return None
             recorded.profiler.export_chrome_trace(str(unpacked))
+            lines = call_lines.call_lines(recorded.profiler)
             file = open(unpacked, "rb")  # noqa: SIM115  # the writer thread closes it
         except (OSError, RuntimeError) as error:
             self._lost(error)
@@ -80,14 +85,15 @@ class TraceWriter:
             return None
         with contextlib.suppress(OSError):  # Windows removes no open file
             unpacked.unlink()
-        return TraceText(file, unpacked, name, recorded.reason)
+        keys = {} if lines is None else {call_lines.KEY: lines}
+        return TraceText(file, unpacked, name, recorded.reason, keys)
 
     def pack(self, text: TraceText) -> Path | None:
         """Compresses the text to a trace. For the monitor's thread."""
         path = text.path
         try:
             with atomic_file(path, mode=0o666) as file, gzip.open(file, "wb", compresslevel=_LEVEL) as target:
-                shutil.copyfileobj(text.file, target, 1 << 20)
+                call_lines.copy_with_keys(text.file, target, text.keys)
             self._room -= path.stat().st_size
         except (OSError, MemoryError) as error:
             self._lost(error)

@@ -75,7 +75,7 @@ class ComparisonRoutes:
         return self._ask(request, ids, lambda recordings: SeriesQuestion(tuple(recordings)))
 
     def what_if(self, request: Request) -> Response:
-        """Returns the prediction for one recording under other conditions."""
+        """Returns the prediction for one recording under other conditions; without any, a table of the usual ones."""
         ids = [request.args.get("id", "")]
         if not all(ids):
             return error(
@@ -90,8 +90,6 @@ class ComparisonRoutes:
             if text and not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) <= LARGEST_NUMBER):
                 return error(400, f"`{name}` must be a whole number of at most {LARGEST_NUMBER}.")
             numbers[name] = int(text) if text else None
-        if all(value is None for value in (*texts.values(), *numbers.values())):
-            return error(400, f"A condition is missing: use at least one of {', '.join((*TEXTS, *NUMBERS))}.")
         return self._ask(
             request,
             ids,

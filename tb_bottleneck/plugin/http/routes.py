@@ -15,6 +15,7 @@ from tb_bottleneck.plugin.state.run_index import RunIndex, id_of
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisQueue, AnalysisState
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
+from tb_bottleneck.report.source_lines import add_source, source_folder
 from tb_bottleneck.schema.bottleneck_pb2 import ReportAnswer
 from tb_bottleneck.schema.signals import PLUGIN_NAME
 
@@ -45,6 +46,7 @@ class Routes:
         self._job = JobRoute(self._lookup, runs, analyses, questions, jobs)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
+        self._source = source_folder()
         self._runs_response = SharedResponse(self._make_runs)
 
     def apps(self) -> dict[str, App]:
@@ -97,6 +99,7 @@ class Routes:
         answer = ReportAnswer(
             id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report, review=review
         )
+        add_source(answer.report, self._source)
         return message(answer)
 
     def ledger(self, request: Request) -> Response:

@@ -11,6 +11,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
+from tb_bottleneck.comparison.what_if.table import what_if_table
 from tb_bottleneck.drilldown.inspected_trace import TraceCache
 from tb_bottleneck.drilldown.operations.dependencies import add_found, dependencies_of
 from tb_bottleneck.drilldown.operations.details import details_of
@@ -157,8 +158,13 @@ def _series(question: SeriesQuestion, progress: ProgressCallback | None) -> Seri
 
 def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> WhatIfAnswer:
     changes = WhatIfOptions(question.device, question.workers, question.batch, question.precision, question.link)
-    prediction = what_if(_open(question.recording, progress), changes)
-    return WhatIfAnswer(id=question.recording.trace.id, state="done", progress=1.0, what_if=prediction)
+    run, answer = _open(question.recording, progress), WhatIfAnswer(state="done", progress=1.0)
+    answer.id = question.recording.trace.id
+    if changes == WhatIfOptions():
+        answer.table.CopyFrom(what_if_table(run))
+    else:
+        answer.what_if.CopyFrom(what_if(run, changes))
+    return answer
 
 
 def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tb_bottleneck.replay.scenarios import communication, host, launches, loader, precision, waits
+from tb_bottleneck.replay.scenarios import attention, communication, host, launches, loader, precision, waits
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 SCENARIO_OF: Mapping[str, Scenario] = {
@@ -29,6 +29,7 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "no_graph": launches.GRAPH,
     "unbatched_calls": launches.BATCHED_CALLS,
     "optimizer_for_loop": launches.FUSED_OPTIMIZER,
+    "unfused_attention": attention.FUSED_ATTENTION,
     "unfused_pointwise": launches.FUSION,
     "pointwise_outside_graphs": launches.FUSION,
     "fp32_matmul": precision.MIXED_PRECISION,

@@ -14,7 +14,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.texts import guarded, words_for
-from tb_bottleneck.measures.user_code.places import Place
+from tb_bottleneck.measures.user_code.places import SCRIPT, Place
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.provenance import Window
@@ -43,6 +43,8 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
     if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
         return ""
     line = f"{costliest.file}:{costliest.line}" if costliest.line else costliest.file
+    if costliest.exact and costliest.function == SCRIPT:
+        return f" Most of it is in {line}."
     return f" Most of it is in {costliest.function} ({line})."
 
 

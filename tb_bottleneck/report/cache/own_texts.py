@@ -63,7 +63,7 @@ _MORE = (
 )
 _NO_REASON = "The reason is not part of a saved report."
 # The end of a headline: the names of a function and a file (report/builders/evidence_source_texts.py).
-_PLACE = re.compile(r" Most of it is in \S{1,200} \(\S{1,400}\)\.$")
+_PLACE = re.compile(r" Most of it is in (?:\S{1,200} \(\S{1,400}\)|\S{1,400}:\d{1,9})\.$")
 
 
 def remove_foreign_texts(report: pb.Report) -> None:

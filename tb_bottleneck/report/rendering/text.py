@@ -194,6 +194,9 @@ def _places(finding: pb.Finding) -> Iterator[str]:
         yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
         if len(place.chain) > 1:
             yield from wrapped(" > ".join(place.chain), "       ")
+        for number, text in enumerate(place.source, place.source_begin):
+            mark = "→" if number == place.line else " "
+            yield Line(f"     {mark} {number:5} {text}", "code")
 
 
 def _plan(report: pb.Report) -> Iterator[str]:

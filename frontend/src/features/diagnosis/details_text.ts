@@ -49,7 +49,7 @@ export function compiledText({ compilations, failure }: CompiledFunction): strin
 }
 
 export const where = ({ file, line, function: name }: CompiledFunction | GraphBreak): string =>
-  name || file ? placeName({ file, line, function: name, block: "", module: "", share: 1, chain: [] }) : "a function that was not recorded";
+  name || file ? placeName({ file, line, function: name, block: "", module: "" }) : "a function that was not recorded";
 
 export const replaysText = ({ launches, outside_operations: many, outside_ns }: GraphReplays, per: string): string =>
   `${count(launches)} ${launches === 1 ? "launch" : "launches"} ${per}; outside of them, ${count(many)} operations run for ${duration(outside_ns)} ${per}.`;

@@ -8,7 +8,7 @@ import { Area } from "./area";
 import { allSites, grouped, groupings, treeOf, type Group, type Grouping, type TreeNode } from "./place_groups";
 
 type Display = Grouping | "area" | "tree";
-const TITLES: Readonly<Record<Display, string>> = { area: "Areas", tree: "Tree", place: "Place", module: "Module", line: "Function (line of its def)", operator: "Operator", kind: "Category" };
+const TITLES: Readonly<Record<Display, string>> = { area: "Areas", tree: "Tree", place: "Place", module: "Module", line: "Function and line", operator: "Operator", kind: "Category" };
 /** Snapshots have the line of each call; traces only that of the function's def. */
 const titleOf = (by: Display, source: string): string => (by === "line" && source === "snapshot" ? "Line" : TITLES[by]);
 const CAPTION = "Where it was allocated";

@@ -160,7 +160,7 @@ export const criticalColumns = (linkTo: LinkTo, per: PerStep): readonly Column<C
 export const syncColumns = (linkTo: LinkTo, per: PerStep): readonly Column<SyncRow>[] => [
   {
     key: "line",
-    title: "Function (line of its def)",
+    title: "Function and line",
     figure: false,
     value: ({ line, operator }) => line || operator,
     cell: (row) => (

@@ -52,7 +52,7 @@ function Groups({ details, showFocus }: { readonly details: Details; readonly sh
       <Rows title="By module" rows={modules} showFocus={showFocus} />
       {lines.length > 0 && (
         <>
-          <h3>By function (line of its def)</h3>
+          <h3>By function and line</h3>
           <ul>
             {lines.map(({ name, device_ns, host_ns, chain }, index) => (
               <li key={index}>

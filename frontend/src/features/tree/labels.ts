@@ -5,7 +5,7 @@ import type { Model, Node } from "./model";
 import type { By, Metric } from "./options";
 
 /** The profiler records the line of a function's def, and no other. */
-const FUNCTION = "Function (line of its def)";
+const FUNCTION = "Function and line";
 
 export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: FUNCTION, operator: "Operator", range: "Range" };
 

@@ -39,7 +39,8 @@ export function parseOptions(text: string | undefined): Options {
 }
 
 /** What shows a place of the program. */
-export function optionsOf({ file, line, function: name, module, block }: Place): Options {
+export function optionsOf({ file, line, function: name, module, block, exact }: Place): Options {
+  if (file && exact) return { ...DEFAULT, by: "line", find: `${file}:${line}` };
   if (file) return { ...DEFAULT, by: "line", find: line ? `${file}(${line}): ${name}` : `${file}: ${name}` };
   return block ? { ...DEFAULT, by: "range", find: block } : { ...DEFAULT, find: module, merged: module.includes("*") };
 }

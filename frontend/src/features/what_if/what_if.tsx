@@ -1,4 +1,5 @@
-// Predicts the recording under other conditions: a form for the conditions, and the prediction.
+// Predicts the recording under other conditions: a form for the conditions, and the prediction; without conditions, a table of
+// the usual ones.
 import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Report, RunEntry } from "../../shared/report";
@@ -10,6 +11,7 @@ import { Request } from "../../shared/widgets/request";
 import { conditionsText, parseConditions } from "./conditions";
 import { Form } from "./form";
 import { Prediction } from "./prediction";
+import { UsualConditions } from "./usual_conditions";
 import sheet from "./what_if.css";
 
 addStyle(viewStyle);
@@ -40,22 +42,22 @@ export function WhatIfView({ session, entry, report, conditions: requestedText }
         </p>
         <Form client={session.client} device={report.device?.name ?? ""} conditions={conditions} predict={(changed) => session.predict(conditionsText(changed))} />
       </section>
-      {text !== "" && (
-        <Request
-          subject={`${entry.id} what_if ${text}`}
-          version={report}
-          waiting="Replaying this recording under other conditions…"
-          send={(signal, onProgress) => poll(() => session.client.whatIf(entry.id, text, signal), signal, onProgress)}
-        >
-          {({ what_if: prediction }) =>
-            prediction ? (
-              <Prediction prediction={prediction} report={report} show={show} />
-            ) : (
-              <p>The server’s response contains no prediction. Reload the page: it may be older than the server.</p>
-            )
-          }
-        </Request>
-      )}
+      <Request
+        subject={`${entry.id} what_if ${text}`}
+        version={report}
+        waiting="Replaying this recording under other conditions…"
+        send={(signal, onProgress) => poll(() => session.client.whatIf(entry.id, text, signal), signal, onProgress)}
+      >
+        {({ what_if: prediction, table }) =>
+          prediction ? (
+            <Prediction prediction={prediction} report={report} show={show} />
+          ) : table ? (
+            <UsualConditions table={table} predict={(changed) => session.predict(changed)} />
+          ) : (
+            <p>The server’s response contains no prediction. Reload the page: it may be older than the server.</p>
+          )
+        }
+      </Request>
     </div>
   );
 }

@@ -123,7 +123,7 @@ export function shownPlaces(where: readonly Place[]): readonly Place[] {
 }
 
 /** "train.py:41 collate", without an unknown line, or the name of the record_function block. */
-export function placeName({ file, line, function: name, block, module }: Place): string {
+export function placeName({ file, line, function: name, block, module }: Pick<Place, "file" | "line" | "function" | "block" | "module">): string {
   if (!file && module && !block) return `module ${module}`;
   if (!file) return `block ${block || name}`;
   return line ? `${file}:${line} ${name}` : `${file} ${name}`;

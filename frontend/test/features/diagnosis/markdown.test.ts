@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { reportMarkdown } from "../../../src/features/diagnosis/markdown";
 import { efficiencyMarkdown } from "../../../src/features/efficiency/markdown";
-import type { Place, Report } from "../../../src/shared/report";
-import { report } from "../../recordings";
-
-const place = (fields: Partial<Place>): Place => ({ file: "", line: 0, function: "", module: "", share: 0, block: "", chain: [], ...fields });
+import type { Report } from "../../../src/shared/report";
+import { place, report } from "../../recordings";
 
 test("a finding lists the lines of the program that cost most", () => {
   const where = [

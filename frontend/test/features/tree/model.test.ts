@@ -6,6 +6,7 @@ import { rowName } from "../../../src/features/tree/labels";
 import { findingsOf } from "../../../src/features/tree/node_details";
 import { DEFAULT, formatOptions, optionsOf, parseOptions, requestOf } from "../../../src/features/tree/options";
 import type { Place, Report, Tree } from "../../../src/shared/report";
+import { place } from "../../recordings";
 
 // root > Net > (a, b), root > outside, Net > rest
 const NAMES = ["", "Net", "outside of modules", "layers.0", "layers.1", "2 more"];
@@ -102,10 +103,11 @@ test("options survive the address", () => {
   assert.equal(requestOf(options, "7f"), "by=line&merged=1&device=1&first=2&last=3&with=7f");
 });
 
-const PLACE: Place = { file: "train.py", line: 12, function: "step", module: "layers.1", share: 1, block: "", chain: [] };
+const PLACE = place({ file: "train.py", line: 12, function: "step", module: "layers.1", share: 1 });
 
 test("a place leads to its function, its range or its module", () => {
   assert.deepEqual(optionsOf(PLACE), { ...DEFAULT, by: "line", find: "train.py(12): step" });
+  assert.deepEqual(optionsOf({ ...PLACE, exact: true }), { ...DEFAULT, by: "line", find: "train.py:12" });
   assert.equal(optionsOf({ ...PLACE, line: 0 }).find, "train.py: step");
   assert.deepEqual(optionsOf({ ...PLACE, file: "", block: "forward" }), { ...DEFAULT, by: "range", find: "forward" });
   assert.deepEqual(optionsOf({ ...PLACE, file: "" }), { ...DEFAULT, find: "layers.1" });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commonFolders, commonStart, distinctNames, placeName, shortened, sourceName, sourceParts } from "../../../src/shared/text/names";
+import { place } from "../../recordings";
 
 test("the folders that all names share are found, but never a whole name", () => {
   assert.equal(commonFolders(["a/b/one", "a/b/two", "a/b/c/three"]), "a/b/");
@@ -37,8 +38,8 @@ test("kernels that begin alike are cut where they begin to differ", () => {
 });
 
 test("a place has its line, unless it is not known", () => {
-  const place = { file: "train.py", line: 41, function: "collate", module: "", share: 1, block: "", chain: [] };
-  assert.equal(placeName(place), "train.py:41 collate");
-  assert.equal(placeName({ ...place, line: 0 }), "train.py collate");
-  assert.equal(placeName({ ...place, file: "", block: "metrics" }), "block metrics");
+  const line = place({ file: "train.py", line: 41, function: "collate", share: 1, exact: true });
+  assert.equal(placeName(line), "train.py:41 collate");
+  assert.equal(placeName({ ...line, line: 0 }), "train.py collate");
+  assert.equal(placeName({ ...line, file: "", block: "metrics" }), "block metrics");
 });

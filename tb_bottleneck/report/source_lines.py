@@ -1,0 +1,59 @@
+"""The text of the lines that a report names, from the program's files where these are at hand and unchanged.
+
+A recording names files by untrusted text, so that little is opened: Python files below one folder, by a relative path
+without links, whose size and time of change are those of the recording. Nothing of it is stored.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from tb_bottleneck.base.persistence import open_regular
+from tb_bottleneck.base.text import NS_PER_US, one_line
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+VARIABLE = "TB_BOTTLENECK_SOURCE"
+"""Environment variable: the folder of the program instead of the working directory, or `off`."""
+MAX_FILE_BYTES = 4 << 20
+MAX_LINE = 160
+AROUND = 2
+"""Lines shown before and after the one that runs."""
+
+
+def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Returns the folder in which files are looked for; None if that is switched off, or there is none."""
+    value = environment.get(VARIABLE, "")
+    try:
+        return None if value.lower() == "off" else Path(value or os.getcwd()).resolve(strict=True)
+    except OSError:
+        return None
+
+
+def add_source(report: pb.Report, folder: Path | None) -> None:
+    """Adds the lines around each place that is exact to the findings of a report, in place of any that it has."""
+    for finding in report.findings:
+        for place in finding.where:
+            place.ClearField("source")
+            lines = source_lines(folder, place) if folder is not None else []
+            if lines:
+                place.source_begin = max(place.line - AROUND, 1)
+                place.source.extend(lines)
+
+
+def source_lines(folder: Path, place: pb.Place) -> list[str]:
+    """Returns the lines around a place; none if its file is not the one that was recorded."""
+    name = PurePosixPath(place.file.replace("\\", "/"))
+    inside = not name.is_absolute() and ".." not in name.parts and ":" not in place.file
+    if not (place.exact and place.file_time_us and inside and name.suffix == ".py"):
+        return []
+    try:
+        with open_regular(folder / name, follow_links=False) as file:
+            facts = os.fstat(file.fileno())
+            same = (facts.st_size, facts.st_mtime_ns // NS_PER_US) == (place.file_bytes, place.file_time_us)
+            if not same or facts.st_size > MAX_FILE_BYTES:
+                return []
+            lines = file.read(MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
+    except (OSError, ValueError):
+        return []
+    shown = lines[max(place.line - 1 - AROUND, 0) : place.line + AROUND] if place.line <= len(lines) else []
+    return [one_line(line.expandtabs(4).rstrip(), MAX_LINE) for line in shown]

@@ -1,0 +1,186 @@
+"""Measures the gain of fused attention against its prediction: `python tests/attention.py [--write]`.
+
+Transformers are trained, and run without gradients, on the CPU with attention by single operators and with
+scaled_dot_product_attention. The gain is predicted from a recording of the former. The page goes to stdout, and with
+--write to tests/ATTENTION.md; progress goes to stderr. Takes some minutes.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import torch  # noqa: E402
+from helpers.pages import progress, publish  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from torch.profiler import ProfilerActivity, profile, schedule  # noqa: E402
+
+from tb_bottleneck import diagnose, trace_handler  # noqa: E402
+
+ROUNDS, STEPS, SETTLING = 3, 6, 2
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of a transformer and its batch."""
+
+    width: int
+    heads: int
+    layers: int
+    samples: int
+    tokens: int
+
+
+SHAPES = (
+    Shape(128, 4, 2, 4, 512),
+    Shape(256, 8, 2, 2, 768),
+    Shape(192, 6, 3, 8, 256),
+    Shape(64, 2, 2, 4, 1024),
+    Shape(256, 4, 2, 16, 128),
+    Shape(384, 6, 1, 2, 1024),
+    Shape(128, 2, 4, 8, 384),
+)
+
+
+class Attention(nn.Module):
+    """Self-attention, by single operators or fused."""
+
+    def __init__(self, width: int, heads: int, fused: bool) -> None:
+        super().__init__()
+        self.inputs, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.heads, self.fused = heads, fused
+
+    def forward(self, hidden):
+        samples, tokens, width = hidden.shape
+        size = width // self.heads
+        parts = self.inputs(hidden).chunk(3, -1)
+        query, key, value = (part.view(samples, tokens, self.heads, size).transpose(1, 2) for part in parts)
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(query, key, value)
+        else:
+            mixed = torch.softmax(query @ key.transpose(-2, -1) / size**0.5, -1) @ value
+        return self.output(mixed.transpose(1, 2).reshape(samples, tokens, width))
+
+
+class Block(nn.Module):
+    """A layer of a transformer."""
+
+    def __init__(self, width: int, heads: int, fused: bool) -> None:
+        super().__init__()
+        self.attention, self.before, self.after = (
+            Attention(width, heads, fused),
+            nn.LayerNorm(width),
+            nn.LayerNorm(width),
+        )
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, hidden):
+        hidden = hidden + self.attention(self.before(hidden))
+        return hidden + self.mlp(self.after(hidden))
+
+
+class Work:
+    """Steps of one variant."""
+
+    def __init__(self, shape: Shape, trains: bool, fused: bool) -> None:
+        torch.manual_seed(0)
+        self.shape, self.trains = shape, trains
+        self.model = nn.Sequential(*(Block(shape.width, shape.heads, fused) for _ in range(shape.layers)))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+
+    def step(self) -> float:
+        """Returns the CPU time of a step in s."""
+        inputs = torch.randn(self.shape.samples, self.shape.tokens, self.shape.width)
+        began = time.process_time()
+        with torch.set_grad_enabled(self.trains):
+            loss = self.model(inputs).square().mean()
+        if self.trains:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return time.process_time() - began
+
+
+def measured(shape: Shape, trains: bool) -> float:
+    """Returns the gain: the variants are timed in turn."""
+    variants = {fused: Work(shape, trains, fused) for fused in (False, True)}
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(ROUNDS):
+        for fused, work in variants.items():
+            times[fused] += [work.step() for _ in range(SETTLING + STEPS)][SETTLING:]
+    return median(times[False]) / median(times[True])
+
+
+def predicted(shape: Shape, trains: bool):
+    """Returns the speedup of the finding, or None if attention is not named."""
+    work = Work(shape, trains, fused=False)
+    with tempfile.TemporaryDirectory() as folder:
+        with profile(
+            activities=[ProfilerActivity.CPU],
+            schedule=schedule(skip_first=SETTLING, wait=0, warmup=1, active=STEPS, repeat=1),
+            on_trace_ready=trace_handler(folder),
+            record_shapes=True,
+        ) as profiler:
+            for _ in range(SETTLING + 1 + STEPS + 1):
+                work.step()
+                profiler.step()
+        (path,) = Path(folder).iterdir()
+        findings = diagnose(str(path)).findings
+    return next((it.speedup for it in findings if it.cause == "unfused_attention"), None)
+
+
+def page() -> Iterator[str]:
+    """Yields the whole page, line by line."""
+    errors, inside, count = [], 0, 2 * len(SHAPES)
+    rows = []
+    for number, (shape, trains) in enumerate((shape, trains) for shape in SHAPES for trains in (True, False)):
+        progress("attention", number + 1, count)
+        gain, told = measured(shape, trains), predicted(shape, trains)
+        name = f"{shape.layers} x {shape.width}, {shape.heads} heads, {shape.samples} x {shape.tokens} tokens"
+        if told is None or told.basis != "replay":
+            rows.append(f"| {name} | {'training' if trains else 'inference'} | {gain:.2f} | not predicted | | |")
+            continue
+        error = told.expected / gain - 1
+        errors.append(abs(error))
+        inside += told.low <= gain <= told.high
+        interval = f"{told.low:.2f} to {told.high:.2f}"
+        rows.append(
+            f"| {name} | {'training' if trains else 'inference'} | {gain:.2f} | {told.expected:.2f} | {interval} "
+            f"| {error:+.0%} |"
+        )
+    yield "# Fused attention: predicted and measured gains"
+    yield ""
+    yield "Written by `python tests/attention.py --write`. Figures as they come; nothing is left out."
+    yield ""
+    yield f"Transformers on the CPU, one thread, torch {torch.__version__}. The gain is the CPU time per step with"
+    yield "single operators over that with scaled_dot_product_attention, in turn. The prediction is that of the"
+    yield "finding, from a recording with single operators. No GPU was used: there, the rate of fused kernels is taken"
+    yield "from publications."
+    yield ""
+    yield f"{len(errors)} of {count} predicted. Error: median {median(errors):.0%}, worst {max(errors):.0%}; inside the"
+    yield f"interval: {inside} of {len(errors)}."
+    yield ""
+    yield "| layers x width, batch | work | measured gain | predicted | interval | error |"
+    yield "|---|---|---:|---:|---|---:|"
+    yield from rows
+
+
+def main() -> int:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description="Measures the gain of fused attention against its prediction.")
+    parser.add_argument("--write", action="store_true", help="write tests/ATTENTION.md as well")
+    torch.set_num_threads(1)
+    publish(page(), HERE / "ATTENTION.md", parser.parse_args().write)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
