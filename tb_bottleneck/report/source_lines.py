@@ -30,13 +30,13 @@ def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def add_source(report: pb.Report, folder: Path | None) -> None:
-    """Adds the lines around each place that is exact to the findings of a report, in place of any that it has."""
+    """Adds the lines around the one that runs to each place in the findings of a report, and removes all others."""
     for finding in report.findings:
         for place in finding.where:
             place.ClearField("source")
             lines = source_lines(folder, place) if folder is not None else []
             if lines:
-                place.source_begin = max(place.line - AROUND, 1)
+                place.source_begin = max(_running(place) - AROUND, 1)
                 place.source.extend(lines)
 
 
@@ -44,7 +44,8 @@ def source_lines(folder: Path, place: pb.Place) -> list[str]:
     """Returns the lines around a place; none if its file is not the one that was recorded."""
     name = PurePosixPath(place.file.replace("\\", "/"))
     inside = not name.is_absolute() and ".." not in name.parts and ":" not in place.file
-    if not (place.exact and place.file_time_us and inside and name.suffix == ".py"):
+    number = _running(place)
+    if not (number and place.file_time_us and inside and name.suffix == ".py"):
         return []
     try:
         with open_regular(folder / name, follow_links=False) as file:
@@ -55,5 +56,10 @@ def source_lines(folder: Path, place: pb.Place) -> list[str]:
             lines = file.read(MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):
         return []
-    shown = lines[max(place.line - 1 - AROUND, 0) : place.line + AROUND] if place.line <= len(lines) else []
+    shown = lines[max(number - 1 - AROUND, 0) : number + AROUND] if number <= len(lines) else []
     return [one_line(line.expandtabs(4).rstrip(), MAX_LINE) for line in shown]
+
+
+def _running(place: pb.Place) -> int:
+    """Returns the line that runs; 0 if it is not known."""
+    return place.line if place.exact else place.hottest_line

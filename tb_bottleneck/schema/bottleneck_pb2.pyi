@@ -898,7 +898,7 @@ class Finding(_message.Message):
     def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
 
 class Place(_message.Message):
-    __slots__ = ("file", "line", "function", "module", "share", "block", "chain", "exact", "file_bytes", "file_time_us", "source", "source_begin")
+    __slots__ = ("file", "line", "function", "module", "share", "block", "chain", "exact", "file_bytes", "file_time_us", "source", "source_begin", "hottest_line", "hottest_share")
     FILE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
@@ -911,6 +911,8 @@ class Place(_message.Message):
     FILE_TIME_US_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    HOTTEST_LINE_FIELD_NUMBER: _ClassVar[int]
+    HOTTEST_SHARE_FIELD_NUMBER: _ClassVar[int]
     file: str
     line: int
     function: str
@@ -923,7 +925,9 @@ class Place(_message.Message):
     file_time_us: float
     source: _containers.RepeatedScalarFieldContainer[str]
     source_begin: int
-    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ..., exact: bool = ..., file_bytes: _Optional[float] = ..., file_time_us: _Optional[float] = ..., source: _Optional[_Iterable[str]] = ..., source_begin: _Optional[int] = ...) -> None: ...
+    hottest_line: int
+    hottest_share: float
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ..., exact: bool = ..., file_bytes: _Optional[float] = ..., file_time_us: _Optional[float] = ..., source: _Optional[_Iterable[str]] = ..., source_begin: _Optional[int] = ..., hottest_line: _Optional[int] = ..., hottest_share: _Optional[float] = ...) -> None: ...
 
 class Speedup(_message.Message):
     __slots__ = ("expected", "low", "high", "basis", "assumes", "because", "unless")

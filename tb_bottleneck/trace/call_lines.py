@@ -6,7 +6,7 @@ The form of the key is described where it is written (monitor/capture/call_lines
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.table import Ints, Rows
 KEY = "tb_bottleneck_lines"
 MAX_CALLS = 4_000_000
 MAX_LINE = 10_000_000
-MAX_FILES = 2_000
+MAX_FILES = MAX_SAMPLES = 2_000
 _VERSION = 1
 
 
@@ -47,8 +47,16 @@ class CallLines(Record, frozen=True, eq=False):
         at = np.minimum(np.searchsorted(self.row, rows), len(self) - 1)
         return np.where(self.row[at] == rows, self.line[at], 0)
 
+    samples: Mapping[tuple[str, str], Sequence[tuple[int, int, int]]]
+    """By file and name of a function: its first line, a line, and how often that ran when it was looked at."""
 
-NO_LINES = CallLines(np.empty(0, np.intp), np.empty(0, np.int64), True, {})
+    def samples_of(self, file: str, function: str, first: int) -> dict[int, int]:
+        """Returns the number of samples of each line of a function, which begins at line `first`; 0 for any."""
+        rows = self.samples.get((file, function), ())
+        return {line: count for begin, line, count in rows if first in (0, begin)}
+
+
+NO_LINES = CallLines(np.empty(0, np.intp), np.empty(0, np.int64), True, {}, {})
 
 
 def read_call_lines(raw: object, base_time_ns: int, events: Events) -> CallLines:
@@ -69,7 +77,11 @@ def read_call_lines(raw: object, base_time_ns: int, events: Events) -> CallLines
     at = np.minimum(np.searchsorted(start, events.start[rows]), count - 1)
     found = start[at] == events.start[rows]
     return CallLines(
-        rows[found], lines.astype(np.int64)[at[found]], raw.get("complete") is True, _files(raw.get("files"))
+        rows[found],
+        lines.astype(np.int64)[at[found]],
+        raw.get("complete") is True,
+        _files(raw.get("files")),
+        _samples(raw.get("samples")),
     )
 
 
@@ -78,6 +90,17 @@ def _files(raw: object) -> dict[str, tuple[int, int]]:
     for name, facts in list(raw.items())[:MAX_FILES] if isinstance(raw, dict) else ():
         if isinstance(facts, list) and len(facts) == 2 and all(type(it) is int and 0 <= it < 1 << 62 for it in facts):
             found[name] = (facts[0], facts[1])
+    return found
+
+
+def _samples(raw: object) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
+    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for row in raw[:MAX_SAMPLES] if isinstance(raw, list) else ():
+        if not isinstance(row, list) or [type(it) for it in row] != [str, int, str, int, int]:
+            continue
+        file, first, function, line, count = row
+        if all(0 <= number <= MAX_LINE for number in (first, line, count)):
+            found.setdefault((file, function), []).append((first, line, count))
     return found
 
 

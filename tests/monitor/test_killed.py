@@ -31,20 +31,19 @@ EXPORTING = """
         training.run()
 """
 PACKING = """
-    import shutil, sys, time
+    import sys, time
     import torch
     from monitor.training import Training
     from tb_bottleneck import Monitor
+    from tb_bottleneck.monitor.capture import call_lines
 
-    original = shutil.copyfileobj
-
-    def slowly(source, target, length=0):
+    def slowly(source, target, keys):
         target.write(source.read(1000))
         target.flush()
         print("packing", flush=True)
         time.sleep(60)
 
-    shutil.copyfileobj = slowly
+    call_lines.copy_with_keys = slowly
     monitor = Monitor(sys.argv[1], captures=1, every_s=0.1)
     monitor.start()
     training = Training()

@@ -72,3 +72,29 @@ def test_another_form_has_no_lines(tmp_path, value):
 def test_times_of_other_events_have_no_lines(tmp_path):
     events = trace_with(tmp_path, key()).events
     assert len(read_call_lines(key(first=BASE + 1_001), BASE, events)) == 0
+
+
+def test_samples_belong_to_the_function_that_begins_at_its_line(tmp_path):
+    rows = [
+        ["a.py", 3, "step", 5, 7],
+        ["a.py", 3, "step", 6, 2],
+        ["a.py", 40, "step", 41, 9],
+        ["a.py", 1, "<module>", 50, 1],
+    ]
+    odd = [
+        ["a.py", 3, "step", 5],
+        ["a.py", "3", "step", 5, 7],
+        None,
+        ["a.py", 3, "step", -5, 7],
+        ["a.py", 3, "step", 5, True],
+    ]
+    lines = trace_with(tmp_path, key(samples=[*odd, *rows])).call_lines
+    assert lines.samples_of("a.py", "step", 3) == {5: 7, 6: 2}
+    assert lines.samples_of("a.py", "step", 0) == {5: 7, 6: 2, 41: 9}
+    assert lines.samples_of("b.py", "step", 3) == {}
+    assert not trace_with(tmp_path, key(samples={"a": 1})).call_lines.samples
+
+
+def test_files_have_size_and_time(tmp_path):
+    files = {"a.py": [5, 7], "b.py": [5], "c.py": "5", "d.py": [-1, 7], "e.py": [True, 7]}
+    assert trace_with(tmp_path, key(files=files)).call_lines.files == {"a.py": (5, 7)}

@@ -814,6 +814,10 @@ export interface Place {
   readonly source: readonly string[];
   /** the number of the first of these lines */
   readonly source_begin: number;
+  /** of a function: the line that costs most; 0 if it is not known */
+  readonly hottest_line: number;
+  /** of the finding's time */
+  readonly hottest_share: number;
 }
 
 export interface Speedup {

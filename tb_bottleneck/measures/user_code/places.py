@@ -34,6 +34,8 @@ LEADS = 0.5
 """A line with this share of its function's cost stands for the function. The body of a script says nothing, so that its
 costliest line always does. A choice."""
 SCRIPT = "<module>"
+MIN_SAMPLES = 8
+"""Samples of a function from which on its lines are told. A choice."""
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
 
@@ -67,6 +69,10 @@ class Place:
     file_bytes: int = 0
     file_time_us: int = 0
     """Size and time of change of the file when it was recorded; 0 if they are not known."""
+
+    hottest_line: int = 0
+    hottest_share: float = 0.0
+    """The line of a function that costs most, and its share of the cost of all moments; 0 if it is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,20 +128,28 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
         if found.user[own[0]] < 0:
             places.append(Place(share, module=module, block=cut(name)))
             continue
-        file, line, function = frame_parts(name)
-        if already_running(recording)[found.user[own]].all():
-            line = 0
-        running, part = _line(recording, found.called[own], moments.cost[own])
-        exact = part >= LEADS or (function == SCRIPT and part > 0)
-        chain = _chain(recording, found.innermost[own], found.user[own])
-        whole = Place(share, cut(file), line, cut(function), module, chain=chain)
-        if exact:
-            size, changed = recording.trace.call_lines.files.get(file, (0, 0))
-            whole = replace(
-                whole, share=share * part, line=running, exact=True, file_bytes=size, file_time_us=changed // NS_PER_US
-            )
-        places.append(whole)
+        places.append(_function(recording, found.take(own), moments.cost[own], share, module))
     return tuple(places)
+
+
+def _function(recording: Recording, found: Located, cost: Floats, share: float, module: str) -> Place:
+    """Returns the place of moments in one function of the program: the line that leads, or the function."""
+    trace, known = recording.trace, recording.trace.call_lines
+    file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
+    if already_running(recording)[found.user].all():
+        line = 0
+    running, part = _line(recording, found.called, cost)
+    samples = known.samples_of(file, function, line)
+    itself = float(cost[found.called < 0].sum())
+    if itself >= LEADS * cost.sum() and sum(samples.values()) >= MIN_SAMPLES:
+        running = max(samples, key=lambda number: samples[number])
+        part = samples[running] / sum(samples.values())
+    size, changed = known.files.get(file, (0, 0))
+    chain = _chain(recording, found.innermost, found.user, running)
+    whole = Place(share, cut(file), line, cut(function), module, "", chain, False, size, changed // NS_PER_US)
+    if part >= LEADS or (function == SCRIPT and part > 0):
+        return replace(whole, share=share * part, line=running, exact=True)
+    return replace(whole, hottest_line=running, hottest_share=share * part)
 
 
 def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]:
@@ -180,8 +194,8 @@ def _chosen(mask: Bools, first: Located, second: Located) -> Located:
     return Located(*(np.where(mask, a, b) for a, b in pairs))
 
 
-def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]:
-    """Returns the call chain of the most frequent innermost frame, shortened."""
+def _chain(recording: Recording, innermost: Ints, user: Ints, line: int) -> tuple[str, ...]:
+    """Returns the call chain of the most frequent innermost frame, shortened; `line` is the one of the user's frame."""
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])
@@ -192,13 +206,13 @@ def _chain(recording: Recording, innermost: Ints, user: Ints) -> tuple[str, ...]
     chain = ancestors(frames_of, row)
     if int(user[typical]) not in chain:
         return ()
-    line = chain.index(int(user[typical]))
+    at = chain.index(int(user[typical]))
     name_of = trace.events.name
-    callers = [row for row in chain[line::-1] if is_user_function(trace.names[name_of[row]])][:MAX_CALLERS]
-    called = [row for row in chain[line + 1 :] if not _is_hidden(trace.names[name_of[row]])]
+    callers = [row for row in chain[at::-1] if is_user_function(trace.names[name_of[row]])][:MAX_CALLERS]
+    called = [row for row in chain[at + 1 :] if not _is_hidden(trace.names[name_of[row]])]
     rows = (*callers[::-1], *called[:1], *called[1:][-1:])
     below = dict(pairwise(chain))
     lines = trace.call_lines.of(np.array([below.get(row, -1) if row in callers else -1 for row in rows], np.int64))
-    return tuple(
-        cut(short_frame(frame_text(recording, row, line))) for row, line in zip(rows, lines.tolist(), strict=True)
-    )
+    lines[: len(callers)][-1:] = line or lines[: len(callers)][-1:]
+    texts = (frame_text(recording, row, number) for row, number in zip(rows, lines.tolist(), strict=True))
+    return tuple(cut(short_frame(text)) for text in texts)

@@ -6,6 +6,7 @@ and 2.15). The lines are a key of the trace, next to its events:
 
     "tb_bottleneck_lines": {"version": 1, "calls": N, "complete": true, "first": ns since 1970,
                             "files": {name in frames: [size in bytes, time of change in ns since 1970]},
+                            "samples": [[file, first line of the function, function, line, number of samples]],
                             "starts": base64 of zlib of N differences of starts in ns, as uint64,
                             "lines": base64 of zlib of N lines, as uint32}
 
@@ -20,7 +21,7 @@ import sys
 import time
 import zlib
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 KEY = "tb_bottleneck_lines"
@@ -41,22 +42,24 @@ _PROGRAM_NAMES = {"profile", "test", "trace", "code"}
 _log = logging.getLogger(__name__)
 
 
-def call_lines(profiler: Any) -> str | None:
+def call_lines(profiler: Any, samples: Sequence[Sequence[object]] = ()) -> str | None:
     """Returns the text of the key for a finished profile; None without calls of the program, or without a tree.
+
+    `samples` are those of line_samples.py.
 
     Never raises: the tree is no public interface of torch.
     """
     try:
         roots = profiler.profiler.kineto_results.experimental_event_tree()
-        programs = _Programs()
+        programs = Programs()
         calls, complete = _walk(roots, programs, time.perf_counter() + MAX_SECONDS)
-        return _text(calls, complete, _files(programs)) if calls else None
+        return _text(calls, complete, {"files": _files(programs), "samples": samples}) if calls else None
     except Exception:  # whatever another version of torch does must not disturb the training
         _log.debug("the lines of calls are not available", exc_info=True)
         return None
 
 
-def _walk(roots: list[Any], is_own: "_Programs", deadline: float) -> tuple[list[tuple[int, int]], bool]:
+def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[tuple[int, int]], bool]:
     """Returns start in ns and line of each call, sorted, and whether the whole tree was walked before the deadline."""
     calls: list[tuple[int, int]] = []
     todo, seen = list(reversed(roots)), 0
@@ -72,7 +75,7 @@ def _walk(roots: list[Any], is_own: "_Programs", deadline: float) -> tuple[list[
     return sorted(calls), True
 
 
-class _Programs(dict[str, bool]):
+class Programs(dict[str, bool]):
     """Whether a file is of the user's program, by its name as the profiler cuts it: relative to the import path."""
 
     def __missing__(self, file: str) -> bool:
@@ -99,7 +102,7 @@ def _files(programs: Mapping[str, bool]) -> dict[str, list[int]]:
     return found
 
 
-def _text(calls: list[tuple[int, int]], complete: bool, files: dict[str, list[int]]) -> str:
+def _text(calls: list[tuple[int, int]], complete: bool, others: Mapping[str, object]) -> str:
     while True:
         first = calls[0][0]
         before = first
@@ -108,7 +111,7 @@ def _text(calls: list[tuple[int, int]], complete: bool, files: dict[str, list[in
             starts.append(start - before)
             lines.append(min(line, 0x7FFFFFFF))
             before = start
-        content = {"version": 1, "calls": len(calls), "complete": complete, "first": first, "files": files}
+        content = {"version": 1, "calls": len(calls), "complete": complete, "first": first, **others}
         text = json.dumps({**content, "starts": _packed(starts), "lines": _packed(lines)})
         if len(text) <= MAX_BYTES:
             return text

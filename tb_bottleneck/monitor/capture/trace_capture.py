@@ -10,11 +10,12 @@ All of it runs on the training thread between two steps, except the compression 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Protocol
 
+from tb_bottleneck.monitor.capture.line_samples import LineSampler, Sample
 from tb_bottleneck.monitor.guard import Guard, interrupts_held
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.torch_internals import is_in_backward
@@ -63,6 +64,8 @@ class FinishedRecording:
 
     profiler: Profiler
     reason: str
+    samples: Sequence[Sample] = ()
+    """Lines of the program, by how often they ran when they were looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +96,11 @@ class TraceCapture:
         limits: CaptureLimits,
         now: Callable[[], int] = time.perf_counter_ns,
         late_metadata: Callable[[], str | None] = lambda: None,
+        lines: LineSampler | None = None,
     ) -> None:
         self._new, self._busy, self._make_metadata, self._done = new, busy, metadata, done
         self._late_metadata = late_metadata
+        self._lines = lines or LineSampler()
         self._guard = guard
         self._now = now
         self._automatic_left = limits.automatic
@@ -178,12 +183,14 @@ class TraceCapture:
         profiler = self._profiler
         self._guard.call(SIGNAL, work, *arguments)
         if not self._guard.is_on(SIGNAL):
+            self._lines.stop()
             profiler, self._profiler = self._profiler or profiler, None
             if profiler is not None:
                 self._guard.call("ending a trace", self._call_own, profiler.stop)
 
     def _drop(self) -> None:
         profiler, self._profiler = self._profiler, None
+        self._lines.stop()
         self._cancelled = False
         self._ended_at = self._now()
         if profiler is not None:
@@ -196,12 +203,13 @@ class TraceCapture:
         profiler, self._profiler = self._profiler, None
         if profiler is None:
             return
+        samples = self._lines.stop()
         has_a_step = self._window_steps - self._steps_left >= 2
         if has_a_step:
             self._guard.call(SIGNAL, self._add_metadata, profiler)
         self._guard.call(SIGNAL, self._call_own, profiler.stop)
         if has_a_step and self._guard.is_on(SIGNAL):
-            self._done(FinishedRecording(profiler, self._reason))
+            self._done(FinishedRecording(profiler, self._reason, samples))
 
     def _due_reason(self) -> str | None:
         if self._requested_reason is not None and self._requests_left > 0:
@@ -256,8 +264,10 @@ class TraceCapture:
             self._call_own(profiler.step)
             if recorded == 0:
                 self._recording_since = self._now()
+                self._guard.call("lines", self._lines.start)
             return
         self._profiler = None
+        samples = self._lines.stop()
         self._add_metadata(profiler)
         if too_slow:
             self._automatic_left = 0
@@ -269,7 +279,7 @@ class TraceCapture:
         cost = self._ended_at - self._started_at - (recorded + 1) * self._step_ns()
         self._cool_down_ns = max(self._next_cool_down_ns, COOL_DOWN_OF_COST * cost)
         self._next_cool_down_ns *= COOL_DOWN_GROWS
-        self._done(FinishedRecording(profiler, self._reason))
+        self._done(FinishedRecording(profiler, self._reason, samples))
 
     def _is_slowed(self, recorded: int) -> bool:
         """Returns True if recording slows the steps too much. With several ranks, all record the same steps."""

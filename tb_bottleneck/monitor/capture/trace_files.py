@@ -77,7 +77,7 @@ class TraceWriter:
                 self._guard.note("dropped", "a trace was not written: there is little free space on the disk")
                 return None
             recorded.profiler.export_chrome_trace(str(unpacked))
-            lines = call_lines.call_lines(recorded.profiler)
+            lines = call_lines.call_lines(recorded.profiler, recorded.samples)
             file = open(unpacked, "rb")  # noqa: SIM115  # the writer thread closes it
         except (OSError, RuntimeError) as error:
             self._lost(error)

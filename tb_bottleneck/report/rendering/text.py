@@ -191,11 +191,14 @@ def _places(finding: pb.Finding) -> Iterator[str]:
         if place.share < _MIN_PLACE_SHARE:
             continue
         module = f", in {place.module}" if place.module and (place.file or place.block) else ""
-        yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost", "   ")
+        hottest = (
+            f", most in line {place.hottest_line} ({share_text(place.hottest_share)})" if place.hottest_line else ""
+        )
+        yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost{hottest}", "   ")
         if len(place.chain) > 1:
             yield from wrapped(" > ".join(place.chain), "       ")
         for number, text in enumerate(place.source, place.source_begin):
-            mark = "→" if number == place.line else " "
+            mark = "→" if number == (place.line if place.exact else place.hottest_line) else " "
             yield Line(f"     {mark} {number:5} {text}", "code")
 
 

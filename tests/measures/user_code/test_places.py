@@ -335,4 +335,5 @@ def test_the_table_lists_causes_that_exist():
 
 
 def test_a_place_has_the_fields_of_the_report():
-    assert set(pb.Place.DESCRIPTOR.fields_by_name) == set(Place.__dataclass_fields__)
+    read_later = {"source", "source_begin"}
+    assert set(pb.Place.DESCRIPTOR.fields_by_name) - read_later == set(Place.__dataclass_fields__)

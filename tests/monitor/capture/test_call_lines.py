@@ -104,7 +104,7 @@ def test_a_profiler_without_the_tree_has_no_lines(profiler):
 )
 def test_only_files_of_the_program_count(file, own):
     assert "torch" in sys.modules
-    assert module._Programs()[file] == own
+    assert module.Programs()[file] == own
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', '{"a": 1}\n', "{}", "", "no json", "[1]"])

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tb_bottleneck.monitor.capture.line_samples import LineSampler, Sample
 from tb_bottleneck.monitor.capture.trace_capture import (
     COOL_DOWN_GROWS,
     COOL_DOWN_NS,
@@ -49,6 +50,17 @@ class Fake:
         raise AssertionError("nothing is written on the training thread")
 
 
+class FakeSampler(LineSampler):
+    """Starts no thread."""
+
+    def start(self) -> None:
+        self.started = True
+
+    def stop(self) -> list[Sample]:
+        started, self.started = getattr(self, "started", False), False
+        return [("train.py", 1, "main", 3, 7)] if started else []
+
+
 class Training:
     """Steps of a given length. While a fake profiler is open, a step is profiled and takes `slowed` times as long."""
 
@@ -82,6 +94,7 @@ class Training:
             self.guard,
             limits or CaptureLimits(),
             lambda: self.now,
+            lines=FakeSampler(),
         )
 
     def run(self, steps: int) -> None:
@@ -103,6 +116,7 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     training.run(7)
     (profiler,) = training.profilers
     assert profiler.done == ["start", *["step"] * 7, "stop"]
+    assert [list(recorded.samples) for recorded in training.recorded] == [[("train.py", 1, "main", 3, 7)]]
     facts = profiler.metadata["tb_bottleneck"]
     assert facts["unprofiled_step_ns"] == 100 * MS
     assert facts["unprofiled_steps"] == 20

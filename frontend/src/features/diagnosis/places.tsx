@@ -14,7 +14,7 @@ export function Places({ where, showPlace }: { where: readonly Place[]; showPlac
     <ul class="places" aria-label="Places in the program">
       {places.map((place, index) => (
         <li key={index}>
-          <code>{placeName(place)}</code> {share(place.share)} of this cost{showPlace && (!place.file || place.chain.length > 0) && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}
+          <code>{placeName(place)}</code> {share(place.share)} of this cost{place.hottest_line > 0 && `, most in line ${place.hottest_line} (${share(place.hottest_share)})`}{showPlace && (!place.file || place.chain.length > 0) && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}
           {place.module && (place.file || place.block) && <> · module {place.module}</>}
           {place.chain.length > 1 && <small>{place.chain.join(" › ")}</small>}
           {place.source.length > 0 && <Source {...place} />}
@@ -25,7 +25,8 @@ export function Places({ where, showPlace }: { where: readonly Place[]; showPlac
 }
 
 /** The line that runs, with those around it. */
-function Source({ file, line, source, source_begin: first }: Place) {
+function Source({ file, line: number, exact, hottest_line: hottest, source, source_begin: first }: Place) {
+  const line = exact ? number : hottest;
   return (
     <pre class="source" role="region" aria-label={`Line ${line} of ${file}`} tabIndex={0}>
       {source.map((text, index) => (

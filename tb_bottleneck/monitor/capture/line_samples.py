@@ -1,0 +1,87 @@
+"""Samples which line of the program runs while steps are recorded.
+
+torch knows the lines of calls (call_lines.py), but a loop in Python may make none, and the operators of tensors
+(`a[i] += b`) are none.
+"""
+
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from types import CodeType, FrameType
+
+from tb_bottleneck.monitor.capture.call_lines import Programs
+from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
+
+EVERY_S = 0.001
+MAX_LINES = 200
+"""Lines that are kept, those with the most samples."""
+MAX_DEPTH = 64
+MAX_SAMPLES = 20_000
+"""The thread ends after so many: a window has three seconds at most, unless it was requested for long steps."""
+_JOIN_S = 0.1
+
+Sample = tuple[str, int, str, int, int]  # file, first line and name of the function, line, number of samples
+
+
+class LineSampler:
+    """Looks at the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
+
+    A look takes 10 µs. While native code holds the interpreter's lock it cannot look, so that lines after long calls of
+    C are counted once each. The thread begins after the profiler, which does not record it then.
+    """
+
+    def __init__(self, current_frames: Callable[[], dict[int, FrameType]] = sys._current_frames) -> None:
+        self._current_frames = current_frames
+        self._programs = Programs()
+        self._files: dict[CodeType, str] = {}
+        self._counts: Counter[tuple[CodeType, int]] = Counter()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begins to sample the thread that calls this."""
+        self._counts.clear()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(threading.get_ident(), self._stopped), name="tb_bottleneck lines", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> list[Sample]:
+        """Ends the sampling; returns the lines with the most samples. Without a start, there are none."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return []
+        self._stopped.set()
+        thread.join(_JOIN_S)
+        return [
+            (self._files[code], code.co_firstlineno, code.co_name, line, count)
+            for (code, line), count in self._counts.copy().most_common(MAX_LINES)
+        ]
+
+    def _run(self, thread: int, stopped: threading.Event) -> None:
+        try:
+            for _ in range(MAX_SAMPLES):
+                time.sleep(EVERY_S * (0.5 + random.random()))  # not periodic, so that it does not keep step with a loop
+                if stopped.is_set():
+                    return
+                self.look(self._current_frames().get(thread))
+        except Exception:  # the training must never see an error of the monitor
+            return
+
+    def look(self, frame: FrameType | None) -> None:
+        """Counts the innermost line of the program in this stack."""
+        for _ in range(MAX_DEPTH):
+            if frame is None:
+                return
+            code = frame.f_code
+            file = self._files.get(code)
+            if file is None:
+                file = self._files.setdefault(code, below_import_path(code.co_filename))
+            if self._programs[file] and frame.f_lineno:
+                self._counts[code, frame.f_lineno] += 1
+                return
+            frame = frame.f_back
