@@ -26,9 +26,15 @@ def test_an_unknown_device_is_2_and_names_near_ones(tmp_path, capsys):
     assert "did you mean" in capsys.readouterr().err
 
 
-def test_without_a_change_the_exit_status_is_2(tmp_path, capsys):
-    assert main(["what-if", recorded(tmp_path, DRAWING)]) == 2
-    assert "--device" in capsys.readouterr().err
+def test_without_a_change_a_table_of_the_usual_ones_is_printed(tmp_path, capsys):
+    path = recorded(tmp_path, DRAWING)
+    status = main(["what-if", path])
+    text = capsys.readouterr().out
+    assert "under other conditions" in " ".join(text.split())
+    main(["what-if", path, "--json"])
+    table = json.loads(capsys.readouterr().out)
+    assert status == int(not table["rows"])
+    assert all(row["title"] in text for row in table["rows"])
 
 
 def test_an_unknown_link_is_2_and_one_line(tmp_path, capsys):

@@ -60,7 +60,6 @@ def test_a_file_that_was_replaced_makes_another_question():
         {"batch": "000000000000" + "9" * 20},  # only its beginning was checked
         {"batch": "0" * 5000},
         {"device": "x" * 60_000},  # was cached, with its answer, for each further name
-        {},
     ],
 )
 def test_invalid_parameters_are_refused_without_a_question(parameters):
