@@ -243,8 +243,8 @@ setup(
     },
     python_requires=">=3.10",
     install_requires=[
-        "tensorboard>=2.21",
-        "protobuf>=6.31.1,<8",
+        "tensorboard>=2.16",
+        "protobuf>=4.25,<8",
         "numpy>=1.26",
         "msgspec>=0.19",
         "platformdirs>=3",

@@ -1,28 +1,14 @@
 """The generated code matches the proto files, and the JSON form the contract."""
 
-import subprocess
-import sys
-from pathlib import Path
+from schema.generate import PROTOS, ROOT, generate
 
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-ROOT = Path(__file__).parent.parent.parent
-PROTOS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tb_bottleneck/schema").glob("*.proto"))
-
 
 def test_generated_code_is_current(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "grpc_tools.protoc",
-        "-I.",
-        f"--python_out={tmp_path}",
-        f"--pyi_out={tmp_path}",
-        *PROTOS,
-    ]
-    subprocess.run(command, cwd=ROOT, check=True)
-    fix = "python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. tb_bottleneck/schema/*.proto"
+    generate(tmp_path)
+    fix = "python tests/schema/generate.py"
     for name in (proto.replace(".proto", f"_pb2.{suffix}") for proto in PROTOS for suffix in ("py", "pyi")):
         assert (tmp_path / name).read_text() == (ROOT / name).read_text(), f"stale: run `{fix}`"
 

@@ -1,5 +1,6 @@
 """Converts messages to JSON: snake_case names, and all fields that have no presence."""
 
+import inspect
 import json
 import math
 import re
@@ -11,12 +12,15 @@ from google.protobuf.message import Message
 # JSON may contain them as they are, but the text may be printed: C1 controls, and marks of the direction of writing.
 _CONTROL = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
+# protobuf before 26 (Python 5.26) has another name for it.
+_NAMES = ("always_print_fields_with_no_presence", "including_default_value_fields")
+_OPTIONS = inspect.signature(json_format.MessageToDict).parameters
+_WITH_EMPTY_FIELDS: dict[str, Any] = {next(name for name in _NAMES if name in _OPTIONS): True}
+
 
 def as_dict(message: Message) -> dict[str, Any]:
     """Returns the message as JSON-ready values. Empty fields without presence are included, absent messages are not."""
-    return json_format.MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
+    return json_format.MessageToDict(message, preserving_proto_field_name=True, **_WITH_EMPTY_FIELDS)
 
 
 def refuse_not_finite(message: Message) -> None:
