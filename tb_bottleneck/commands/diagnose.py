@@ -23,6 +23,7 @@ examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
+  tb-bottleneck diagnose runs/mine --html report.html  a page to send
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
 exit status: 0; 1 if a gate fails or a recording is unreadable; 2 for wrong usage or if no recording is found
@@ -73,6 +74,11 @@ def add(commands: "Subparsers") -> None:
         action="store_true",
         help="also write each report to a file next to its trace, NAME.bottlenecks.json, and the report of each job "
         "next to the trace of its lowest rank, NAME.job.bottlenecks.json, which the tab shows",
+    )
+    diagnose.add_argument(
+        "--html",
+        metavar="FILE",
+        help="also write the reports to one page without scripts or other files, at most 1 MB, to send to others",
     )
     diagnose.add_argument(
         "--fail-over",
@@ -158,9 +164,26 @@ def _diagnose(options: argparse.Namespace) -> int:
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += unreadable(reports)
     problems += budget_violations(reports)
+    if options.html:
+        problems += _html_problems(analysis, options.html)
     print_problems(problems)
     _show(analysis, options)
     return min(len(problems), 1)
+
+
+def _html_problems(analysis: "Analysis", file: str) -> list[str]:
+    """Writes the page; returns what went wrong."""
+    from pathlib import Path
+
+    from tb_bottleneck.base.persistence import atomic_file
+    from tb_bottleneck.report.rendering.html import page
+
+    try:
+        with atomic_file(Path(file), mode=0o666) as target:
+            target.write(page(analysis.reports).encode("utf-8"))
+    except OSError as error:
+        return [f"{file}: cannot be written: {error.strerror}"]
+    return []
 
 
 @dataclass(frozen=True)
