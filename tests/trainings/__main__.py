@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.trainings.cases import CASES, Case
-from tests.trainings.judge import judge
+from tests.trainings.judge import judge, judge_lines
 
 ROOT = Path(__file__).parents[2]
 REPEATS = 3
@@ -82,9 +82,15 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=CASES, metavar="CASE", help="TRAINING/PROBLEM; default: all")
     parser.add_argument("--no-recording", action="store_true", help="only time each half once and print the times")
     parser.add_argument(
+        "--judge-lines", type=Path, metavar="FILE", help="write into this file which lines the recordings in DIR name"
+    )
+    parser.add_argument(
         "--judge", type=Path, metavar="FILE", help="diagnose the recordings in DIR into this file instead"
     )
     options = parser.parse_args()
+    if options.judge_lines:
+        judge_lines(options.out, options.judge_lines)
+        return 0
     if options.judge:
         judge(options.out, options.judge)
         return 0

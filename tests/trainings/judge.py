@@ -30,11 +30,25 @@ def judge(recordings: Path, results: Path) -> None:
     _write(results.with_name("times.json"), {"device": device, "cases": times})
 
 
+def judge_lines(recordings: Path, results: Path) -> None:
+    """Writes which lines are named in recordings of the slow halves with the lines of calls, with known reasons."""
+    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    known = json.loads(results.read_text(encoding="utf-8"))["cases"] if results.exists() else {}
+    cases = {}
+    for name in (name for name, case in CASES.items() if case.line and case.words and (recordings / name).is_dir()):
+        findings = [finding for report in _reports(told, f"{name}/slow") for finding in report.get("findings", [])]
+        line = line_told(CASES[name], findings)
+        cases[name] = {"line": line, "because": "" if line == "line" else known.get(name, {}).get("because", "")}
+    _write(results, {"cases": cases})
+
+
 def _write(file: Path, content: Json) -> None:
     """Writes JSON with one line per case; times have a precision of a microsecond."""
     rounded = json.loads(json.dumps(content), parse_float=lambda digits: round(float(digits), 3))
     cases = ",\n".join(f"{json.dumps(name)}: {json.dumps(case)}" for name, case in rounded.pop("cases").items())
-    file.write_text(f'{json.dumps(rounded)[:-1]}, "cases": {{\n{cases}\n}}}}\n', encoding="utf-8")
+    head = json.dumps(rounded)[:-1] + (", " if rounded else "")
+    file.write_text(f'{head}"cases": {{\n{cases}\n}}}}\n', encoding="utf-8")
 
 
 def answer(case: Case, told: Json) -> Json:

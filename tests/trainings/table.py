@@ -27,6 +27,10 @@ Regime: the verdict, and whether it is an expected one. Named: the first finding
 has severity `none`. Line: a finding states the planted line, or the line that begins its function (f); `-` if it does
 not run in the recorded steps. Inside: the measured gain is inside the predicted interval, or not above a gain that is
 bounded only ("up to"). After: the verdict on the fixed half."""
+LINES = """\
+The slow halves were recorded again by the monitor, which adds the lines of calls and samples those of loops. A finding
+states exactly the planted line in {exact} of {count} (`first`: {before}). A loop has several lines; the one that is
+named may be another one of the same loop."""
 PYTHON = """\
 These trainings time one piece of Python outside torch with `time.perf_counter`, in steps without a profiler. A report
 states all Python outside torch, so a little more is right; `ranking` also converts nested lists to a tensor, which is
@@ -69,6 +73,7 @@ def section() -> Iterator[str]:
     for name, case in CASES.items():
         yield _row(case, times["cases"].get(name), first["cases"].get(name), now["cases"].get(name))
     yield ""
+    yield from _lines(first["cases"])
     yield "### Python outside torch"
     yield ""
     yield PYTHON
@@ -89,6 +94,22 @@ def section() -> Iterator[str]:
             reasons.setdefault((miss, reason_for(case, now["cases"].get(name), miss)), []).append(f"`{name}`")
     for (miss, reason), names in sorted(reasons.items(), key=lambda each: len(each[1])):
         yield f"- {', '.join(names)}: {miss}. {reason}"
+
+
+def _lines(first: Json) -> Iterator[str]:
+    """Yields the part about recordings with the lines of calls."""
+    now = load("lines")["cases"]
+    exact = sum(each["line"] == "line" for each in now.values())
+    before = sum(first.get(name, {}).get("line") == "line" for name in now)
+    yield "### Exact lines"
+    yield ""
+    yield LINES.format(exact=exact, before=before, count=len(now))
+    yield ""
+    yield "| training/problem | first | with lines | why not |"
+    yield "|---|---|---|---|"
+    for name, told in now.items():
+        yield f"| {name} | {first.get(name, {}).get('line', '-')} | {told['line']} | {told['because']} |"
+    yield ""
 
 
 NO_LINE, OUTSIDE, ABOVE = "no line", "gain outside the interval", "gain above its bound"

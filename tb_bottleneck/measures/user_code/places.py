@@ -6,6 +6,7 @@ record_function block of the program names the place.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -33,6 +34,8 @@ MAX_PLACES = 5
 LEADS = 0.5
 """A line with this share of its function's cost stands for the function. The body of a script says nothing, so that its
 costliest line always does. A choice."""
+LEAST_PART = 0.15
+"""A line with less of its function's cost is not named. A choice."""
 SCRIPT = "<module>"
 MIN_SAMPLES = 8
 """Samples of a function from which on its lines are told. A choice."""
@@ -129,7 +132,7 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
             places.append(Place(share, module=module, block=cut(name)))
             continue
         places.append(_function(recording, found.take(own), moments.cost[own], share, module))
-    return tuple(places)
+    return _merged(places)
 
 
 def _function(recording: Recording, found: Located, cost: Floats, share: float, module: str) -> Place:
@@ -144,12 +147,26 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
     if itself >= LEADS * cost.sum() and sum(samples.values()) >= MIN_SAMPLES:
         running = max(samples, key=lambda number: samples[number])
         part = samples[running] / sum(samples.values())
+    if part < LEAST_PART:  # what the function does itself has no line
+        running, part = 0, 0.0
     size, changed = known.files.get(file, (0, 0))
-    chain = _chain(recording, found.innermost, found.user, running)
+    at_line = np.flatnonzero(known.of(found.called) == running) if running else np.empty(0, np.intp)
+    typical = found.take(at_line) if len(at_line) else found
+    chain = _chain(recording, typical.innermost, typical.user, running)
     whole = Place(share, cut(file), line, cut(function), module, "", chain, False, size, changed // NS_PER_US)
-    if part >= LEADS or (function == SCRIPT and part > 0):
+    if part >= LEADS or (function == SCRIPT and running):
         return replace(whole, share=share * part, line=running, exact=True)
     return replace(whole, hottest_line=running, hottest_share=share * part)
+
+
+def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Returns the places, those of one line as one, costliest first: a function that already ran has several names."""
+    merged: dict[object, Place] = {}
+    for number, place in enumerate(places):
+        key = (place.file, place.line, place.function) if place.exact else number
+        known = merged.get(key)
+        merged[key] = place if known is None else replace(known, share=known.share + place.share)
+    return tuple(sorted(merged.values(), key=lambda place: -place.share))
 
 
 def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]:

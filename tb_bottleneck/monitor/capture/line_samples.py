@@ -16,6 +16,9 @@ from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
 EVERY_S = 0.001
+SWITCH_S = 0.0005
+"""Python lets another thread run every 5 ms if the running one makes no call that waits (sys.setswitchinterval): too
+seldom for steps of a few ms. It is shorter while lines are sampled."""
 MAX_LINES = 200
 """Lines that are kept, those with the most samples."""
 MAX_DEPTH = 64
@@ -40,10 +43,13 @@ class LineSampler:
         self._counts: Counter[tuple[CodeType, int]] = Counter()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
+        self._interval = 0.0
 
     def start(self) -> None:
         """Begins to sample the thread that calls this."""
         self._counts.clear()
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._interval, SWITCH_S))
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._run, args=(threading.get_ident(), self._stopped), name="tb_bottleneck lines", daemon=True
@@ -55,6 +61,8 @@ class LineSampler:
         thread, self._thread = self._thread, None
         if thread is None:
             return []
+        if sys.getswitchinterval() <= SWITCH_S:  # otherwise the program has set another one
+            sys.setswitchinterval(self._interval)
         self._stopped.set()
         thread.join(_JOIN_S)
         return [

@@ -43,8 +43,12 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
     if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
         return ""
     line = f"{costliest.file}:{costliest.line}" if costliest.line else costliest.file
-    if costliest.exact and costliest.function == SCRIPT:
-        return f" Most of it is in {line}."
+    if costliest.exact:
+        return (
+            f" Most of it is in {line}."
+            if costliest.function == SCRIPT
+            else f" Most of it is in {line} ({costliest.function})."
+        )
     return f" Most of it is in {costliest.function} ({line})."
 
 

@@ -75,6 +75,20 @@ def test_the_number_of_samples_and_lines_is_bounded(monkeypatch):
     assert sum(count for *_, count in samples) <= 3
 
 
+def test_the_switch_interval_is_restored_unless_the_program_changes_it():
+    usual = sys.getswitchinterval()
+    sampler = LineSampler()
+    sampler.start()
+    assert sys.getswitchinterval() <= module.SWITCH_S
+    sampler.stop()
+    assert sys.getswitchinterval() == usual
+    sampler.start()
+    sys.setswitchinterval(0.02)
+    sampler.stop()
+    assert sys.getswitchinterval() == pytest.approx(0.02)
+    sys.setswitchinterval(usual)
+
+
 @pytest.mark.parametrize("times", [2, 3])
 def test_it_can_be_used_again(times):
     sampler = LineSampler()

@@ -14,6 +14,7 @@ LINE = Place(0.6, "train.py", 41, "add", chain=("train.py(41): add",))
     [
         ((LINE, Place(0.4, "train.py", 80, "main")), " Most of it is in add (train.py:41)."),
         ((Place(0.6, "train.py", 41, "<module>", exact=True),), " Most of it is in train.py:41."),
+        ((Place(0.6, "train.py", 41, "step", exact=True),), " Most of it is in train.py:41 (step)."),
         ((Place(0.6, "train.py", 0, "<module>"),), " Most of it is in <module> (train.py)."),
         ((Place(0.4, "train.py", 41, "add"),), ""),
         ((Place(0.9, block="publish metrics"),), ""),
