@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
-from tb_bottleneck.base.errors import Inaccessible, NotFound, StillGrowing, TooLarge
+from tb_bottleneck.base.errors import Inaccessible, NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.sources.frames import Frames, frames_of
 from tb_bottleneck.sources.lenient import FIRST_KEYS
@@ -136,6 +136,8 @@ class Blocks:
                     self._written_s_ago = abs(self._clock() - after.mtime_ns / NS_PER_S)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotFound("No such file (any more).") from error
+        except IsADirectoryError as error:
+            raise Unreadable("Is a directory: `tb-bottleneck diagnose DIR` reads all recordings in it.") from error
         except OSError as error:
             raise Inaccessible(f"The file cannot be read: {error.strerror or error}.") from error
 
