@@ -58,6 +58,7 @@ const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
   ["workspaces", COLOURS.brown],
   ["graphs", COLOURS.pink],
   ["before_recording", OTHER],
+  ["unexplained", COLOURS.amber],
   ["fragmentation", COLOURS.red],
   ["cache", COLOURS.grey],
 ]);

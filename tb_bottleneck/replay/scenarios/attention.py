@@ -8,11 +8,11 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_c
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
-"""Rate of the fused kernel / rate of the linear layers of the same recording. Measured with torch 2.13 on an AMD EPYC
-(tests/ATTENTION.md)."""
+"""Rate of the fused kernel / rate of the linear layers of the same recording. The expected one is from transformers
+like those of tests/ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside; the bounds are a choice."""
 RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.4, Estimate.HIGH: 0.85}
 """FlashAttention-2 reaches 50 to 73 % of an A100's peak forwards and 44 to 63 % backwards (arXiv 2307.08691, section
-4.1), large products about 80 %."""
+4.1); that large products reach 80 % is an assumption."""
 DISPATCH_LEFT = 0.25
 """One call remains of at least four: a product, a scaling, a softmax and a product."""
 
