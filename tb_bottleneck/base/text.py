@@ -9,6 +9,7 @@ escapes of their own (`json_form.as_json`, Preact), so they keep every character
 """
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
 NS_PER_US = 1_000
@@ -77,3 +78,18 @@ def one_line(text: object, longest: int | None = None) -> str:
 def markdown(text: object) -> str:
     """Returns the text as Markdown that shows it literally: no markup, link or mention."""
     return _MARKUP.sub(r"\\\g<0>", _LIVE.sub(lambda match: match[0] + _BREAK, one_line(text)))
+
+
+MAX_NAMED_RANKS = 6
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """Returns "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    first, last = ranks[0], ranks[-1]
+    if len(ranks) > 2 and list(ranks) == list(range(first, last + 1)):
+        return f"ranks {first} to {last}"
+    if len(ranks) > MAX_NAMED_RANKS:
+        return f"{len(ranks)} ranks ({first}, {ranks[1]}, ...)"
+    return "ranks " + ", ".join(map(str, ranks[:-1])) + f" and {last}"

@@ -84,7 +84,7 @@ class Monitor:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        self._stop("" if kind is None else kind.__name__)
 
     def start(self) -> None:
         """Starts the monitor. If it is already active, does nothing."""
@@ -108,6 +108,9 @@ class Monitor:
 
     def stop(self) -> None:
         """Writes the remaining data and restores torch. May be called twice."""
+        self._stop("")
+
+    def _stop(self, error: str) -> None:
         global _active
         with _lock:
             session, self._session = self._session, None
@@ -117,7 +120,7 @@ class Monitor:
                 _active = None
         atexit.unregister(self.stop)
         try:
-            session.stop()
+            session.stop(error)
             session.tell_results()
         except Exception as error:  # as above
             _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)

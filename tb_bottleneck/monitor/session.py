@@ -31,6 +31,7 @@ from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
 from tb_bottleneck.monitor.torch_internals import is_profiling
 from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
+from tb_bottleneck.monitor.writer.heartbeat import Heartbeat
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
 
@@ -107,6 +108,7 @@ class Session:
         self._on_device = False
         self._stopping = False
         self._writer: WriterThread | None = None
+        self._heartbeat: Heartbeat | None = None
         self._thread_pools: dict[str, object] = {}
         self._link = PcieLinkFacts()
         self._compile_log = CompileLog()
@@ -116,8 +118,15 @@ class Session:
         OSError, no hook is installed."""
         directory = new_directory(self._options.logdir, self._rank)
         samplers = self.guard.call("samplers", self._make_samplers) or []
+        self._heartbeat = Heartbeat(directory, self._rank, self.clock)
         inputs = WriterInputs(
-            self._rows, samplers, self._facts, self._missing_signals, self._hook_ns, self._link.add_readings
+            self._rows,
+            samplers,
+            self._facts,
+            self._missing_signals,
+            self._hook_ns,
+            self._heartbeat,
+            self._link.add_readings,
         )
         writer = WriterThread(directory, inputs, self.capture, self._traces, self.guard, self._options.every_s)
         writer.start()
@@ -132,8 +141,13 @@ class Session:
         if self._rank.rank == 0 and self.clock.steps > 0:
             tell_results(self._options.logdir)
 
-    def stop(self) -> None:
-        """Restores torch, and writes the remaining data. A Ctrl-C meanwhile takes effect at the end."""
+    def stop(self, error: str = "") -> None:
+        """Restores torch, and writes the remaining data. A Ctrl-C meanwhile takes effect at the end.
+
+        `error` is the name of the exception that ends the training.
+        """
+        if self._heartbeat is not None:
+            self._heartbeat.error = error
         with interrupts_held():
             self._stop()
 

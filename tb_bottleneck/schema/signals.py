@@ -11,6 +11,9 @@ PACKET_TAG = "tb_bottleneck/telemetry"
 PLUGIN_NAME = "tb_bottleneck"
 ENDED = "ended"
 """The code of the last note of a monitor. A training that was killed does not write it."""
+HEARTBEAT_FILE = "heartbeat.json"
+"""The name of the file in a run directory that says where the training is (monitor/writer/heartbeat.py)."""
+HEARTBEAT_SCHEMA = 1
 HOST = "host"
 """The `device` of a series that is about the machine and not about a GPU."""
 

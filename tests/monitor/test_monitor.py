@@ -167,3 +167,41 @@ def test_importing_the_package_imports_neither_torch_nor_tensorboard() -> None:
 
     code = "import sys, tb_bottleneck; assert not {'torch', 'tensorboard'} & set(sys.modules); tb_bottleneck.Monitor"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+WITHOUT_OTHERS = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("google", "tensorboard", "rich", "msgspec", "werkzeug"):
+            raise ImportError(f"{name} is not installed here")
+
+sys.meta_path.insert(0, Refused())
+import torch
+from tb_bottleneck import Monitor
+
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+with Monitor(sys.argv[1]):
+    for _ in range(60):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_a_training_needs_neither_tensorboard_nor_protobuf_nor_rich(tmp_path: Path) -> None:
+    """A training may have other versions of them, or none."""
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_OTHERS, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "the monitor continues without" not in done.stderr
+    (directory,) = (tmp_path / "tb_bottleneck").iterdir()
+    written = read(directory)
+    assert written.numbers == list(range(60))
+    assert written.facts["torch"]
+    assert list(directory.glob("*.pt.trace.json.gz"))

@@ -1,6 +1,6 @@
 """The tables of a job for its view: per rank, per rank and step, and per kind and size of process groups."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,21 +13,6 @@ from tb_bottleneck.report.rank_rows import DIGITS, rank_rows, shares_by_regime
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import RankTable, StepTable
 from tb_bottleneck.trace.table import Floats, Ints
-
-MAX_NAMED = 6
-
-
-def ranks_text(ranks: Sequence[int]) -> str:
-    """Returns "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)"."""
-    if len(ranks) == 1:
-        return f"rank {ranks[0]}"
-    first, last = ranks[0], ranks[-1]
-    if len(ranks) > 2 and list(ranks) == list(range(first, last + 1)):
-        return f"ranks {first} to {last}"
-    if len(ranks) > MAX_NAMED:
-        return f"{len(ranks)} ranks ({first}, {ranks[1]}, ...)"
-    return "ranks " + ", ".join(map(str, ranks[:-1])) + f" and {last}"
-
 
 MAX_STEPS = 12
 """Steps of a rank in the table: a timeline of more would not show them apart."""

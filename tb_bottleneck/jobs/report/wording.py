@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from string import Template
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import share_text
-from tb_bottleneck.jobs.report.rank_table import ranks_text
+from tb_bottleneck.base.text import ranks_text, share_text
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts

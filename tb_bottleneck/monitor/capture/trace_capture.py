@@ -109,6 +109,8 @@ class TraceCapture:
         self._unprofiled: deque[float] = deque(maxlen=64)
         self._loading: deque[float] = deque(maxlen=64)  # the loader's part of these steps
         self._requested_reason: str | None = None
+        self._requested_step = 0
+        self._next_step = 0
         self._change: str | None = None
         self._profiler: Profiler | None = None
         self._reason = self._metadata = ""
@@ -126,8 +128,9 @@ class TraceCapture:
         """True while a recording is open."""
         return self._profiler is not None
 
-    def request(self, reason: str) -> None:
-        """Requests a trace of the next steps. For any thread."""
+    def request(self, reason: str, at_step: int = 0) -> None:
+        """Requests a trace of the next steps, or of those from `at_step` on. For any thread."""
+        self._requested_step = at_step
         self._requested_reason = reason
 
     def run_changed(self, reason: str) -> None:
@@ -152,6 +155,7 @@ class TraceCapture:
         if not row.figures.get("profiled") and row.number >= WARM_UP_STEPS + fetched_ahead:
             self._unprofiled.append(row.working_ns)
             self._loading.append(row.figures.get("loader_wait", 0.0))
+        self._next_step = row.number + 1
         reason = self._due_reason()
         if reason is not None and not self._busy():
             with interrupts_held():
@@ -213,8 +217,9 @@ class TraceCapture:
 
     def _due_reason(self) -> str | None:
         if self._requested_reason is not None and self._requests_left > 0:
-            return "requested"
-        if self._requested_reason is not None:
+            if self._next_step >= self._requested_step:
+                return "requested"
+        elif self._requested_reason is not None:
             self._guard.note(
                 "dropped", "a requested trace was not recorded: the run has reached its limit of requested traces"
             )

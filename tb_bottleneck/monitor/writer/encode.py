@@ -1,23 +1,32 @@
-"""Encodes rows, readings, notes and facts as messages of telemetry.proto, and these as TensorBoard events."""
+"""Encodes rows, readings, notes and facts as messages of telemetry.proto, and these as TensorBoard events.
+
+The numbers of the fields are those of schema/telemetry.proto, and of event.proto, summary.proto and tensor.proto in
+tensorboard/compat/proto. Each function returns the bytes of a message.
+"""
 
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf.json_format import ParseDict, ParseError
-from google.protobuf.struct_pb2 import Struct
 
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps.step_rows import COLUMNS, StepRow
+from tb_bottleneck.monitor.writer.wire import (
+    NotJson,
+    double,
+    doubles,
+    integer,
+    integers,
+    json_struct,
+    message,
+    single,
+    text,
+)
 from tb_bottleneck.schema.compile_log import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
-from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series, StepColumn, StepRows, Unsupported
 
-if TYPE_CHECKING:
-    from tensorboard.compat.proto.event_pb2 import Event
+_DATA_CLASS_TENSOR, _DT_STRING = 2, 7
 
 TimedReading = tuple[int, Reading]
 """A time in nanoseconds since 1970, and a reading."""
@@ -25,30 +34,27 @@ TimedReading = tuple[int, Reading]
 
 def packet(
     sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
-) -> Packet:
-    """Returns a packet. `offset_ns` converts the rows' clock to nanoseconds since 1970."""
-    return Packet(
-        schema=TELEMETRY_SCHEMA,
-        sequence=sequence,
-        series=_series(readings),
-        steps=_steps(rows, offset_ns),
-        notes=[_note(note) for note in notes],
+) -> bytes:
+    """Returns a Packet. `offset_ns` converts the rows' clock to nanoseconds since 1970."""
+    return (
+        integer(1, TELEMETRY_SCHEMA)
+        + integer(2, sequence)
+        + _series(readings)
+        + message(4, _steps(rows, offset_ns))
+        + _notes(5, notes)
     )
 
 
-def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> RunContext:
-    """Returns the run's context. A fact that is not a JSON value is listed as missing."""
-    message = RunContext(schema=TELEMETRY_SCHEMA, notes=[_note(note) for note in notes])
-    unsupported = dict(missing)
+def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> bytes:
+    """Returns the run's RunContext. A fact that is not a JSON value is listed as missing."""
+    known, unsupported = b"", dict(missing)
     for name, value in facts.items():
         try:
-            ParseDict({name: value}, fact := Struct())
-        except (ParseError, ValueError, TypeError):
+            known += json_struct({name: value})
+        except NotJson:
             unsupported[name] = "its value is not a JSON value"
-            continue
-        message.facts.MergeFrom(fact)
-    message.unsupported.extend(Unsupported(name=name, because=because) for name, because in sorted(unsupported.items()))
-    return message
+    listed = [message(3, text(1, name) + text(2, because)) for name, because in sorted(unsupported.items())]
+    return integer(1, TELEMETRY_SCHEMA) + message(2, known) + b"".join(listed) + _notes(4, notes)
 
 
 def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[str, float]:
@@ -75,55 +81,56 @@ def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[s
     return values_by_tag
 
 
-def scalars_event(values: Mapping[str, float], step: int) -> "Event":
-    """Returns an event with simple scalars for plugin `scalars`."""
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
-
-    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
-    entries = [Summary.Value(tag=tag, simple_value=value, metadata=metadata) for tag, value in values.items()]
-    return Event(wall_time=time.time(), step=step, summary=Summary(value=entries))
+def scalars_event(values: Mapping[str, float], step: int) -> bytes:
+    """Returns an Event with simple scalars for plugin `scalars`."""
+    metadata = message(1, text(1, "scalars"))
+    return _event(step, [text(1, tag) + single(2, value) + message(9, metadata) for tag, value in values.items()])
 
 
-def message_event(tag: str, message: Any, step: int) -> "Event":
-    """Returns an event with a message as a tensor of one string, for plugin `tb_bottleneck`."""
-    from tensorboard.compat.proto.event_pb2 import Event
-    from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_TENSOR, Summary, SummaryMetadata
-    from tensorboard.compat.proto.tensor_pb2 import TensorProto
-    from tensorboard.compat.proto.types_pb2 import DT_STRING
-
-    metadata = SummaryMetadata(
-        # Without it, both of TensorBoard's loaders hide a plugin's own data.
-        data_class=DATA_CLASS_TENSOR,
-        plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME),
-    )
-    tensor = TensorProto(dtype=DT_STRING, string_val=[message.SerializeToString()])
-    tensor.tensor_shape.SetInParent()
-    value = Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
-    return Event(wall_time=time.time(), step=step, summary=Summary(value=[value]))
+def message_event(tag: str, content: bytes, step: int) -> bytes:
+    """Returns an Event with a message as a tensor of one string, for plugin `tb_bottleneck`."""
+    # Without the data class, both of TensorBoard's loaders hide a plugin's own data.
+    metadata = message(1, text(1, PLUGIN_NAME)) + integer(4, _DATA_CLASS_TENSOR)
+    tensor = integer(1, _DT_STRING) + message(2, b"") + message(8, content)
+    return _event(step, [text(1, tag) + message(8, tensor) + message(9, metadata)])
 
 
-def _series(readings: Sequence[TimedReading]) -> list[Series]:
-    series: dict[tuple[str, str], Series] = {}
+def first_event() -> bytes:
+    """Returns the Event that every event file begins with."""
+    return double(1, time.time()) + text(3, "brain.Event:2") + message(10, text(1, "tb_bottleneck.monitor"))
+
+
+def _event(step: int, values: Iterable[bytes]) -> bytes:
+    summary = b"".join(message(1, value) for value in values)
+    return double(1, time.time()) + integer(2, step) + message(5, summary)
+
+
+def _series(readings: Sequence[TimedReading]) -> bytes:
+    series: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
     for unix_ns, reading in readings:
-        key = (reading.name, reading.device)
-        if key not in series:
-            series[key] = Series(name=reading.name, device=reading.device)
-        series[key].unix_ns.append(unix_ns)
-        series[key].values.append(reading.value)
-    return list(series.values())
-
-
-def _steps(rows: Sequence[StepRow], offset_ns: int) -> StepRows:
-    names = [name for name in COLUMNS if any(name in row.figures for row in rows)]
-    return StepRows(
-        number=[row.number for row in rows],
-        end_unix_ns=[row.end_ns + offset_ns for row in rows],
-        wall_ns=[row.wall_ns for row in rows],
-        columns=[StepColumn(name=name, values=[row.figures.get(name, math.nan) for row in rows]) for name in names],
-        steps=[row.steps for row in rows] if any(row.steps > 1 for row in rows) else [],
+        times, values = series.setdefault((reading.name, reading.device), ([], []))
+        times.append(unix_ns)
+        values.append(reading.value)
+    return b"".join(
+        message(3, text(1, name) + text(2, device) + doubles(3, times) + doubles(4, values))
+        for (name, device), (times, values) in series.items()
     )
 
 
-def _note(note: MonitorNote) -> Note:
-    return Note(unix_ns=note.unix_ns, code=note.code, detail=note.detail)
+def _steps(rows: Sequence[StepRow], offset_ns: int) -> bytes:
+    names = [name for name in COLUMNS if any(name in row.figures for row in rows)]
+    return (
+        integers(1, [row.number for row in rows])
+        + doubles(2, [row.end_ns + offset_ns for row in rows])
+        + doubles(3, [row.wall_ns for row in rows])
+        + b"".join(
+            message(4, text(1, name) + doubles(2, [row.figures.get(name, math.nan) for row in rows])) for name in names
+        )
+        + integers(5, [row.steps for row in rows] if any(row.steps > 1 for row in rows) else [])
+    )
+
+
+def _notes(field: int, notes: Iterable[MonitorNote]) -> bytes:
+    return b"".join(
+        message(field, double(1, note.unix_ns) + text(2, note.code) + text(3, note.detail)) for note in notes
+    )

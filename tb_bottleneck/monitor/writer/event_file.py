@@ -1,17 +1,16 @@
 """Writes an event file with atomic events.
 
 TensorBoard's own EventFileWriter is not used because it puts the host's name into the file name, starts its own thread,
-and leaves half an event on a full disk, where every reader stops. The records are written with its RecordWriter.
+and leaves half an event on a full disk, where every reader stops.
 """
 
 import itertools
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tensorboard.compat.proto.event_pb2 import Event
+from tb_bottleneck.monitor.writer.encode import first_event
+from tb_bottleneck.monitor.writer.wire import record
 
 _SEQUENCE = itertools.count()
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
@@ -28,30 +27,23 @@ class EventFile:
 
     def open(self) -> None:
         """Creates the file. Raises OSError."""
-        from tensorboard.compat.proto.event_pb2 import Event, SourceMetadata
-
         self._descriptor = os.open(self.path, _NEW, 0o666)
-        head = Event(file_version="brain.Event:2", source_metadata=SourceMetadata(writer="tb_bottleneck.monitor"))
-        head.wall_time = time.time()
-        self.write(head)
+        self.write(first_event())
 
-    def write(self, event: "Event") -> None:
-        """Appends an event. After an OSError, the file is unchanged, or `is_whole` returns False."""
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
+    def write(self, event: bytes) -> None:
+        """Appends an encoded event. After an OSError, the file is unchanged, or `is_whole` returns False."""
         if self._descriptor is None:
             raise OSError("the event file is closed")
-        buffer = _Buffer()
-        RecordWriter(buffer).write(event.SerializeToString())
+        data = record(event)
         try:
-            self._append(self._descriptor, bytes(buffer.data))
+            self._append(self._descriptor, data)
         except OSError:
             self._whole = False
             os.ftruncate(self._descriptor, self._length)
             os.lseek(self._descriptor, self._length, os.SEEK_SET)
             self._whole = True
             raise
-        self._length += len(buffer.data)
+        self._length += len(data)
 
     def is_whole(self) -> bool:
         """Returns True if the file is open and ends with a whole event."""
@@ -68,11 +60,3 @@ class EventFile:
         remaining = memoryview(data)
         while remaining:
             remaining = remaining[os.write(descriptor, remaining) :]
-
-
-class _Buffer:
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def write(self, data: bytes) -> None:
-        self.data += data

@@ -7,20 +7,30 @@ It is separate because TensorBoard's Python loader shows one writer per director
 own scalars. Several ranks write their traces into rank 0's directory, so that they are judged as one job.
 """
 
+import contextlib
 import hashlib
 import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = "tb_bottleneck"
 _NAME = re.compile(r"^\d{8}-\d{6}(_[0-9a-f]{6})?_rank\d{1,6}_\d{1,10}$", re.ASCII)
 _REQUEST = "capture.request"
+_REQUEST_AT = re.compile(r"^capture_at_(\d{1,12})\.request$", re.ASCII)
 # These variables differ between jobs and are equal in all ranks of a job. Only a digest of them is written.
-_JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID")
+_JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+_RESTART = "TORCHELASTIC_RESTART_COUNT"
+_RANKS = (
+    ("RANK", "WORLD_SIZE"),  # torchrun, Accelerate, DeepSpeed, Ray Train, Lightning
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),  # without a step, it is the batch script itself
+)
+"""Variables with the rank and the number of ranks. The first group counts of which all are set."""
 MAX_RENAMES = 256
 ALIVE_S = 120.0
 """A monitor writes every few seconds; one without a write for this long counts as ended."""
@@ -33,16 +43,31 @@ class ProcessRank:
     rank: int
     world_size: int
     job: str
-    """An id that the ranks of a job share; empty for a single rank."""
+    """An id that the ranks of a job share, until it is restarted; empty for a single rank."""
+    run: str = ""
+    """An id that the ranks of a job share over restarts; empty for a single rank."""
+    restart: int = 0
+    """How often the launcher has restarted the job."""
 
 
 def process_rank(environment: Mapping[str, str] = os.environ) -> ProcessRank:
     """Returns the rank from the environment variables of torchrun and similar launchers; by default, a single rank."""
-    rank, world_size = _count(environment, "RANK", 0), _count(environment, "WORLD_SIZE", 1)
+    names = next((names for names in _RANKS if all(name in environment for name in names)), _RANKS[0])
+    rank, world_size = _count(environment, names[0], 0), _count(environment, names[1], 1)
     if world_size < 2 or rank >= world_size:
         return ProcessRank(0, 1, "")
-    text = "\0".join(environment.get(name, "") for name in _JOB)
-    return ProcessRank(rank, world_size, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6])
+    values = [environment.get(name, "") for name in _JOB]
+    return ProcessRank(
+        rank,
+        world_size,
+        _digest([*values, environment.get(_RESTART, "")]),
+        _digest(values),
+        _count(environment, _RESTART, 0),
+    )
+
+
+def _digest(values: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(values).encode("utf-8", "replace")).hexdigest()[:6]
 
 
 def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> Path:
@@ -95,21 +120,42 @@ def _last_written(directory: Path) -> float:
     return max(times)
 
 
-def request_capture(directory: Path) -> bool:
-    """Creates a request for a trace in a run directory. Returns False if there is one already. Raises OSError."""
+def request_capture(directory: Path, at_step: int | None = None) -> bool:
+    """Creates a request for a trace in a run directory: of the next steps, or of those from `at_step` on.
+
+    Returns False if there is one already. Raises OSError.
+    """
+    name = _REQUEST if at_step is None else f"capture_at_{at_step}.request"
     try:
-        os.close(os.open(directory / _REQUEST, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.close(os.open(directory / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except FileExistsError:
         return False
     return True
 
 
 class CaptureRequests:
-    """Checks for requests for a trace. Only the existence of the file matters: it is never opened."""
+    """Checks for requests for a trace. Only the name of a file matters: it is never opened."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _REQUEST
         self._handled: tuple[int, int] | None = None
+
+    def take_step(self) -> int | None:
+        """Returns the step from which on a trace is requested, and deletes the request; None without one.
+
+        A request that cannot be deleted does not count: it would be taken again.
+        """
+        try:
+            names = os.listdir(self._path.parent)
+        except OSError:
+            return None
+        for name in names:
+            found = _REQUEST_AT.match(name)
+            if found:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._path.parent / name)
+                    return int(found[1])
+        return None
 
     def take(self) -> bool:
         """Returns True if there is a new request, and deletes it. One that cannot be deleted counts once."""

@@ -15,6 +15,7 @@ from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.monitor.writer.event_file import EventFile
+from tb_bottleneck.monitor.writer.heartbeat import LOOK_S, Heartbeat
 from tb_bottleneck.monitor.writer.run_directory import CaptureRequests
 from tb_bottleneck.schema.signals import CONTEXT_TAG, ENDED, PACKET_TAG
 
@@ -40,6 +41,7 @@ class WriterInputs:
     facts: Callable[[], Mapping[str, object]]
     missing: Callable[[], Mapping[str, str]]
     hook_ns: Callable[[], float]
+    heartbeat: Heartbeat
     on_readings: Callable[[Sequence[Reading]], None]
 
 
@@ -64,6 +66,7 @@ class WriterThread:
         self._samplers = dict(enumerate(inputs.samplers))
         self._due = dict.fromkeys(self._samplers, 0.0)
         self._readings: deque[encode.TimedReading] = deque(maxlen=MAX_READINGS)
+        self._new_readings: list[Reading] = []
         self._texts: deque[TraceText] = deque()
         self._change_detector = ChangeDetector()
         self._rate_limiter = RowRateLimiter()
@@ -103,14 +106,18 @@ class WriterThread:
             self._texts.popleft().file.close()
 
     def _run(self) -> None:
-        write_at = time.monotonic() + FIRST_PACKET_S
-        while not self._stop.wait(max(0.0, min([write_at, *self._due.values()]) - time.monotonic())):
+        write_at = look_at = time.monotonic() + FIRST_PACKET_S
+        while not self._stop.wait(max(0.0, min([write_at, look_at, *self._due.values()]) - time.monotonic())):
             self._sample()
+            if time.monotonic() >= look_at:
+                self._guard.call("heartbeat", self._inputs.heartbeat.beat)
+                look_at = time.monotonic() + LOOK_S
             if time.monotonic() >= write_at:
                 self._guard.call("writing", self._write)
                 write_at = time.monotonic() + self._every_s
         self._guard.note(ENDED, "the monitor was stopped")
         self._guard.call("writing", self._write)
+        self._guard.call("heartbeat", self._inputs.heartbeat.write, "ended")
         for sampler in self._samplers.values():
             self._guard.call("closing", sampler.close)
         if self._file is not None:
@@ -130,6 +137,7 @@ class WriterThread:
                 continue
             moment = time.time_ns()
             self._readings.extend((moment, reading) for reading in readings)
+            self._new_readings.extend(readings)
             self._guard.call("link", self._inputs.on_readings, readings)
 
     def _write(self) -> None:
@@ -139,8 +147,13 @@ class WriterThread:
             self._capture.run_changed(change)
         if self._capture_requests.take():
             self._capture.request("requested with tb-bottleneck capture")
+        at_step = self._capture_requests.take_step()
+        if at_step is not None:
+            self._capture.request("requested with tb-bottleneck capture --job", at_step)
         self._pack_traces()
         self._add_cost()
+        self._guard.call("heartbeat", self._inputs.heartbeat.add, rows, self._new_readings)
+        self._new_readings = []
         written = self._rate_limiter.filter(rows)
         if self._last_step < 0 and not rows and time.monotonic() - self._began > NO_STEPS_S:
             self._guard.note("no_steps", "no optimizer step was detected: call monitor.step() at the end of each step")
@@ -160,7 +173,7 @@ class WriterThread:
         offset = time.time_ns() - time.perf_counter_ns()
         packet = encode.packet(self._sequence, written, offset, readings, self._notes)
         self._sequence += 1  # even if writing fails: a missing number shows a lost packet
-        self._file.write(encode.message_event(PACKET_TAG, packet, packet.sequence))
+        self._file.write(encode.message_event(PACKET_TAG, packet, self._sequence - 1))
         self._all_notes = (self._all_notes + self._notes)[-MAX_REPEATED_NOTES:]
         self._notes = []
         if rows and rows[-1].number > self._last_step:

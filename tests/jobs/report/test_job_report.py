@@ -11,9 +11,10 @@ from simulate.jobs.cases import PLANTERS
 from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.base.text import ranks_text
 from tb_bottleneck.jobs.report.health import health_of, is_trusted
 from tb_bottleneck.jobs.report.job_report import jobs_of
-from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows, ranks_text
+from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures

@@ -2,11 +2,14 @@
 
 import math
 
+from google.protobuf.json_format import MessageToDict
+
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
+from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext
 
 MS = 1_000_000
 
@@ -16,7 +19,7 @@ def row(number: int, **figures: float) -> StepRow:
 
 
 def test_an_unknown_figure_is_nan_and_an_unknown_column_is_absent() -> None:
-    packet = encode.packet(3, [row(0, backward=5.0), row(1, samples=8.0)], 1_000_000, [], [])
+    packet = Packet.FromString(encode.packet(3, [row(0, backward=5.0), row(1, samples=8.0)], 1_000_000, [], []))
     columns = {one.name: list(one.values) for one in packet.steps.columns}
     assert set(columns) == {"backward", "samples"}
     assert columns["backward"][0] == 5
@@ -31,7 +34,7 @@ def test_readings_are_packed_by_signal_and_device() -> None:
         (2, Reading("power", 310, "GPU-1")),
         (2, Reading("power", 90, "GPU-2")),
     ]
-    packet = encode.packet(0, [], 0, readings, [MonitorNote(7, "dropped", "…")])
+    packet = Packet.FromString(encode.packet(0, [], 0, readings, [MonitorNote(7, "dropped", "…")]))
     assert {(one.name, one.device): list(one.values) for one in packet.series} == {
         ("power", "GPU-1"): [300, 310],
         ("power", "GPU-2"): [90],
@@ -45,13 +48,13 @@ def test_what_is_written_is_declared() -> None:
 
 
 def test_a_fact_that_is_no_json_value_is_missing_and_the_others_stay() -> None:
-    result = encode.context({"cores": 8, "odd": object(), "nested": {"a": [1, "b", None]}}, {"power": "no driver"}, [])
-    assert dict(result.facts)["cores"] == 8
-    assert "odd" not in dict(result.facts)
-    assert {one.name: one.because for one in result.unsupported} == {
-        "odd": "its value is not a JSON value",
-        "power": "no driver",
-    }
+    nested = {"a": [1, "b", None, {}, [], True, -0.5], "": ""}
+    odd = {"odd": object(), "nan": math.nan, "huge": 10**400, "numbered": {1: 2}, "half": "\ud800"}
+    written = encode.context({"cores": 8, "nested": nested} | odd, {"power": "no driver"}, [])
+    result = RunContext.FromString(written)
+    assert MessageToDict(result.facts) == {"cores": 8, "nested": nested}
+    because = dict.fromkeys(odd, "its value is not a JSON value") | {"power": "no driver"}
+    assert {one.name: one.because for one in result.unsupported} == because
 
 
 def test_scalars_are_of_the_steps_that_nothing_slowed() -> None:

@@ -1,0 +1,143 @@
+"""Writes the binary form of messages and of records in an event file, without protobuf and TensorBoard.
+
+A training may have an older protobuf than the reader needs, or none. The monitor writes few messages, so it encodes
+them itself (https://protobuf.dev/programming-guides/encoding): each function returns one field as bytes, and a message
+is the concatenation of its fields. Zeros and empty texts are left out, as proto3 does; in a oneof they are not.
+"""
+
+import math
+import struct
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_MASK64 = (1 << 64) - 1
+_CASTAGNOLI = 0x82F63B78
+_MASK_DELTA = 0xA282EAD8
+
+
+class NotJson(ValueError):
+    """A value that a Struct cannot hold."""
+
+
+def integer(field: int, value: int, in_oneof: bool = False) -> bytes:
+    """Returns an int32, int64, bool or enum field."""
+    return _key(field, _VARINT) + _varint(value & _MASK64) if value or in_oneof else b""
+
+
+def double(field: int, value: float, in_oneof: bool = False) -> bytes:
+    """Returns a double field."""
+    return _key(field, _FIXED64) + struct.pack("<d", value) if value or in_oneof else b""
+
+
+def single(field: int, value: float) -> bytes:
+    """Returns a float field of 32 bits, also for zero."""
+    return _key(field, _FIXED32) + struct.pack("<f", value)
+
+
+def text(field: int, value: str, in_oneof: bool = False) -> bytes:
+    """Returns a string field. What UTF-8 cannot encode becomes a question mark."""
+    return message(field, value.encode("utf-8", "replace")) if value or in_oneof else b""
+
+
+def message(field: int, content: bytes) -> bytes:
+    """Returns a field with an encoded message or with bytes, also if it is empty."""
+    return _key(field, _BYTES) + _varint(len(content)) + content
+
+
+def doubles(field: int, values: Iterable[float]) -> bytes:
+    """Returns a packed repeated double field."""
+    packed = struct.pack(f"<{len(flat)}d", *flat) if (flat := array("d", values)) else b""
+    return message(field, packed) if packed else b""
+
+
+def integers(field: int, values: Sequence[int]) -> bytes:
+    """Returns a packed repeated int32 or int64 field."""
+    return message(field, b"".join(_varint(value & _MASK64) for value in values)) if values else b""
+
+
+def json_struct(facts: Mapping[object, object]) -> bytes:
+    """Returns a google.protobuf.Struct. Raises NotJson for keys and values that JSON does not have."""
+    entries = []
+    for key, value in facts.items():
+        if not isinstance(key, str):
+            raise NotJson(f"{key!r} is no name")
+        entries.append(message(1, _strict(1, key) + message(2, _json_value(value))))
+    return b"".join(entries)
+
+
+def _json_value(value: object) -> bytes:
+    match value:
+        case None:
+            return integer(1, 0, in_oneof=True)
+        case bool():
+            return integer(4, int(value), in_oneof=True)
+        case int() | float():
+            return double(2, _finite(value), in_oneof=True)
+        case str():
+            return _strict(3, value)
+        case dict():
+            return message(5, json_struct(value))
+        case list() | tuple():
+            return message(6, b"".join(message(1, _json_value(item)) for item in value))
+    raise NotJson(f"{type(value).__name__} is no type of JSON")
+
+
+def _finite(value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise NotJson("JSON has finite numbers only")
+    return number
+
+
+def _strict(field: int, value: str) -> bytes:
+    try:
+        return message(field, value.encode())
+    except UnicodeEncodeError:
+        raise NotJson("the text is not valid Unicode") from None
+
+
+def _key(field: int, kind: int) -> bytes:
+    return _varint(field << 3 | kind)
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def record(data: bytes) -> bytes:
+    """Returns a record of an event file: length, its checksum, data, its checksum (TFRecord).
+
+    Source: https://www.tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details".
+    """
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
+
+
+def masked_crc32c(data: bytes) -> int:
+    """Returns the CRC-32C of the data, rotated and shifted by a constant as TFRecord demands."""
+    crc, table = 0xFFFFFFFF, _TABLE
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (_CASTAGNOLI if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_TABLE = _table()
