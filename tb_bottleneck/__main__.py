@@ -20,11 +20,26 @@ from tb_bottleneck.commands import (
     sweep_loader,
     tables,
     tree,
+    watch,
     what_if,
 )
 from tb_bottleneck.commands.arguments import Parser
 
-_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (
+    diagnose,
+    list_runs,
+    tree,
+    tables,
+    compare,
+    what_if,
+    export,
+    review,
+    run,
+    watch,
+    capture,
+    calibrate,
+    sweep_loader,
+)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 

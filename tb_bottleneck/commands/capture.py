@@ -19,6 +19,7 @@ EXAMPLES = """\
 examples:
   tb-bottleneck capture runs/              all monitored training runs that write under runs/
   tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
+  tb-bottleneck capture runs/mine --job    the same steps of the slow rank, of one that waits for it, and of a usual one
 
 A run sees the request within a few seconds and records its next two to six steps, unless a profiler of its own
 is active. One run records at most 20 traces on request.
@@ -37,6 +38,12 @@ def add(commands: "Subparsers") -> None:
     )
     capture.add_argument("logdir", metavar="LOGDIR", help="the logdir of the monitors, or a directory below it")
     capture.add_argument(
+        "--job",
+        action="store_true",
+        help="of each job, record the same steps on three ranks only: the one that holds the others up, the one that "
+        "waits longest for it, and a usual one",
+    )
+    capture.add_argument(
         "--wait",
         type=float,
         default=0.0,
@@ -54,23 +61,45 @@ def _capture(options: argparse.Namespace) -> int:
     if not logdir.is_dir():
         raise NotFound(f"no such directory: {logdir}")
     before = _traces(logdir)
-    alive = live_directories(logdir)
+    alive: dict[Path, int | None] = _of_jobs(logdir) if options.job else dict.fromkeys(live_directories(logdir))
     if not alive:
         raise NotFound(
             f"no monitored training run writes under {logdir} now; start one: tb-bottleneck run --logdir {logdir} …"
         )
     refused = 0
-    for directory in alive:
+    for directory, at_step in alive.items():
         try:
-            is_new = request_capture(directory)
+            is_new = request_capture(directory, at_step)
         except OSError as error:
             refused += 1
             print(f"tb-bottleneck: cannot write to {one_line(directory)}: {error.strerror}", file=sys.stderr)
             continue
-        print(f"{'requested' if is_new else 'already requested'}: {one_line(directory)}")
+        when = "" if at_step is None else f", from step {at_step} on"
+        print(f"{'requested' if is_new else 'already requested'}{when}: {one_line(directory)}")
     if options.wait > 0 and refused < len(alive):
         return _wait(logdir, before, len(alive) - refused, options.wait)
     return min(refused, 1)
+
+
+REQUEST_SECONDS = 15.0
+"""A monitor sees a request within about 5 s. Steps so far ahead are recorded by all ranks."""
+STEPS_AHEAD = 20
+
+
+def _of_jobs(logdir: Path) -> dict[Path, int | None]:
+    """Returns the run directories of the ranks to record, each with the step from which on."""
+    from tb_bottleneck.live.state import LiveJobs
+    from tb_bottleneck.live.verdict import ranks_to_record
+
+    found: dict[Path, int | None] = {}
+    for state in LiveJobs(str(logdir)).read():
+        ranks = ranks_to_record(state.job, state.verdict)
+        walls = [rank.beat.recent["wall"] / 1e9 for rank in ranks if rank.beat.recent.get("wall")]
+        if walls:
+            ahead = max(STEPS_AHEAD, round(REQUEST_SECONDS / min(walls)))
+            at_step = max(rank.beat.step for rank in ranks) + ahead
+            found |= {logdir / rank.directory: at_step for rank in ranks}
+    return found
 
 
 def _wait(logdir: Path, before: set[Path], wanted: int, seconds: float) -> int:

@@ -6,6 +6,7 @@ from tb_bottleneck.plugin.http import static_files
 from tb_bottleneck.plugin.http.comparison_routes import ComparisonRoutes, ledger_answer
 from tb_bottleneck.plugin.http.drilldown_routes import DrilldownRoutes, answer_text
 from tb_bottleneck.plugin.http.job_route import JobRoute, RecordingLookup, finite_number
+from tb_bottleneck.plugin.http.live_route import LiveRoute
 from tb_bottleneck.plugin.http.responses import App, Response, SharedResponse, application, error, message, pending
 from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.http.static_files import HostPolicy
@@ -44,6 +45,7 @@ class Routes:
         self._lookup = RecordingLookup(runs, self._recordings)
         self._drilldown = DrilldownRoutes(self._lookup, questions)
         self._job = JobRoute(self._lookup, runs, analyses, questions, jobs)
+        self._live = LiveRoute(runs)
         self._comparisons = ComparisonRoutes(runs, questions)
         self._run_list = RunListBuilder(logdir, self._recordings)
         self._source = source_folder()
@@ -64,6 +66,7 @@ class Routes:
             "/dependencies": self._drilldown.dependencies,
             "/slice": self._drilldown.slice,
             "/telemetry": self.telemetry,
+            "/live": self._live.live,
             "/compare": self._comparisons.compare,
             "/series": self._comparisons.series,
             "/what_if": self._comparisons.what_if,

@@ -1,0 +1,103 @@
+"""The state of all jobs that train under a logdir, as one object for the terminal, the tab and scripts."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tb_bottleneck.base.machine import machine_digest
+from tb_bottleneck.live.heartbeats import Heartbeat, Heartbeats
+from tb_bottleneck.live.rank_states import LiveJob, Rank, jobs_of, process_status
+from tb_bottleneck.live.verdict import LiveVerdict, verdict_of
+
+TIMES = ("wall", "loader_wait", "transfer", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging",
+         "garbage_collection", "thread_cpu", "device_busy")  # fmt: skip
+OVER_S = 600.0
+"""A job that is over is shown for so long."""
+
+
+@dataclass(frozen=True)
+class LiveState:
+    """A job and what holds it up."""
+
+    job: LiveJob
+    verdict: LiveVerdict
+
+    def as_json(self, brief: bool = False) -> dict[str, Any]:
+        """Returns the state as JSON values; a brief one has no figures of the ranks. Times are in s or ns, as their
+        names say."""
+        job, verdict = self.job, self.verdict
+        return {
+            "run": job.run,
+            "world_size": job.world_size,
+            "step": job.step,
+            "verdict": {
+                "cause": verdict.cause,
+                "severity": verdict.severity,
+                "headline": verdict.headline,
+                "fix": verdict.fix,
+                "ranks": list(verdict.ranks),
+                "place": verdict.place,
+                "stalled": verdict.is_stall,
+                "since_s": verdict.since_s,
+                "waiting": list(verdict.waiting),
+                "excess_ns": verdict.excess_ns,
+            },
+            "missing_ranks": list(job.missing),
+            "ranks": [_rank_json(rank) | ({} if brief else _figures_json(rank)) for rank in job.ranks],
+        }
+
+
+def _rank_json(rank: Rank) -> dict[str, Any]:
+    return {
+        "rank": rank.number,
+        "state": rank.state.value,
+        "directory": rank.directory,
+        "step": rank.beat.step,
+        "age_s": round(rank.age_s, 1),
+    }
+
+
+def _figures_json(rank: Rank) -> dict[str, Any]:
+    return {
+        "quiet_s": round(rank.quiet_s, 1),
+        "phase": rank.beat.phase,
+        "place": rank.place,
+        "restarts": rank.restarts,
+        "recent_ns": {name: round(rank.beat.recent[name]) for name in TIMES if name in rank.beat.recent},
+        "samples": rank.beat.recent.get("samples"),
+        "device": rank.beat.device,
+        "history": rank.beat.history,
+        "stacks": [
+            {"thread": stack.thread, "frames": [f"{file}:{line} {name}" for file, line, name in stack.frames]}
+            for stack in rank.beat.stacks
+        ],
+    }
+
+
+class LiveJobs:
+    """Reads the heartbeats under a logdir again and again. Not thread-safe."""
+
+    def __init__(
+        self,
+        logdir: str,
+        clock: Callable[[], float] = time.time,
+        status: Callable[[Heartbeat], str] = process_status,
+    ) -> None:
+        self._beats = Heartbeats(logdir)
+        self._clock, self._status = clock, status
+        self._machine = machine_digest()
+
+    def read(self, directories: Mapping[str, str] | None = None, over: bool = False) -> list[LiveState]:
+        """Returns the jobs that train, the newest first; with `over`, also those that have ended.
+
+        `directories` are the run directories to read, with their names; by default, they are looked for.
+        """
+        now_ns = self._clock() * 1e9
+        jobs = jobs_of(self._beats.read(directories), now_ns, self._machine, self._status)
+        shown = [job for job in jobs if over or not _is_old(job)]
+        return [LiveState(job, verdict_of(job)) for job in shown]
+
+
+def _is_old(job: LiveJob) -> bool:
+    return job.is_over and min(rank.age_s for rank in job.ranks) > OVER_S

@@ -1,0 +1,306 @@
+"""What holds a job up while it trains: a rank that hangs or is gone, or one that is slower than the others.
+
+In synchronous training all ranks have equally long steps, because they wait for each other where they exchange
+gradients. The rank that holds them up differs before that: it gets its batches later, or its own code takes longer. So
+the own times of the ranks are compared, which are the parts of the step without the backward pass. (The rank in which a
+delay first appears is the suspect: StageFrontier, arXiv 2606.06751.)
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import Template
+
+from tb_bottleneck.base.text import duration_text, ranks_text
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, typical
+
+EXCESS = 0.10
+"""Share of the step by which the own time of a rank exceeds that of the others before it is named (traceml's warning
+level for stragglers, diagnostics/step_time/policy.py)."""
+CERTAIN_STEPS = 20
+"""Fewer steps in the last minute are not compared, unless they take seconds."""
+FEW_STEPS = 3
+OF_WAITS = 0.5
+"""The others must wait for at least this part of the excess: else the ranks do not depend on each other."""
+SLOWER_CLOCK = 0.93
+BUSIER = 1.25
+"""Factor of the busy cores of a rank over the others, where only its backward pass is longer."""
+CRITICAL = 0.20
+"""Share of the step from which on a slow rank is critical (traceml: 0.20)."""
+
+STAGES = {"rank_input": ("loader_wait",), "rank_forward": ("forward",), "rank_optimizer": ("optimizer",)}
+INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
+
+
+@dataclass(frozen=True)
+class LiveVerdict:
+    """What holds a job up now. `ranks` are the culprits; `since_s` is how long ago it began, if that is known."""
+
+    cause: str
+    severity: str  # critical | warning | info | none
+    headline: str
+    fix: str = ""
+    ranks: tuple[int, ...] = ()
+    place: str = ""
+    since_s: float | None = None
+    waiting: tuple[int, ...] = ()
+    excess_ns: float = 0.0
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_stall(self) -> bool:
+        """True if no step can end any more before somebody acts."""
+        return self.severity == "critical" and self.since_s is not None
+
+
+def verdict_of(job: LiveJob) -> LiveVerdict:
+    """Returns what holds the job up, the most severe first."""
+    return _stall(job) or _slow_rank(job) or _healthy(job)
+
+
+def ranks_to_record(job: LiveJob, verdict: LiveVerdict) -> list[Rank]:
+    """Returns the ranks whose traces show why a rank is slow: that one, the one that waits longest for it, and a usual
+    one. Without a slow rank, the rank with the longest own time takes its place."""
+    ranks = [rank for rank in job.ranks if rank.state in (RankState.RUNNING, RankState.BUSY)]
+    ordered = sorted(ranks, key=_own)
+    if not ordered:
+        return []
+    slow = next((rank for rank in ranks if rank.number in verdict.ranks), ordered[-1])
+    others = [rank for rank in ordered if rank is not slow]
+    victim = max(others, key=lambda rank: _figure(rank, "backward"), default=None)
+    rest = [rank for rank in others if rank is not victim]
+    usual = rest[len(rest) // 2] if rest else None
+    return sorted((rank for rank in (slow, victim, usual) if rank is not None), key=lambda rank: rank.number)
+
+
+# --- ranks without a step ---
+
+_GONE = (
+    (RankState.KILLED, "killed"),
+    (RankState.FAILED, "failed"),
+    (RankState.STOPPED, "stopped"),
+    (RankState.SILENT, "silent"),
+)
+
+
+def _stall(job: LiveJob) -> LiveVerdict | None:
+    if all(rank.state in (RankState.ENDED, RankState.FAILED, RankState.KILLED) for rank in job.ranks):
+        failed = [rank for rank in job.ranks if rank.state is not RankState.ENDED]
+        if not failed:
+            return _verdict("ended", "none", job, ())
+        first = min(failed, key=lambda rank: (rank.beat.step, rank.beat.unix_ns))
+        return _verdict("killed" if first.state is RankState.KILLED else "failed", "critical", job, [first])
+    for state, cause in _GONE:
+        gone = [rank for rank in job.ranks if rank.state is state]
+        if gone:
+            return _verdict(cause, "critical", job, gone, stalled=True)
+    hanging = [rank for rank in job.ranks if rank.state is RankState.HANGS]
+    if hanging:
+        earliest = min(rank.beat.step for rank in hanging)
+        culprits = [rank for rank in hanging if rank.beat.step == earliest]
+        return _verdict("hang" if culprits[0].place else "hang_unknown", "critical", job, culprits, stalled=True)
+    waiting = [rank for rank in job.ranks if rank.state is RankState.WAITING]
+    if waiting and len(waiting) == len(job.ranks) == job.world_size:
+        return _deadlock(job, waiting)
+    ended = [rank for rank in job.ranks if rank.state is RankState.ENDED]
+    if ended and waiting:
+        return _verdict("ended_early", "critical", job, ended, stalled=True)
+    busy = [rank for rank in job.ranks if rank.state is RankState.BUSY]
+    if busy:
+        return _verdict("busy", "info", job, busy)
+    return None
+
+
+def _deadlock(job: LiveJob, waiting: Sequence[Rank]) -> LiveVerdict:
+    """All ranks wait for others. Ranks with an earlier step, or in another call than most, are the suspects."""
+    usual = Counter((rank.beat.step, rank.place) for rank in waiting).most_common(1)[0][0]
+    others = [rank for rank in waiting if (rank.beat.step, rank.place) != usual]
+    cause = "collective_mismatch" if others else "collective_stuck"
+    return _verdict(cause, "critical", job, others or waiting, stalled=True)
+
+
+# --- ranks that are slower ---
+
+
+def _slow_rank(job: LiveJob) -> LiveVerdict | None:
+    ranks = [rank for rank in job.ranks if rank.state is RankState.RUNNING and _is_comparable(rank)]
+    if len(ranks) < 2:
+        return None
+    step = typical(rank.beat.recent["wall"] for rank in ranks)
+    slowest = max(ranks, key=_own)
+    others = [rank for rank in ranks if rank is not slowest]
+    excess = _own(slowest) - typical(map(_own, others))
+    waits = typical(_figure(rank, "backward") for rank in others) - _figure(slowest, "backward")
+    if excess >= EXCESS * step and waits >= OF_WAITS * excess:
+        cause = _stage(slowest, others, excess)
+        return _verdict(cause, _severity(excess / step), job, [slowest], excess=excess)
+    return _interrupted(job, ranks) or _slow_device(job, ranks) or _slow_compute(job, ranks)
+
+
+def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
+    """Returns the cause by the part of the step in which most of the excess is."""
+
+    def beyond(*columns: str) -> float:
+        return sum(_figure(slowest, name) - typical(_figure(rank, name) for rank in others) for name in columns)
+
+    if beyond(*INTERRUPTIONS) > excess / 2:  # in most steps
+        return "rank_interruption"
+    stages = {cause: beyond(*columns) for cause, columns in STAGES.items()}
+    stages["rank_host"] = excess - sum(stages.values())
+    return max(stages, key=stages.__getitem__)
+
+
+def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
+    """A rank whose typical step is like that of the others, but which has long steps now and then."""
+
+    def rare(rank: Rank) -> float:
+        return _figure(rank, "own_mean") - _figure(rank, "own")
+
+    worst = max(ranks, key=rare)
+    excess = rare(worst) - typical(rare(rank) for rank in ranks if rank is not worst)
+    share = excess / (typical(rank.beat.recent["wall"] for rank in ranks) + excess)
+    if share < EXCESS:
+        return None
+    return _verdict("rank_interruption", _severity(share), job, [worst], excess=excess)
+
+
+def _severity(share: float) -> str:
+    return "critical" if share >= CRITICAL else "warning"
+
+
+def _slow_device(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
+    clocks = {rank.number: rank.beat.device["sm_clock"] for rank in ranks if rank.beat.device.get("sm_clock")}
+    if len(clocks) < 2:
+        return None
+    slow = min(ranks, key=lambda rank: clocks.get(rank.number, float("inf")))
+    usual = typical(clock for number, clock in clocks.items() if number != slow.number)
+    if clocks[slow.number] >= SLOWER_CLOCK * usual:
+        return None
+    share = f"{100 * clocks[slow.number] / usual:.0f} %"
+    return _verdict("rank_device", "warning", job, [slow], values={"clock": share})
+
+
+def _slow_compute(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
+    """Without a GPU: the rank that computes longer uses its cores while the others wait in the exchange."""
+    busy = {rank.number: rank.beat.device.get("process_cores", 0.0) for rank in ranks}
+    if any(rank.beat.device.get("sm_clock") for rank in ranks) or not all(busy.values()):
+        return None
+    slow = max(ranks, key=lambda rank: busy[rank.number])
+    usual = typical(cores for number, cores in busy.items() if number != slow.number)
+    if busy[slow.number] < BUSIER * usual:
+        return None
+    return _verdict(
+        "rank_compute", "warning", job, [slow], values={"busy": f"{busy[slow.number]:.1f}", "others": f"{usual:.1f}"}
+    )
+
+
+def _healthy(job: LiveJob) -> LiveVerdict:
+    if all(rank.beat.step < 0 for rank in job.ranks):
+        return _verdict("starting", "none", job, ())
+    if job.world_size == 1:
+        wall = job.ranks[0].beat.recent.get("wall", 0.0)
+        return _verdict("single", "none", job, (), values={"rate": f"{1e9 / wall:.1f}" if wall else "no"})
+    ranks = [rank for rank in job.ranks if _is_comparable(rank)]
+    step = typical(rank.beat.recent["wall"] for rank in ranks)
+    spread = (max(map(_own, ranks)) - min(map(_own, ranks))) / step if step else 0.0
+    return _verdict("alike", "none", job, (), values={"spread": f"{100 * spread:.0f} %"})
+
+
+def _is_comparable(rank: Rank) -> bool:
+    steps, wall = rank.beat.recent.get("steps", 0), rank.beat.recent.get("wall", 0.0)
+    return wall > 0 and (steps >= CERTAIN_STEPS or (steps >= FEW_STEPS and steps * wall > 1e10))
+
+
+def _figure(rank: Rank, name: str) -> float:
+    return rank.beat.recent.get(name, 0.0)
+
+
+def _own(rank: Rank) -> float:
+    """Returns the typical time of a step without the backward pass, in which gradients are exchanged, in ns."""
+    return _figure(rank, "own")
+
+
+# --- texts ---
+
+
+def _verdict(
+    cause: str,
+    severity: str,
+    job: LiveJob,
+    culprits: Sequence[Rank],
+    stalled: bool = False,
+    excess: float = 0.0,
+    values: Mapping[str, str] | None = None,
+) -> LiveVerdict:
+    texts = load("live.toml")
+    first = culprits[0] if culprits else job.ranks[0]
+    several, alone = len(culprits) > 1, job.world_size == 1
+    place = first.place if stalled or cause == "busy" else slow_line(first, job.ranks)
+    waiting = tuple(rank.number for rank in job.ranks if rank.state is RankState.WAITING and rank not in culprits)
+    words = {
+        "who": "The training" if alone else ranks_text([rank.number for rank in culprits or [first]]).capitalize(),
+        "hang": "hang" if several else "hangs",
+        "was": "were" if several else "was",
+        "is": "are" if several else "is",
+        "has": "have" if several else "has",
+        "get": "get" if several else "gets",
+        "need": "need" if several else "needs",
+        "compute": "compute" if several else "computes",
+        "place": place,
+        "phase": texts["phase"].get(first.beat.phase, first.beat.phase),
+        "since": duration_text(first.quiet_s * 1e9),
+        "step": str(first.beat.step) if first.beat.step >= 0 else "none",
+        "error": first.beat.error or "an error",
+        "pid": str(first.beat.pid),
+        "excess": duration_text(excess),
+        **(values or {}),
+    }
+    headline = Template(texts["headline"][cause]).safe_substitute(words)
+    if place and excess:
+        headline += f" Its most frequent line beyond the others is {place}."
+    if waiting and culprits:
+        calls = sorted(
+            {
+                texts["phase"][rank.beat.phase]
+                for rank in job.ranks
+                if rank.number in waiting
+                if rank.beat.phase in EXCHANGES
+            }
+        )
+        headline += " " + Template(texts["waits"]["some"]).safe_substitute(
+            ranks=ranks_text(waiting).capitalize(),
+            wait="wait" if len(waiting) > 1 else "waits",
+            calls=" and ".join(calls),
+        )
+    return LiveVerdict(
+        cause,
+        severity,
+        headline,
+        Template(texts["fix"].get(cause, "")).safe_substitute(words),
+        tuple(rank.number for rank in culprits),
+        place,
+        first.quiet_s if stalled else None,
+        waiting,
+        excess,
+    )
+
+
+def slow_line(rank: Rank, ranks: Sequence[Rank]) -> str:
+    """Returns the line at which the monitor found this rank more often than the others in the last minute; "" if none
+    stands out. The exchange of gradients does not count."""
+
+    def shares(each: Rank) -> Counter[str]:
+        total = sum(looks for *_, looks in each.beat.lines) or 1
+        return Counter(
+            {
+                f"{file}:{line}": looks / total
+                for file, line, _, phase, looks in each.beat.lines
+                if phase not in EXCHANGES
+            }
+        )
+
+    others = [shares(each) for each in ranks if each is not rank]
+    beyond = {line: share - typical(each[line] for each in others) for line, share in shares(rank).items()}
+    line = max(beyond, key=beyond.__getitem__, default="")
+    return line if line and others and beyond[line] >= EXCESS else ""
