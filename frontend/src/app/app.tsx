@@ -1,7 +1,11 @@
 // The page: the trainings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
-import { isTrace } from "../shared/run/groups";
+import { storeEnd, tourRuns } from "../features/tour/runs";
+import { inUrl, putInUrl } from "../shared/page/host";
+import { liveJobOf, type LiveJob } from "../shared/live";
+import type { RunList as RunListAnswer } from "../shared/report";
+import { isTelemetry, isTrace } from "../shared/run/groups";
 import { keyOf } from "../shared/run/keys";
 import { neighbour, trainingOf, trainingsOf } from "../shared/run/trainings";
 import type { Session } from "../shared/run/session";
@@ -10,6 +14,7 @@ import { Icon } from "../shared/widgets/icon";
 import { Analysing, Connecting, Unreachable } from "./empty";
 import { useFocusRestore } from "./focus_restore";
 import { lazyView } from "../shared/widgets/lazy_view";
+import { StalledRuns, stalledRuns } from "../shared/widgets/stalled";
 import { RecordingPage } from "./recording_page";
 import { chosenEntry, hasVanished, WHOLE_OVERVIEW, type State } from "./state";
 import { Shortcuts } from "./shortcuts";
@@ -20,6 +25,8 @@ const Scanning = lazyView(async () => (await import("./empty_pages")).Scanning);
 const NoRecordings = lazyView(async () => (await import("./empty_pages")).NoRecordings);
 const Vanished = lazyView(async () => (await import("./empty_pages")).Vanished);
 const Overview = lazyView(async () => (await import("../features/overview/overview")).Overview);
+const StalledJobs = lazyView(async () => (await import("../features/live/live_notice")).StalledJobs);
+const Tour = lazyView(async () => (await import("../features/tour/tour")).Tour);
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);
@@ -30,6 +37,13 @@ export function App({ store, session }: { store: Store; session: Session }) {
 
   useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series, state.overview === undefined]);
   useFocusRestore();
+
+  const [tour, setTour] = useState(() => tourRuns(inUrl("tour")));
+  const endTour = () => {
+    storeEnd();
+    putInUrl("tour", "", "same");
+    setTour(undefined);
+  };
 
   const { list, failure, filter } = state;
   const chosen = state.overview === undefined ? state.chosen : undefined;
@@ -49,6 +63,8 @@ export function App({ store, session }: { store: Store; session: Session }) {
       ),
     [list, chosen, filter, session, store],
   );
+  const elsewhere = (state.live ?? []).filter((job) => job.verdict.stalled && (state.overview !== undefined || liveJobOf([job], chosenEntry(state)?.run ?? "") === undefined));
+  const stalled = useMemo(() => stalledRuns(state.live ?? []), [state.live]);
   if (!list) return <main>{failure ? <Unreachable failure={failure} retry={session.refresh} /> : <Connecting />}</main>;
   return (
     <>
@@ -58,26 +74,38 @@ export function App({ store, session }: { store: Store; session: Session }) {
           <EmptyList state={state} />
         </main>
       ) : (
-        <div class="columns">
-          {runList}
-          <main>
-            {state.overview === undefined ? (
-              <ChosenRecording state={state} session={session} />
-            ) : (
-              <Overview list={list} query={state.overview} session={session} />
-            )}
-          </main>
-          <Shortcuts
-            shown={shownOf(state, session)}
-            move={(rows) => {
-              const next = neighbour(trainingsOf(list), state.filter, trainingOf(list, state.chosen), rows);
-              if (next) session.choose(keyOf(next));
-            }}
-          />
-        </div>
+        <StalledRuns.Provider value={stalled}>
+          <div class="columns">
+            {runList}
+            <main>
+              {tour && <Tour runs={tour} session={session} end={endTour} />}
+              {elsewhere.length > 0 && <StalledJobs jobs={elsewhere} open={(job) => openLive(job, list, session)} />}
+              {state.overview === undefined ? (
+                <ChosenRecording state={state} session={session} />
+              ) : (
+                <Overview list={list} query={state.overview} session={session} />
+              )}
+            </main>
+            <Shortcuts
+              shown={shownOf(state, session)}
+              move={(rows) => {
+                const next = neighbour(trainingsOf(list), state.filter, trainingOf(list, state.chosen), rows);
+                if (next) session.choose(keyOf(next));
+              }}
+            />
+          </div>
+        </StalledRuns.Provider>
       )}
     </>
   );
+}
+
+/** Opens the telemetry of the rank that a running job waits for. */
+function openLive(job: LiveJob, { runs }: RunListAnswer, session: Session): void {
+  const [culprit] = job.verdict.ranks;
+  const rank = job.ranks.find(({ rank }) => rank === culprit) ?? job.ranks[0];
+  const entry = runs.find((each) => isTelemetry(each) && each.run === rank?.directory);
+  if (entry) session.choose(keyOf(entry), "live");
 }
 
 /** The chosen recording with its report; undefined as long as there is none. */

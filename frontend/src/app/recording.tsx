@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import { Headline } from "../features/diagnosis/headline";
 import { Share } from "../features/share/share";
+import { liveJobOf } from "../shared/live";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
@@ -12,7 +13,7 @@ import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
 import { Tabs } from "./tabs";
-import { Phases, RunTime, ViewPanel, type Shown } from "./view_registry";
+import { LiveNotice, Phases, RunTime, ViewPanel, type Shown } from "./view_registry";
 
 interface Props {
   readonly report: Report;
@@ -38,8 +39,10 @@ function Content({ report, analysis, shown }: Props) {
     if (notInList) shown?.session.refresh(); // it was judged just now, and the list beside it says that it was not
   }, [notInList]);
   const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
+  const live = liveJobOf(shown?.state.live, report.run);
   return (
     <article>
+      {live && <LiveNotice job={live} open={shown && view !== "live" ? () => shown.session.open("live") : undefined} />}
       {report.schema > KNOWN_SCHEMA && (
         <section class="notice">
           This tab is older than the report (schema {report.schema}, the tab knows {KNOWN_SCHEMA}), so parts of it may be

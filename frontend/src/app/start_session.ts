@@ -1,5 +1,6 @@
 // Connects the store with the server and the host page: what is requested when, and what a click or a new address does.
 import * as host from "../shared/page/host";
+import { isTelemetry } from "../shared/run/groups";
 import { keyOf, type Key } from "../shared/run/keys";
 import type { Session } from "../shared/run/session";
 import type { View } from "../shared/run/views";
@@ -81,6 +82,10 @@ async function requestAll(store: Store, client: Client, signal: AbortSignal): Pr
   const runs = await client.runs(signal);
   if (runs.kind !== "ok") return runs.kind === "failed" ? runs.message : undefined;
   store.dispatch({ type: "runs", list: runs.value });
+  if (runs.value.runs.some(isTelemetry)) {
+    const live = await client.live(signal);
+    if (live.kind === "ok") store.dispatch({ type: "live", jobs: live.value.jobs });
+  }
   const entry = chosenEntry(store.state);
   const key = store.state.chosen;
   if (!entry || key === undefined) return undefined;

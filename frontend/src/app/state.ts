@@ -1,4 +1,5 @@
 // The state of the tab and its reducer. No clock, no network, no page.
+import { isOpen, type LiveJob } from "../shared/live";
 import type { Report, ReportAnswer, RunEntry, RunList } from "../shared/report";
 import type { Focus } from "../shared/run/focus";
 import { keyOf, type Key } from "../shared/run/keys";
@@ -22,6 +23,7 @@ export interface State {
   readonly chosen?: Key; // may name a recording that is not (or no longer) in the list
   readonly answer?: ReportAnswer; // the latest response about the chosen recording
   readonly report?: Report; // the latest report of the chosen recording
+  readonly live?: readonly LiveJob[]; // the jobs that train now
   readonly failure?: Failure;
   readonly filter: string;
   readonly view: View;
@@ -39,6 +41,7 @@ export const START: State = { filter: "", view: "diagnosis" };
 export type Action =
   | { readonly type: "runs"; readonly list: RunList }
   | { readonly type: "report"; readonly key: Key; readonly answer: ReportAnswer }
+  | { readonly type: "live"; readonly jobs: readonly LiveJob[] }
   | { readonly type: "choose"; readonly key: Key }
   | { readonly type: "filter"; readonly text: string }
   | { readonly type: "view"; readonly view: View }
@@ -66,6 +69,8 @@ function changed(state: State, action: Action): State {
       return action.list === state.list ? state : withList(state, action.list);
     case "report":
       return action.key === state.chosen ? withAnswer(state, action.answer) : state; // else it is outdated
+    case "live":
+      return action.jobs === state.live ? state : { ...state, live: action.jobs };
     case "choose":
       return withField(withChosen(state, action.key), "overview", undefined);
     case "filter":
@@ -173,12 +178,14 @@ export function hasVanished(state: State): boolean {
 }
 
 const BUSY_MS = 1_000;
+const LIVE_MS = 5_000; // how often heartbeats are written
 const IDLE_MS = 30_000;
 
 /** The time until the next request: shorter while the server works, longer after each failure. */
 export function pollDelay(state: State): number {
   if (state.failure) return Math.min(BUSY_MS * 2 ** state.failure.count, IDLE_MS);
-  return isBusy(state) ? BUSY_MS : IDLE_MS;
+  if (isBusy(state)) return BUSY_MS;
+  return state.live?.some(isOpen) ? LIVE_MS : IDLE_MS;
 }
 
 function isBusy({ list, answer }: State): boolean {

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { Diagnosis } from "../features/diagnosis/diagnosis";
 import { scrollToCause } from "../shared/page/scroll_to_cause";
+import { liveJobOf } from "../shared/live";
 import type { Place, Report, RunEntry } from "../shared/report";
 import { isTrace } from "../shared/run/groups";
 import type { Session } from "../shared/run/session";
@@ -23,6 +24,8 @@ const Job = lazyView(async () => (await import("../features/job/job")).JobView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
 const Efficiency = lazyView(async () => (await import("../features/efficiency/efficiency")).Efficiency);
+export const LiveNotice = lazyView(async () => (await import("../features/live/live_notice")).LiveNotice);
+const RankHistory = lazyView(async () => (await import("../features/live/rank_history")).RankHistory);
 const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
 
 /** A recording in the list with its report, and what of it is shown. */
@@ -63,13 +66,25 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   memory: ({ report, entry, session, state: { list, baseline } }) => (
     <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
   ),
-  job: (shown) => <Job {...viewProps(shown)} runs={shown.state.list?.runs ?? []} choose={shown.session.choose} />,
-  live: (shown) => <Telemetry {...viewProps(shown)} />,
+  job: (shown) => (
+    <>
+      {ranksOverTime(shown)}
+      <Job {...viewProps(shown)} runs={shown.state.list?.runs ?? []} choose={shown.session.choose} />
+    </>
+  ),
+  live: (shown) => (
+    <>
+      {ranksOverTime(shown)}
+      <Telemetry {...viewProps(shown)} />
+    </>
+  ),
   compare: ({ report, entry, session, state: { list, baseline, series } }) => (
     <Compare session={session} report={report} entry={entry} runs={list?.runs ?? []} baseline={baseline} series={series} />
   ),
   whatif: ({ report, entry, session, state: { conditions } }) => <WhatIf session={session} report={report} entry={entry} conditions={conditions} />,
 };
+
+const ranksOverTime = ({ entry, session, state: { live } }: Shown) => liveJobOf(live, entry.run) && <RankHistory client={session.client} run={entry.run} />;
 
 /** Shows a place of the program in the breakdown. */
 async function showPlace(session: Session, place: Place): Promise<void> {

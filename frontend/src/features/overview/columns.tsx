@@ -13,6 +13,7 @@ import { Swatch } from "../../shared/widgets/swatch";
 import { GROUPINGS, headroomBytes, peakBytes, samplesPerSecond, samplesPerStep, type Grouping, type Known } from "./facts";
 import { changeOf, type Visit } from "./last_visit";
 import { isBound, recoverable, severityRank, type Group } from "./query";
+import { Stalled } from "../../shared/widgets/stalled";
 
 const MAX_NAME = 48; // characters
 
@@ -77,6 +78,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
       cell: (entry) => (
         <>
           <TrainingLink entry={entry} open={open} />
+          <Stalled members={entry.members} />
           <small>{[evidenceOf(entry), changeOf(entry, visit), reviewSummary(entry)].filter(Boolean).join(", ")}</small>
         </>
       ),

@@ -2,6 +2,7 @@
 import type { RunList } from "../../shared/report";
 import { keyOf, type Key } from "../../shared/run/keys";
 import type { TrainingEntry } from "../../shared/run/trainings";
+import { browserStorage } from "../../shared/page/storage";
 
 /** Mean step times in ns by recording (0 if it had none), and when that was (ms since 1970). */
 export interface Visit {
@@ -46,14 +47,4 @@ export function storeVisit({ logdir, runs }: RunList, at: number, storage: Pick<
 function isVisit(value: unknown): value is Visit {
   if (typeof value !== "object" || value === null || !("at" in value) || !("steps" in value)) return false;
   return typeof value.at === "number" && typeof value.steps === "object" && value.steps !== null;
-}
-
-/** Undefined if the page may not store anything. */
-function browserStorage(): Storage | undefined {
-  try {
-    return window.localStorage;
-  } catch (error) {
-    if (error instanceof DOMException) return undefined;
-    throw error;
-  }
 }

@@ -6,6 +6,7 @@ import { leadingAlert, titleOf } from "../../shared/text/names";
 import { health, severity, withoutVerdict } from "../../shared/text/vocabulary";
 import { Icon } from "../../shared/widgets/icon";
 import { MiddleCut } from "../../shared/widgets/middle_cut";
+import { Stalled } from "../../shared/widgets/stalled";
 import { Sparkline } from "../../shared/widgets/sparkline";
 
 /** The time is shown only where it tells trainings of one run apart: the name needs the room. */
@@ -26,6 +27,7 @@ export function Entry({ entry }: { entry: TrainingEntry }) {
         )}
       </div>
       <div class="line outcome">
+        <Stalled members={entry.members} />
         <Outcome entry={entry} />
       </div>
     </>

@@ -69,4 +69,6 @@ export function groups(entries: readonly RunEntry[], filter: string): readonly G
 }
 
 /** Returns true if the recording is a trace. Comparisons read traces only. */
+export const isTelemetry = ({ evidence_source }: RunEntry): boolean => evidence_source === "telemetry";
+
 export const isTrace = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry" && evidence_source !== "snapshot";

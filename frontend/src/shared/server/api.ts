@@ -1,5 +1,6 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
 import type { ComparisonAnswer, DependenciesAnswer, DetailsAnswer, DeviceList, FindAnswer, JobAnswer, Ledger, Pending, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
+import type { LiveAnswer } from "../live";
 import type { Attempt } from "./result";
 
 /** Responses that are cached, to be revalidated with If-None-Match or shown again at once: the list and the latest reports. */
@@ -59,6 +60,16 @@ export class Client {
     const from = since === undefined ? "" : `&since=${Math.round(since)}`;
     const to = until === undefined ? "" : `&until=${Math.round(until)}`;
     return this.get(`${withId("telemetry", id)}&points=${points}${from}${to}`, signal, isTelemetry);
+  }
+
+  /** The jobs that train now, in brief. */
+  live(signal: AbortSignal): Promise<Attempt<LiveAnswer>> {
+    return this.getCached("live", signal, isLive);
+  }
+
+  /** The job of a run directory, with the figures of its ranks. */
+  liveJob(run: string, signal: AbortSignal): Promise<Attempt<LiveAnswer>> {
+    return this.get(`live?run=${encodeURIComponent(run)}`, signal, isLive);
   }
 
   tables(id: string, signal: AbortSignal): Promise<Attempt<TablesAnswer>> {
@@ -232,4 +243,8 @@ function isDevices(value: unknown): value is DeviceList {
 
 function isTelemetry(value: unknown): value is TelemetryAnswer {
   return isObject(value) && typeof value["id"] === "string" && Array.isArray(value["series"]) && Array.isArray(value["bands"]);
+}
+
+function isLive(value: unknown): value is LiveAnswer {
+  return isObject(value) && Array.isArray(value["jobs"]);
 }

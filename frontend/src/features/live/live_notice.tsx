@@ -1,0 +1,50 @@
+// What holds a job up right now, above its reports; and in other places, that a job has stopped.
+import { addStyle } from "../../shared/page/style_sheet";
+import type { LiveJob } from "../../shared/live";
+import { count } from "../../shared/text/format";
+import { Icon } from "../../shared/widgets/icon";
+import sheet from "./live.css";
+
+addStyle(sheet);
+
+/** The state of the job that is shown. */
+export function LiveNotice({ job, open }: { job: LiveJob; open: (() => void) | undefined }) {
+  const { verdict, step, world_size } = job;
+  return (
+    <section class={`live-notice ${verdict.severity}`} aria-label="State of the running training">
+      <p role={verdict.stalled ? "alert" : "status"}>
+        <Icon name={verdict.severity === "critical" ? "warning" : "info"} />
+        <strong>Now:</strong> {verdict.headline} {verdict.fix}
+      </p>
+      <p class="muted">
+        Step {count(Math.max(step, 0))}
+        {world_size > 1 && ` of ${count(world_size)} ranks`}, from heartbeats of the last seconds.
+        {job.missing_ranks.length > 0 && ` No heartbeat of ${count(job.missing_ranks.length)} ranks: they have no monitor, or have not started.`}{" "}
+        {open && (
+          <button type="button" class="link" onClick={open}>
+            Show the ranks over time
+          </button>
+        )}
+      </p>
+    </section>
+  );
+}
+
+/** Jobs that cannot go on, wherever the page is. */
+export function StalledJobs({ jobs, open }: { jobs: readonly LiveJob[]; open: (job: LiveJob) => void }) {
+  const stalled = jobs.filter(({ verdict }) => verdict.stalled);
+  if (stalled.length === 0) return null;
+  return (
+    <div class="live-notice critical" role="alert">
+      {stalled.map((job) => (
+        <p key={job.ranks[0]?.directory}>
+          <Icon name="warning" />
+          <strong>{job.run}:</strong> {job.verdict.headline}{" "}
+          <button type="button" class="link" onClick={() => open(job)}>
+            Open
+          </button>
+        </p>
+      ))}
+    </div>
+  );
+}
