@@ -5,8 +5,8 @@ Formula: that time / the window; if shapes were recorded, a kernel counts here i
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
 it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
-work is at stake, and none of it counts as recoverable: nothing recorded shows that these cores are free, and that the
-work scales. With all cores instead of half of them, a measured training took 2.8 times as long beside other programs
+work that torch divides among threads is at stake, and none of it counts as recoverable: nothing recorded shows that
+these cores are free, and that the work scales. With all cores instead of half of them, a measured training took 2.8 times as long beside other programs
 (tests/ACCURACY.md, tabular/threads_too_few).
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
@@ -31,7 +31,14 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     types_multiplied,
     without_bf16,
 )
-from tb_bottleneck.measures.trace.kernels import cores, costliest_kernel, threads_per_core, torch_threads, unused_cores
+from tb_bottleneck.measures.trace.kernels import (
+    cores,
+    costliest_kernel,
+    divisible_share,
+    threads_per_core,
+    torch_threads,
+    unused_cores,
+)
 from tb_bottleneck.measures.trace.products import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.recorded_facts import product_library
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
@@ -71,8 +78,11 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
     """Returns a CPU run that leaves half of its cores unused; at best, the work takes as much less time."""
     unused = measures.value(unused_cores, otherwise=0.0)
-    at_stake = unused * (measures.account.share(Regime.COMPUTE) + measures.account.share(Regime.MEMORY))
-    if measures.on_device or unused < UNUSED_CORES or at_stake < MIN_PRODUCT_SHARE:
+    if measures.on_device or unused < UNUSED_CORES:
+        return None
+    computing = measures.account.share(Regime.COMPUTE) + measures.account.share(Regime.MEMORY)
+    at_stake = unused * computing * measures.value(divisible_share, otherwise=1.0)
+    if at_stake < MIN_PRODUCT_SHARE:
         return None
     return Cause("too_few_threads", at_stake, (unused_cores, torch_threads, cores, product_library), certain=False)
 

@@ -1,6 +1,7 @@
 """Measures of the kernels that run, and of the threads of a CPU run."""
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -10,11 +11,17 @@ from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
-from tb_bottleneck.measures.trace.window import device_work, window_share, with_example
+from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share, with_example
 from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.trace.table import by_thread
+from tb_bottleneck.trace.trace import Trace
 
 _NO_CONTEXT = Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
@@ -105,6 +112,51 @@ def unused_cores(recording: Recording) -> Measure | Missing:
     busy = threads.value + (workers.value if isinstance(workers, Measure) else 0.0)
     busy *= processes.value if isinstance(processes, Measure) else ranks
     return Measure(max(1 - busy / usable, 0.0), "share", "cores", int(threads.value), source="context")
+
+
+GRAIN_SIZE = 32_768
+"""Elements from which torch divides the work of an operator among threads (ATen/Parallel.h, GRAIN_SIZE)."""
+DIVISIBLE_FLOPS = 2e6
+"""Operations from which a product is divided: of two matrices of 100 x 100."""
+
+
+def divisible_share(recording: Recording) -> Measure | Missing:
+    """Share of the CPU's time in operators that is in operators with enough work for several threads.
+
+    Operators without recorded shapes count among these.
+    """
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])]
+    own = np.concatenate(
+        [
+            np.zeros(0, np.int64),
+            *(
+                nest(events.start[each], events.end[each]).self_times()
+                for each in by_thread(rows, events.thread).values()
+            ),
+        ]
+    )
+    rows = np.concatenate([np.zeros(0, np.int64), *by_thread(rows, events.thread).values()])
+    kinds = np.stack((events.name[rows], events.signature[rows]))
+    if not own.sum():
+        return Missing("no operator ran on the CPU")
+    (names, signatures), which = np.unique(kinds, axis=1, return_inverse=True)
+    divisible = [_is_divisible(trace, name, signature) for name, signature in zip(names, signatures, strict=True)]
+    share = own[np.array(divisible, np.bool_)[which.reshape(-1)]].sum() / own.sum()
+    return Measure(float(share), "share", "operators", len(rows))
+
+
+def _is_divisible(trace: Trace, name: int, signature: int) -> bool:
+    operands = operands_of(trace.signatures[signature]) if signature else None
+    if operands is None:
+        return True
+    operations = flops(trace.names[name], operands.dims, operands.concrete)
+    if operations:
+        return operations >= DIVISIBLE_FLOPS
+    shapes = [dim for dim in operands.dims if all(isinstance(size, int) for size in dim)]
+    lists = [inner for dim in operands.dims for inner in dim if isinstance(inner, tuple)]
+    return any(prod(shape) >= GRAIN_SIZE for shape in (*shapes, *lists) if shape)
 
 
 def torch_threads(recording: Recording) -> Measure | Missing:
