@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 RECORDED = Path(__file__).parent / "recorded"
+MONITORED = "tb_bottleneck"  # the folder that the monitor creates in a run's folder
 VARIANTS = {"slow": False, "fixed": True}  # folder of each variant, and the value of the script's switch `fixed`
 
 CPU = "any machine"
@@ -24,8 +25,6 @@ class Pair:
     needs: str = GPU  # requirement of the problem
     work: float = 1.0  # samples per step of the fixed variant / samples per step of the slow one
     settling_steps: int = 9  # they start the workers, fill their queues (2 batches per worker), and let torch allocate
-    active_steps: int = 6
-    with_stack: bool = False  # Python frames cost time and space: only if the problem is not visible otherwise
     on_cpu: bool = False  # train on the CPU even if there is a GPU
     sweep: tuple[tuple[str, Any], ...] = ()  # folders and settings of a sweep
     script: str = ""  # the module in demo/problems, if it is not `name`
@@ -50,34 +49,34 @@ _ALL = (
     Pair("loader_workers_pinned", "the same sweep with batches in pinned memory", "input",
          settling_steps=20, sweep=workers_sweep(pinned=True), script="loader_workers"),
     Pair("slow_storage", "a file for each sample on slow storage; fixed by packing", "input",
-         "slow_storage or too_few_workers", CPU, active_steps=12),
+         "slow_storage or too_few_workers", CPU),
     Pair("heavy_augmentation", "images augmented by the workers; fixed by augmenting on the GPU", "input"),
     Pair("checkpointing", "a checkpoint every second step; fixed by rare checkpoints", "interruption",
-         "checkpointing", CPU, with_stack=True),
+         "checkpointing", CPU),
     Pair("tensorboard_logging", "histograms logged in every step; fixed by rare logging", "interruption or sync",
-         "logging", CPU, active_steps=4, with_stack=True),
+         "logging", CPU),
     Pair("garbage_collection", "garbage collection of a large cache; fixed by gc.freeze()", "interruption",
-         "garbage_collection", CPU, with_stack=True),
+         "garbage_collection", CPU),
     Pair("oversubscribed_threads", "16 threads per core; fixed by one per core", "compute or memory",
-         "", CPU, active_steps=5, on_cpu=True),
+         "", CPU, on_cpu=True),
     Pair("crowded_processes", "three trainings with threads for all cores; fixed by a share each", "compute or memory",
          "", CPU, on_cpu=True),
     Pair("for_loop_optimizer", "Adam in a loop over the weights; fixed by fused=True", "launch",
-         "optimizer_for_loop", CPU, active_steps=3),
+         "optimizer_for_loop", CPU),
     Pair("gradient_accumulation", "micro-batches of one sample; fixed by larger ones", "launch or underfilled",
-         "", CPU, active_steps=3),
+         "", CPU),
     Pair("small_batch", "two samples per step; fixed by thirty-two", "launch or underfilled",
-         "small_batch", CPU, work=16, active_steps=4),
+         "small_batch", CPU, work=16),
     Pair("synced_portions", "DDP all-reduces after every micro-batch; fixed by no_sync", "communication",
          "", CPU),
     Pair("unfused_pointwise", "a chain of elementwise operators; fixed by torch.compile", "memory",
          "unfused_pointwise", COMPILER),
     Pair("growing_memory", "each step keeps its outputs in a list; fixed by keeping a number", "compute or memory",
-         "", CPU, active_steps=5, with_stack=True, memory="growing_memory"),
+         "", CPU, memory="growing_memory"),
     Pair("retained_graph", "a sum of losses keeps the graph of every step; fixed by no_grad", "compute or memory",
-         "", CPU, active_steps=5, with_stack=True, memory="retained_graph"),
+         "", CPU, memory="retained_graph"),
     Pair("activation_checkpointing", "activations fill the memory; fixed by checkpointing, which takes time",
-         "compute or memory", "", CPU, active_steps=4, with_stack=True, memory="activations_dominate"),
+         "compute or memory", "", CPU, memory="activations_dominate"),
     Pair("activation_heavy", "no problem: cheap layers with large activations, against 7x7 filters", "memory",
          "", CPU),
     Pair("healthy_transformer", "no problem: a busy device; reading a loss costs nothing", "compute",

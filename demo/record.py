@@ -14,7 +14,7 @@ from pathlib import Path
 from demo.deadline import Deadline
 from demo.index import Entry, describe, exists, write_index
 from demo.needs import count_gpus, missing_for
-from demo.pairs import PAIRS, RECORDED
+from demo.pairs import MONITORED, PAIRS, RECORDED
 from demo.scrub import scrub_file, words_of_this_machine
 
 STEPS = 24  # per timed training; an even number, so that checkpoints are counted in whole periods
@@ -22,7 +22,6 @@ REPEATS = 10
 # Duration of the monitored training: long enough for several windows, short enough for a file of tens of kilobytes.
 MONITORED_SECONDS = 8.0
 PYTHON = sys.executable
-MONITORED = "tb_bottleneck"  # the folder that the monitor creates in a run's folder
 
 
 class VariantFailed(Exception):
@@ -111,7 +110,7 @@ def run_variant(name: str, variant: str, folder: Path, steps: int, repeats: int,
 
 def _progress(entry: Entry, count: int, repeats: int) -> str:
     if "trace" in entry:
-        return "profiled"
+        return "monitored"
     return f"training {count}/{repeats} without a profiler: {statistics.fmean(entry['steps_ns']) / 1e6:.1f} ms per step"
 
 
@@ -119,10 +118,10 @@ def _parser() -> argparse.ArgumentParser:
     pairs = "\n".join(f"  {pair.name:<26}{pair.shows} ({pair.needs})" for pair in PAIRS.values())
     parser = argparse.ArgumentParser(
         prog="python -m demo record",
-        description="Run each pair on this machine, slow and fixed: first without a profiler, for the true times,\n"
-        "then with one, for the traces. Each variant runs in its own process. Existing recordings are kept, so an\n"
-        "interrupted call can be resumed. `python -m demo table` then compares the verdicts with the truth.\n\n"
-        + pairs,
+        description="Run each pair on this machine, slow and fixed: first by itself, for the true times, then under\n"
+        "the monitor, which records its telemetry and a trace. Each variant runs in its own process. Existing\n"
+        "recordings are kept, so an interrupted call can be resumed. `python -m demo table` then compares the\n"
+        "verdicts with the truth.\n\n" + pairs,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Runs one variant of a pair in this process, first timed and then profiled, and prints JSON lines on stdout.
+"""Runs one variant of a pair in this process, first timed and then monitored, and prints JSON lines on stdout.
 
 `python -m demo.variant NAME VARIANT FOLDER STEPS REPEATS SECONDS` is started by `demo record` once per variant, so that
 thread counts, workers and caches of one variant cannot affect the other.
@@ -15,18 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+from torch.profiler import ProfilerActivity, profile, schedule
 
-from demo.pairs import PAIRS, Pair
-from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.facts.process import METADATA_SCHEMA, collect
+from demo.pairs import MONITORED, PAIRS, Pair
+from tb_bottleneck import Monitor, trace_handler
+from tb_bottleneck.monitor.facts.process import collect
 
 Train = Callable[[Any, int, Callable[[], None], torch.device], None]
 
 PROFILER_WARMUP_STEPS = 3
-# An upper limit; not more than the timed trainings. The fastest is kept: other programs can only slow one down.
-PROFILED_TRAININGS = 3
-MONITORED_STEPS = (40, 1000)  # minimum, maximum
+PROFILED_STEPS = 5
+TAKES = 2  # monitored trainings; the fastest is kept: other programs can only slow one down
+MONITORED_STEPS = (64, 1000)  # minimum, maximum; the monitor records a trace after 31 steps and the prefetched batches
+SUFFIX = ".pt.trace.json.gz"
+TRACES = f"*{SUFFIX}"
 
 
 def device_of(pair: Pair) -> torch.device:
@@ -52,51 +54,34 @@ def time_steps(train: Train, setting: object, pair: Pair, steps: int) -> list[in
     return [after - before for before, after in pairwise(ends[settling - 1 :])]
 
 
-def profile_steps(train: Train, setting: object, pair: Pair, folder: Path, unprofiled_ns: float) -> tuple[int, Path]:
-    """Trains under torch.profiler. Returns the ns of the recorded steps, and the trace with context in `folder`.
+def monitor_steps(train: Train, setting: object, pair: Pair, folder: Path, steps: int) -> Path:
+    """Trains under the monitor, which writes its own run directory in `folder`. Returns the trace that it recorded.
 
-    `unprofiled_ns` is the mean step without a profiler; the context contains it to show the profiler's overhead.
+    The trace has shapes, stacks and lines. Raises StopIteration if the monitor recorded none.
     """
-    device = device_of(pair)
-    before = pair.settling_steps + PROFILER_WARMUP_STEPS
-    watched = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
-    prof = profile(
-        activities=watched,
-        schedule=schedule(wait=pair.settling_steps, warmup=PROFILER_WARMUP_STEPS, active=pair.active_steps, repeat=1),
-        on_trace_ready=tensorboard_trace_handler(str(folder), worker_name="demo", use_gzip=True),
-        record_shapes=True,
-        with_stack=pair.with_stack,
-        profile_memory=bool(pair.memory),
-    )
-    done = began = ended = 0
-    context = ""
-
-    def on_step() -> None:
-        nonlocal done, began, ended, context
-        done += 1
-        ended = time.perf_counter_ns()  # before the profiler writes its file
-        prof.step()
-        if done == pair.settling_steps:  # collect now, so that the trace does not contain the collection
-            facts = {**collect(), "unprofiled_step_ns": round(unprofiled_ns)}
-            context = json.dumps({"schema": METADATA_SCHEMA, "context": facts}, allow_nan=False)
-        if done == before:  # the recording has begun; torch ignores earlier metadata
-            prof.add_metadata_json("tb_bottleneck", context)
-            began = time.perf_counter_ns()
-
-    with prof:
-        train(setting, before + pair.active_steps, on_step, device)
-    (trace,) = folder.glob("*.pt.trace.json.gz")
-    return ended - began, trace
-
-
-def monitor_steps(train: Train, setting: object, pair: Pair, folder: Path, steps: int) -> None:
-    """Trains under the monitor, which writes into its own run directory in `folder`. Records no trace."""
-    with Monitor(folder, captures=0, every_s=1.0):
+    with Monitor(folder, captures=1, every_s=1.0):
         train(setting, steps, lambda: None, device_of(pair))
+    return next(folder.rglob(TRACES))
+
+
+def profile_memory(train: Train, setting: object, pair: Pair, folder: Path) -> Path:
+    """Trains under torch.profiler with `profile_memory`, which the monitor does not set. Returns the trace."""
+    before = pair.settling_steps + PROFILER_WARMUP_STEPS
+    prof = profile(
+        activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])],
+        schedule=schedule(wait=pair.settling_steps, warmup=PROFILER_WARMUP_STEPS, active=PROFILED_STEPS, repeat=1),
+        on_trace_ready=trace_handler(str(folder), worker_name="demo", use_gzip=True),
+        record_shapes=True,
+        with_stack=True,
+        profile_memory=True,
+    )
+    with prof:
+        train(setting, before + PROFILED_STEPS, prof.step, device_of(pair))
+    return next(folder.glob(TRACES))
 
 
 def main(name: str, variant: str, folder: str, steps: str, repeats: str, seconds: str) -> None:
-    """Times `repeats` trainings of `steps` steps each, monitors one for about `seconds` s, and profiles some."""
+    """Times `repeats` trainings of `steps` steps each, and monitors some for about `seconds` s each."""
     pair = PAIRS[name]
     setting = pair.variants[variant]
     train: Train = importlib.import_module(f"demo.problems.{pair.script or name}").train
@@ -106,11 +91,25 @@ def main(name: str, variant: str, folder: str, steps: str, repeats: str, seconds
         means.append(statistics.fmean(durations))
         _print_entry(steps_ns=durations)
     least, most = MONITORED_STEPS
-    monitor_steps(train, setting, pair, Path(folder), min(max(round(float(seconds) * 1e9 / min(means)), least), most))
-    takes = [Path(folder) / f"take {number}" for number in range(min(PROFILED_TRAININGS, int(repeats)))]
-    _, fastest = min(profile_steps(train, setting, pair, take, min(means)) for take in takes)
-    trace = fastest.rename(Path(folder) / fastest.name)
+    monitored = min(max(round(float(seconds) * 1e9 / min(means)), least), most)
+    takes = [monitored_take(train, setting, pair, Path(folder) / f"take {n}", monitored) for n in range(TAKES)]
+    _, best, recorded = min(takes)
+    (best / MONITORED).rename(Path(folder) / MONITORED)
+    if pair.memory:
+        recorded = profile_memory(train, setting, pair, Path(folder) / "memory")
+    else:
+        recorded = Path(folder) / recorded.relative_to(best)
+    trace = recorded.rename(Path(folder) / f"demo.{time.time_ns()}{SUFFIX}")
+    for other in (Path(folder) / MONITORED).rglob(TRACES):
+        other.unlink()
     _print_entry(trace=trace.name, context={**collect(), "torch": torch.__version__})
+
+
+def monitored_take(train: Train, setting: object, pair: Pair, folder: Path, steps: int) -> tuple[int, Path, Path]:
+    """Returns the duration of a monitored training in ns, its folder, and its trace."""
+    began = time.perf_counter_ns()
+    trace = monitor_steps(train, setting, pair, folder, steps)
+    return time.perf_counter_ns() - began, folder, trace
 
 
 def _print_entry(**entry: object) -> None:
