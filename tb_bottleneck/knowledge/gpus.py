@@ -11,6 +11,9 @@ from typing import Any
 
 from tb_bottleneck.knowledge.catalogue import Precision, load
 
+SIMULATED_SUFFIX = " (simulated)"
+"""The end of a device's name in a recording that a simulator wrote."""
+
 USABLE_LINK_SHARE = 0.8
 """Share of the payload rate that a copy can use. Packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on
 5x16)."""
@@ -112,7 +115,7 @@ def gpu_named(name: str) -> Gpu | None:
     is irrelevant. A name that is an example of an entry needs no pattern: compiling all patterns takes longer than
     reading a small recording.
     """
-    plain = name.strip()
+    plain = name.strip().removesuffix(SIMULATED_SUFFIX)
     for raw in load("gpus.toml")["gpu"]:
         if plain in raw["examples"]:
             return _gpu(raw)
