@@ -215,7 +215,7 @@ setup(
     license="MIT",
     license_files=["LICENSE"],
     classifiers=[
-        "Development Status :: 4 - Beta",
+        "Development Status :: 5 - Production/Stable",
         "Environment :: Console",
         "Environment :: Web Environment",
         "Intended Audience :: Developers",
