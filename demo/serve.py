@@ -111,9 +111,14 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other traces to show")
+    add_address_options(parser)
+    return parser
+
+
+def add_address_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options --host and --port, for `start`."""
     parser.add_argument("--host", default="localhost", help="the address to listen on (default: localhost only)")
     parser.add_argument("--port", type=_port, metavar="N", help="default: 6006, or the next that is free")
-    return parser
 
 
 def _port(text: str) -> int:
