@@ -1,4 +1,6 @@
-"""`python -m demo [serve] …` shows the recorded pairs, `record …` records them again, `table` compares predictions."""
+"""`python -m demo [serve] …` shows the recorded pairs, `record …` records them again, `table` compares predictions,
+and `public …` shows public recordings of GPUs.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,10 @@ def main(arguments: Sequence[str]) -> int:
             from demo import table  # imports the diagnosis, which `serve` does not need
 
             return table.main(rest)
+        case ["public", *rest]:
+            from demo import public  # imports the client of HTTP, which `serve` does not need
+
+            return public.main(rest)
         case ["serve", *rest]:
             return serve.main(rest)
     return serve.main(arguments)

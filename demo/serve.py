@@ -111,13 +111,19 @@ def _parser() -> argparse.ArgumentParser:
         "<problem>/slow without the fix, and <problem>/fixed with it.\n\n" + "\n".join(problem_lines(RECORDED)),
         epilog="Open slow, read the cause and the expected gain, then compare with fixed.\n"
         "demo/recorded/recorded.json contains the true step times, measured without a profiler.\n"
-        "Record the pairs on your own machine (needs torch): python -m demo record --help",
+        "Record the pairs on your own machine (needs torch): python -m demo record --help\n"
+        "Download recordings of GPUs, from public repositories: python -m demo public --help",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--logdir", type=Path, default=RECORDED, metavar="DIR", help="other traces to show")
+    add_address_options(parser)
+    return parser
+
+
+def add_address_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options --host and --port, for `start`."""
     parser.add_argument("--host", default="localhost", help="the address to listen on (default: localhost only)")
     parser.add_argument("--port", type=_port, metavar="N", help="default: 6006, or the next that is free")
-    return parser
 
 
 def _port(text: str) -> int:
