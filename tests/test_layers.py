@@ -103,7 +103,22 @@ ALLOWED = {
         "diagnosis",
         "telemetry",
     },
+    "doctor": {
+        "schema",
+        "sources",
+        "knowledge",
+        "trace",
+        "telemetry",
+        "attribution",
+        "measures",
+        "quality",
+        "report",
+        "diagnosis",
+        "monitor",
+        "plugin",
+    },
     "commands": {
+        "doctor",
         "schema",
         "sources",
         "report",
@@ -122,7 +137,7 @@ ALLOWED = {
 }
 # Heavy or optional packages, and the only layers that may import them.
 THIRD_PARTY = {
-    "torch": {"monitor", "tools"},
+    "torch": {"monitor", "tools", "doctor"},
     "pynvml": {"monitor"},
     "psutil": {"monitor"},
     "amdsmi": {"monitor"},
