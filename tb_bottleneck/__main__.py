@@ -13,6 +13,7 @@ from tb_bottleneck.commands import (
     capture,
     compare,
     diagnose,
+    doctor,
     export,
     list_runs,
     review,
@@ -24,7 +25,10 @@ from tb_bottleneck.commands import (
 )
 from tb_bottleneck.commands.arguments import Parser
 
-_COMMANDS = (diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader)
+_COMMANDS = (
+    *(diagnose, list_runs, tree, tables, compare, what_if, export, review, run, capture, calibrate, sweep_loader),
+    doctor,
+)
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 
