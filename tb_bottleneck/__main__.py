@@ -13,6 +13,7 @@ from tb_bottleneck.commands import (
     capture,
     compare,
     diagnose,
+    doctor,
     export,
     list_runs,
     review,
@@ -39,6 +40,7 @@ _COMMANDS = (
     capture,
     calibrate,
     sweep_loader,
+    doctor,
 )
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""

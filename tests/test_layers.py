@@ -105,7 +105,22 @@ ALLOWED = {
         "telemetry",
         "live",
     },
+    "doctor": {
+        "schema",
+        "sources",
+        "knowledge",
+        "trace",
+        "telemetry",
+        "attribution",
+        "measures",
+        "quality",
+        "report",
+        "diagnosis",
+        "monitor",
+        "plugin",
+    },
     "commands": {
+        "doctor",
         "schema",
         "sources",
         "report",
@@ -125,7 +140,7 @@ ALLOWED = {
 }
 # Heavy or optional packages, and the only layers that may import them.
 THIRD_PARTY = {
-    "torch": {"monitor", "tools"},
+    "torch": {"monitor", "tools", "doctor"},
     "pynvml": {"monitor"},
     "psutil": {"monitor", "live"},
     "amdsmi": {"monitor"},

@@ -54,12 +54,14 @@ class HealthAdvice(Record, frozen=True):
     """The texts of a defect; `detail` is a template.
 
     `fix_if` has the fixes for the kinds of the defect that differ. Kinds without a fix have a sentence in `none_if`.
+    `cuda` has the first and the last version of CUDA that has the defect; empty if it is not one of some versions.
     """
 
     detail: Template
     fix: str
     fix_if: Mapping[str, str]
     none_if: Mapping[str, str]
+    cuda: tuple[str, ...] = ()
 
     @property
     def fixes(self) -> tuple[str, ...]:
@@ -84,7 +86,13 @@ def health_advice(code: str) -> HealthAdvice:
     """Returns the texts of a defect."""
     entry = load("advice/health.toml")[code]
     _refuse_unsourced("health", code, entry)
-    return HealthAdvice(Template(entry["detail"]), entry["fix"], entry.get("fix_if", {}), entry.get("none_if", {}))
+    return HealthAdvice(
+        Template(entry["detail"]),
+        entry["fix"],
+        entry.get("fix_if", {}),
+        entry.get("none_if", {}),
+        tuple(entry.get("cuda", ())),
+    )
 
 
 def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:

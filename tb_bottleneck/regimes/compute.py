@@ -6,8 +6,8 @@ device's peak than its traffic at the device's bandwidth. Of the time that faste
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
 it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
 work that torch divides among threads is at stake, and none of it counts as recoverable: nothing recorded shows that
-these cores are free, and that the work scales. With all cores instead of half of them, a measured training took 2.8 times as long beside other programs
-(tests/ACCURACY.md, tabular/threads_too_few).
+these cores are free, and that the work scales. With all cores instead of half of them, a measured training took 2.8
+times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few).
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
