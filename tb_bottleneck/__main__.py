@@ -18,9 +18,9 @@ from tb_bottleneck.commands import (
     list_runs,
     review,
     run,
-    sweep_loader,
     tables,
     tree,
+    try_change,
     watch,
     what_if,
 )
@@ -39,7 +39,7 @@ _COMMANDS = (
     watch,
     capture,
     calibrate,
-    sweep_loader,
+    try_change,
     doctor,
 )
 INTERRUPTED = 130
@@ -51,7 +51,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     be written; 2 for wrong usage, a missing path or no recording; 130 after Ctrl-C. The exit status and the exceptions
     of a program that `run` runs are its own.
     """
-    options = argument_parser().parse_args(argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command: list[str] = []
+    if arguments[:1] == ["try"]:  # what follows -- is the command of a program, with options of its own
+        arguments, command = try_change.command_of(arguments)
+    options = argument_parser().parse_args(arguments)
+    options.command = command
     run_program = getattr(options, "run_program", None)
     try:
         if run_program is None and isinstance(sys.stdout, io.TextIOWrapper):

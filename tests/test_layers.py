@@ -17,11 +17,12 @@ ALLOWED = {
     "knowledge": set(),
     "monitor": {"schema"},
     "tools": {"schema", "monitor"},
+    "trial": {"schema", "monitor", "tools", "telemetry", "diagnosis", "review", "knowledge"},
     "native": set(),
     "sources": {"schema", "native"},
     "trace": {"sources", "knowledge"},
     "telemetry": {"schema"},
-    "live": {"schema", "knowledge"},
+    "live": {"schema", "sources", "knowledge"},
     "roofline": {"trace", "knowledge"},
     "attribution": {"trace", "telemetry", "knowledge", "roofline"},
     "memory": {"schema", "sources", "trace", "telemetry", "knowledge"},
@@ -131,6 +132,7 @@ ALLOWED = {
         "export",
         "drilldown",
         "live",
+        "trial",
         "monitor",
         "tools",
     },
@@ -140,7 +142,7 @@ ALLOWED = {
 }
 # Heavy or optional packages, and the only layers that may import them.
 THIRD_PARTY = {
-    "torch": {"monitor", "tools", "doctor"},
+    "torch": {"monitor", "tools", "trial", "doctor"},
     "pynvml": {"monitor"},
     "psutil": {"monitor", "live"},
     "amdsmi": {"monitor"},

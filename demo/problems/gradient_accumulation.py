@@ -1,6 +1,6 @@
-"""Problem: thirty-two samples are processed one at a time with accumulated gradients: the same work in tiny parts.
+"""Problem: twelve samples are processed one at a time with accumulated gradients: the same work in tiny parts.
 
-Fix: one micro-batch of thirty-two, which fits into memory. Accumulation saves memory; it never saves time.
+Fix: one micro-batch of twelve, which fits into memory. Accumulation saves memory; it never saves time.
 """
 # mypy: allow-untyped-calls
 
@@ -11,9 +11,9 @@ from torch.nn import functional
 
 from demo.models import Encoder
 
-BATCH = 32
+BATCH = 12
 LENGTH = 64
-MICRO_BATCH = {False: 1, True: 32}  # samples per backward pass, by the value of the switch
+MICRO_BATCH = {False: 1, True: 12}  # samples per backward pass, by the value of the switch
 
 
 def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:

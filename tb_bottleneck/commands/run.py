@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import importlib.util
 import os
-import runpy
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -92,14 +91,15 @@ def _check_module(arguments: list[str]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_bottleneck.monitor.monitor import Monitor
+    from tb_bottleneck.tools.programs import run_module, run_script
 
     monitor = Monitor(options.logdir, captures=options.captures, module_depth=options.modules)
     with monitor:
         try:
             if options.module:
-                _run_module(options.module)
+                run_module(options.module)
             else:
-                _run_script(options.script, options.arguments)
+                run_script(options.script, options.arguments)
         finally:
             _print_next_command(monitor.directory)
     return 0
@@ -110,23 +110,3 @@ def _print_next_command(directory: str | None) -> None:
     if directory is not None and "_rank0_" in os.path.basename(directory):
         with contextlib.suppress(OSError):
             print(f"tb-bottleneck: recorded; to see the result: tb-bottleneck diagnose {directory}", file=sys.stderr)
-
-
-def _run_script(script: str, arguments: list[str]) -> None:
-    """Runs the script like `python script arguments…`: its folder comes first on the search path."""
-    sys.argv = [script, *arguments]
-    _put_first_on_path(os.path.dirname(os.path.realpath(script)))
-    runpy.run_path(script, run_name="__main__")
-
-
-def _run_module(arguments: list[str]) -> None:
-    """Runs the module like `python -m module arguments…`: the working directory comes first on the search path."""
-    sys.argv = list(arguments)
-    _put_first_on_path(os.getcwd())
-    runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
-
-
-def _put_first_on_path(folder: str) -> None:
-    """Replaces our own folder, which Python has put first on the path. With `-P`, Python puts none there."""
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = folder

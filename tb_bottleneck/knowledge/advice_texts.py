@@ -3,6 +3,7 @@
 There is one file per regime, one for the health of recordings, and one for telemetry.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -130,6 +131,22 @@ def _guides() -> Mapping[str, str]:
 def guide_of(cause: str) -> str:
     """Returns the address of the official documentation of a cause's fix, from guides.toml; empty if it has none."""
     return _guides().get(cause, "")
+
+
+_NUMBERS = {"workers": r"num_workers=(\d{1,4})\b", "threads": r"set_num_threads\((\d{1,4})\)|THREADS=(\d{1,4})\b"}
+
+
+def trial_of(cause: str, code: str) -> str:
+    """Returns the change of `tb-bottleneck try` that measures a fix; empty if no setting makes it.
+
+    `code` is that of the fix: a number of workers or threads is the one that it has, or a few usual ones.
+    """
+    change = str(load("trials.toml")["change"].get(cause, ""))
+    values = {}
+    for name, pattern in _NUMBERS.items():
+        found = re.search(pattern, code)
+        values[name] = next(filter(None, found.groups())) if found else "1,2,4"
+    return Template(change).safe_substitute(values)
 
 
 _FILE = "advice/telemetry.toml"

@@ -63,6 +63,8 @@ class Located:
 
     directory: str
     beat: Heartbeat
+    path: str
+    """The absolute path of the run directory."""
 
 
 class Heartbeats:
@@ -100,7 +102,7 @@ def _read(path: str, name: str) -> Located | None:
         beat = msgspec.json.decode(text, type=Heartbeat)
     except (OSError, ValueError, RecursionError):
         return None
-    return Located(name, _with_plain_texts(beat)) if _is_plausible(beat) else None
+    return Located(name, _with_plain_texts(beat), os.path.dirname(path)) if _is_plausible(beat) else None
 
 
 def _run_directories(logdir: str) -> dict[str, str]:

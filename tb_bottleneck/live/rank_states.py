@@ -1,5 +1,6 @@
 """What each rank of a job does now, from its heartbeat, the time, and the processes of this machine."""
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -73,6 +74,8 @@ class LiveJob:
     """The ranks of one job, or one process, in order. `missing` are ranks without a heartbeat."""
 
     run: str
+    folder: str
+    """The absolute path of the logdir of its monitors."""
     ranks: tuple[Rank, ...]
     world_size: int
     missing: tuple[int, ...]
@@ -116,7 +119,8 @@ def _job(
     world_size = max(rank.beat.world_size for rank in ranks)
     seen = {rank.number for rank in ranks}
     missing = tuple(number for number in range(world_size) if number not in seen)
-    return LiveJob(run, tuple(ranks), world_size, missing)
+    folder = os.path.dirname(os.path.dirname(members[0].path))
+    return LiveJob(run, folder, tuple(ranks), world_size, missing)
 
 
 def _rank(located: Located, restarts: int, now_ns: float, machine: str, status: Callable[[Heartbeat], str]) -> Rank:

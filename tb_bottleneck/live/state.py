@@ -1,14 +1,17 @@
 """The state of all jobs that train under a logdir, as one object for the terminal, the tab and scripts."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tb_bottleneck.base.machine import machine_digest
+from tb_bottleneck.live.collectives import Divergence, first_divergence
 from tb_bottleneck.live.heartbeats import Heartbeat, Heartbeats
 from tb_bottleneck.live.rank_states import LiveJob, Rank, jobs_of, process_status
 from tb_bottleneck.live.verdict import LiveVerdict, verdict_of
+from tb_bottleneck.sources.flight_recorder import dumps_in, is_dump_name
 
 TIMES = ("wall", "loader_wait", "transfer", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging",
          "garbage_collection", "thread_cpu", "device_busy")  # fmt: skip
@@ -87,6 +90,7 @@ class LiveJobs:
         self._beats = Heartbeats(logdir)
         self._clock, self._status = clock, status
         self._machine = machine_digest()
+        self._divergences: dict[str, tuple[tuple[tuple[str, int], ...], Divergence | None]] = {}
 
     def read(self, directories: Mapping[str, str] | None = None, over: bool = False) -> list[LiveState]:
         """Returns the jobs that train, the newest first; with `over`, also those that have ended.
@@ -96,7 +100,23 @@ class LiveJobs:
         now_ns = self._clock() * 1e9
         jobs = jobs_of(self._beats.read(directories), now_ns, self._machine, self._status)
         shown = [job for job in jobs if over or not _is_old(job)]
-        return [LiveState(job, verdict_of(job)) for job in shown]
+        return [LiveState(job, self._with_collectives(job, verdict_of(job))) for job in shown]
+
+    def _with_collectives(self, job: LiveJob, verdict: LiveVerdict) -> LiveVerdict:
+        """Adds what the dumps of the Flight Recorder in the job's folder say, if the job does not go on."""
+        if not verdict.is_stall or job.world_size == 1:
+            return verdict
+        try:
+            files = [entry for entry in os.scandir(job.folder) if is_dump_name(entry.name)]
+            known = tuple(sorted((entry.name, entry.stat().st_mtime_ns) for entry in files))
+        except OSError:
+            return verdict
+        if not known:
+            return verdict
+        if self._divergences.get(job.folder, ((), None))[0] != known:
+            self._divergences[job.folder] = known, first_divergence(dumps_in(job.folder))
+        divergence = self._divergences[job.folder][1]
+        return verdict if divergence is None else replace(verdict, headline=f"{verdict.headline} {divergence.sentence}")
 
 
 def _is_old(job: LiveJob) -> bool:

@@ -132,6 +132,12 @@ class Monitor:
         if session is not None:
             session.step(samples)
 
+    @property
+    def steps(self) -> int:
+        """The number of finished steps; 0 while no monitor is active."""
+        session = self._session
+        return 0 if session is None else session.clock.steps
+
     def capture(self) -> None:
         """Requests a trace of the next steps."""
         session = self._active_session()

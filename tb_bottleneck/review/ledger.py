@@ -1,6 +1,7 @@
 """The ledger of fixes: the gain that was predicted for a finding, next to the gain in the run that fixed it."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ class Fix:
     fixed_in: str
     causes: tuple[str, ...]
     writer: str
+    measured: Gain | None = None
+    """The gain that a trial measured; without one, it follows from the reports of both runs."""
 
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
@@ -40,8 +43,29 @@ def fixes_of(notes: Sequence[Note]) -> list[Fix]:
     for note in latest.values():
         if note.action is Action.FIXED:
             together.setdefault((note.subject, note.fixed_in), []).append(note)
-    fixes = [Fix(*key, tuple(note.cause for note in same), same[-1].writer) for key, same in together.items()]
+    fixes = [
+        Fix(*key, tuple(note.cause for note in same), same[-1].writer, measured_in(same[-1].text))
+        for key, same in together.items()
+    ]
     return fixes[-MAX_FIXES:]
+
+
+_MEASURED = re.compile(r"^measured ([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\)", re.ASCII)
+
+
+def measured_text(gain: float, low: float, high: float, change: str) -> str:
+    """Returns the text of a note about a measured gain."""
+    return f"measured {gain:.4f}x ({low:.4f} to {high:.4f}): {change}"
+
+
+def measured_in(text: str) -> Gain | None:
+    """Returns the gain in the text of a note; None if there is none, or an impossible one."""
+    found = _MEASURED.match(text)
+    try:
+        gain = _gain(*map(float, found.groups())) if found else None
+    except ValueError:
+        return None
+    return gain if isinstance(gain, Gain) else None
 
 
 def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -> Ledger:
@@ -62,7 +86,7 @@ def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerR
         row.expected.CopyFrom(expected)
     else:
         row.because = expected
-    measured = _measured(before, after)
+    measured = fix.measured or _measured(before, after)
     if isinstance(measured, Gain):
         row.measured.CopyFrom(measured)
     else:

@@ -41,9 +41,7 @@ def test_prose_is_as_wide_as_the_terminal(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["sweep-loader", "m:f", "--workers", "few"], "'few': must be whole numbers from 0 to 1024"),
-        (["sweep-loader", "m:f", "--prefetch", "0"], "'0': must be whole numbers from 1"),
-        (["sweep-loader", "m:f", "--seconds-per-setting", "long"], "'long' must be a number of seconds"),
+        (["try", "workers=4", "--fail-slower", "much", "--", "python", "x.py"], "expected a share such as 3%"),
         (["diagnos", "runs"], "did you mean diagnose?"),
         (["diagnose", "runs", "--jsn"], "unrecognized arguments: --jsn; did you mean --json?"),
         (["what-if", "run", "--precision", "fb16"], "did you mean "),

@@ -861,6 +861,8 @@ export interface Fix {
   readonly action: string;
   /** address of the official documentation of this change; absent without one */
   readonly documentation?: string;
+  /** CHANGE of the command that measures it: tb-bottleneck try CHANGE -- python train.py */
+  readonly trial?: string;
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */

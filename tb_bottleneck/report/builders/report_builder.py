@@ -9,7 +9,7 @@ from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, S
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, REGIMES, Regime
 from tb_bottleneck.base.text import bytes_text, duration_text, share_text
-from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice
+from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, trial_of
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion, program_leads
 from tb_bottleneck.regimes.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
@@ -311,6 +311,7 @@ class _DiagnosisWriter(Record, frozen=True):
                 confirm=self.context.said(advice.confirm),
                 action=action_of(cause.name, advice),
                 documentation=guide_of(cause.name),
+                trial=trial_of(cause.name, code) or None,
             ),
             title=self.context.said(advice.title),
             where=place_rows(self.places, verdict.regime, cause.name),

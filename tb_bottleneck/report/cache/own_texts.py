@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import one_line, share_text
-from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, regime_advice
+from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, regime_advice, trial_of
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.gpus import known_names
 from tb_bottleneck.knowledge.texts import figure_texts, on_cpu, words_for
@@ -78,6 +78,9 @@ def remove_foreign_texts(report: pb.Report) -> None:
     for finding, (summary, code, confirm) in zip(report.findings, advice, strict=True):
         finding.fix.summary, finding.fix.code, finding.fix.confirm = summary, code, confirm
         finding.fix.documentation = guide_of(finding.cause)
+        finding.fix.ClearField("trial")
+        if trial := trial_of(finding.cause, code):
+            finding.fix.trial = trial
         finding.title = regime_advice(finding.regime).causes[finding.cause].title
     for row in report.account:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning

@@ -182,6 +182,8 @@ def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
     yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
     yield ""
     yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
+    if finding.fix.trial:
+        yield f"   To measure it: tb-bottleneck try {finding.fix.trial} -- python train.py"
     if finding.fix.documentation:
         yield f"   Documentation: {finding.fix.documentation}"
 

@@ -100,6 +100,7 @@ function findingSection(finding: Finding): string {
     finding.fix?.summary && escaped(finding.fix.summary),
     finding.fix?.code && codeBlock(finding.fix.code),
     finding.fix?.confirm && `To confirm: ${escaped(finding.fix.confirm)}`,
+    finding.fix?.trial && `To measure it: \`tb-bottleneck try ${escaped(finding.fix.trial)} -- python train.py\``,
     finding.fix?.documentation && `Documentation: <${escaped(finding.fix.documentation)}>`,
     finding.speedup?.because && escaped(finding.speedup.because),
     bulletList(facts),

@@ -47,6 +47,11 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
               <strong>To confirm:</strong> <WithCode text={fix.confirm} />
             </p>
           )}
+          {fix.trial && (
+            <p class="confirm">
+              <strong>To measure it:</strong> <code>tb-bottleneck try {fix.trial} -- python train.py</code>
+            </p>
+          )}
           {fix.documentation && <Documentation url={fix.documentation} />}
         </>
       )}

@@ -1,0 +1,146 @@
+"""Reads dumps of torch's Flight Recorder: the collectives that a rank called, as pickle or JSON. Nothing is executed.
+
+torch writes one file per rank, `<prefix><rank>`, for example `comm_lib_trace_rank_3` (FlightRecorder.hpp). The content
+is untrusted: it is read as plain data, bounded in size.
+"""
+
+import ast
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.base.persistence import open_regular
+from tb_bottleneck.base.text import one_line
+from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits
+from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler
+
+MAX_BYTES = 256 << 20
+MAX_DUMPS = 4_096
+MAX_NAME = 200
+_FILE = re.compile(r"^[\w.-]*rank_?(\d{1,6})(\.json|\.pkl|\.pickle)?$", re.ASCII)
+_LIMITS = PickleLimits(objects=30_000_000)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a collective. `sequence` counts the collectives of its group; `state` is scheduled, started or
+    completed; `place` is the innermost line of its stack, or empty."""
+
+    group: str
+    sequence: int
+    name: str
+    sizes: str
+    state: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Dump:
+    """The calls of one rank in order, and the ranks of each of its groups by name."""
+
+    rank: int
+    calls: tuple[Call, ...]
+    groups: dict[str, tuple[int, ...]]
+    modified_ns: int
+
+
+def is_dump_name(name: str) -> bool:
+    """Returns True for the name of a file that may be a dump."""
+    return _FILE.match(name) is not None
+
+
+def dumps_in(folder: str) -> list[Dump]:
+    """Returns the dumps in a folder, by rank, of each rank the newest. A file that is none costs only itself."""
+    newest: dict[int, Dump] = {}
+    try:
+        names = sorted(name for name in os.listdir(folder) if is_dump_name(name))[:MAX_DUMPS]
+    except OSError:
+        return []
+    for name in names:
+        dump = read_dump(os.path.join(folder, name))
+        if dump is not None and dump.modified_ns >= (newest[dump.rank].modified_ns if dump.rank in newest else 0):
+            newest[dump.rank] = dump
+    return [newest[rank] for rank in sorted(newest)]
+
+
+def read_dump(path: str) -> Dump | None:
+    """Returns the dump in a file whose name ends with its rank; None if it is no dump or is damaged."""
+    named = _FILE.match(os.path.basename(path))
+    try:
+        with open_regular(path) as file:
+            status = os.fstat(file.fileno())
+            data = file.read(MAX_BYTES + 1)
+        if named is None or len(data) > MAX_BYTES:
+            return None
+        return _dump(_plain(data), int(named[1]), status.st_mtime_ns)
+    except (OSError, ValueError, RecursionError, BottleneckError):
+        return None
+
+
+def _plain(data: bytes) -> Any:
+    if data[:1] == b"{":
+        return msgspec.json.decode(data)
+    return PlainUnpickler(iter([data]), _Everything(), _Everything(), _LIMITS).load()
+
+
+class _Everything:
+    """Takes no record: the whole pickle is the value."""
+
+    path = "\0"
+
+    def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
+        return items
+
+    def learn(self, record: dict[Any, Any], memo: Memo) -> None:
+        """Knows no layout."""
+
+    def read(self, source: Any, memo: Memo, group: int) -> bool:
+        return False
+
+
+def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
+    if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
+        return None
+    calls = [
+        call for entry in value["entries"] if isinstance(entry, dict) for call in [_call(entry)] if call is not None
+    ]
+    configs = value.get("pg_config")
+    groups = {
+        _text(name): _ranks(config.get("ranks"))
+        for name, config in (configs.items() if isinstance(configs, dict) else ())
+        if isinstance(config, dict)
+    }
+    return Dump(rank, tuple(calls), groups, modified_ns)
+
+
+def _call(entry: dict[Any, Any]) -> Call | None:
+    """Returns a collective; None for a point-to-point operation, which other ranks need not call."""
+    group, sequence = entry.get("process_group"), entry.get("collective_seq_id")
+    if entry.get("is_p2p") or not isinstance(sequence, int) or not isinstance(group, list | tuple) or not group:
+        return None
+    frames = entry.get("frames")
+    first = frames[0] if isinstance(frames, list) and frames and isinstance(frames[0], dict) else {}
+    place = f"{_text(first.get('filename'))}:{first.get('line')}" if first else ""
+    state = "completed" if entry.get("retired") else _text(entry.get("state"))
+    return Call(
+        _text(group[0]), sequence, _text(entry.get("profiling_name")), _text(entry.get("input_sizes")), state, place
+    )
+
+
+def _text(value: object) -> str:
+    return one_line(value, MAX_NAME) if value is not None else ""
+
+
+def _ranks(value: object) -> tuple[int, ...]:
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value) if len(value) < 1 << 20 else ()
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(rank, int) for rank in value):
+        return ()
+    return tuple(value)

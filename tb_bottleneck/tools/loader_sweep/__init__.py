@@ -1,1 +1,0 @@
-"""Measures a DataLoader with many settings."""

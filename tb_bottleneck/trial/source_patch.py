@@ -1,0 +1,106 @@
+"""Writes a change as a patch of the script: arguments of DataLoader and of optimizers, and lines after the imports.
+
+Only calls that can be found in the syntax tree are changed; the others are named. The script itself is never changed.
+"""
+
+import ast
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from string import Template
+
+from tb_bottleneck.trial.changes import KINDS, Change
+
+OPTIMIZERS = {"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax"}
+
+
+@dataclass(frozen=True)
+class SourcePatch:
+    """A unified diff, and the changes that it could not express, with their code."""
+
+    diff: str
+    by_hand: tuple[str, ...]
+
+
+def patch_of(change: Change, path: str, source: str) -> SourcePatch:
+    """Returns the patch of a script. Raises SyntaxError if it is no Python."""
+    text, by_hand = source, []
+    for name, value in change.settings:
+        kind = KINDS[name]
+        code = Template(kind.code).safe_substitute(value=value)
+        if kind.loader or kind.optimizer:
+            names = {"DataLoader"} if kind.loader else OPTIMIZERS
+            changed = _with_argument(text, names, code)
+        elif code.startswith(("torch.", "os.environ")) and "\n" not in code:
+            changed = _after_imports(text, code)
+        else:
+            changed = text
+        if changed == text:
+            by_hand.append(code)
+        text = changed
+    lines = difflib.unified_diff(
+        source.splitlines(keepends=True), text.splitlines(keepends=True), f"a/{path}", f"b/{path}"
+    )
+    return SourcePatch("".join(lines), tuple(by_hand))
+
+
+def _with_argument(source: str, names: set[str], argument: str) -> str:
+    """Returns the source with a keyword argument in every call of one of these names, replaced or added."""
+    keyword = argument.partition("=")[0]
+    lines = source.splitlines(keepends=True)
+    for call in sorted(_calls(source, names), key=lambda each: (each.lineno, each.col_offset), reverse=True):
+        given = next((each for each in call.keywords if each.arg == keyword), None)
+        if given is not None:
+            value = given.value
+            _replace(lines, value, argument.partition("=")[2])
+        elif call.end_lineno is not None and call.end_col_offset is not None:
+            _add(lines, call.end_lineno - 1, call.end_col_offset - 1, argument, bool(call.args or call.keywords))
+    return "".join(lines)
+
+
+def _add(lines: list[str], row: int, column: int, argument: str, has_others: bool) -> None:
+    """Adds an argument before the closing parenthesis at a place; on a line of its own if the parenthesis has one."""
+    before, after = _split(lines[row], column)
+    if before.strip() or not has_others:
+        separator = "" if not has_others else " " if before.rstrip().endswith(",") else ", "
+        lines[row] = f"{before.rstrip() if has_others else before}{separator}{argument}{after}"
+        return
+    last = lines[row - 1].rstrip("\n")
+    lines[row - 1] = f"{last}{'' if last.rstrip().endswith(',') else ','}\n"
+    lines.insert(row, f"{last[: len(last) - len(last.lstrip())]}{argument},\n")
+
+
+def _calls(source: str, names: set[str]) -> Iterator[ast.Call]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if name in names:
+                yield node
+
+
+def _replace(lines: list[str], node: ast.expr, text: str) -> None:
+    if node.end_lineno != node.lineno or node.end_col_offset is None:
+        return
+    row = node.lineno - 1
+    before, _ = _split(lines[row], node.col_offset)
+    _, after = _split(lines[row], node.end_col_offset)
+    lines[row] = f"{before}{text}{after}"
+
+
+def _split(line: str, column: int) -> tuple[str, str]:
+    """Splits a line at a column of the syntax tree, which counts bytes of UTF-8."""
+    data = line.encode()
+    return data[:column].decode(), data[column:].decode()
+
+
+def _after_imports(source: str, code: str) -> str:
+    """Returns the source with a line after the imports at its top."""
+    last = 0
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            last = node.end_lineno or node.lineno
+        elif not isinstance(node, ast.Expr):
+            break
+    lines = source.splitlines(keepends=True)
+    return "".join([*lines[:last], f"{code}\n", *lines[last:]]) if last else source

@@ -1,0 +1,92 @@
+"""The gain of a change from pairs of blocks, its interval, and when it is known.
+
+Blocks alternate (A B B A A B …), so that a slow drift of the machine affects both variants. The logarithm of the ratio
+of each pair is one observation; their mean has an interval by Student's t distribution. The interval is looked at
+after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that at 95 %.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+MIN_PAIRS = 3
+NO_DIFFERENCE = 0.03
+"""A gain whose interval lies within this much of 1 is none."""
+LEAST = 0.02
+"""A smaller difference is not called a gain or a loss."""
+
+# Two-sided quantiles of Student's t by degrees of freedom, 1 to 20 (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+       2.110, 2.101, 2.093, 2.086)  # fmt: skip
+T995 = (127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029, 3.833, 3.690, 3.581, 3.497, 3.428, 3.372, 3.326, 3.286,
+        3.252, 3.222, 3.197, 3.174, 3.153)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MeasuredGain:
+    """A gain as a factor, its 95 % interval, and what it says: faster, slower, no difference, or unknown."""
+
+    gain: float
+    low: float
+    high: float
+    pairs: int
+    verdict: str
+
+    @property
+    def is_known(self) -> bool:
+        """True if more pairs would not change what is said."""
+        return self.verdict != "unknown"
+
+
+def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> MeasuredGain:
+    """Returns the gain from the mean steps of the blocks of both variants, in pairs. Requires one pair."""
+    ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
+    count, mean = len(ratios), fmean(ratios)
+    if count < MIN_PAIRS:
+        return MeasuredGain(math.exp(mean), 0.0, math.inf, count, "unknown")
+    error = stdev(ratios) / math.sqrt(count)
+    wide, narrow = (table[min(count - 1, len(table)) - 1] * error for table in (T995, T95))
+    if abs(mean) > max(wide, math.log1p(LEAST)):
+        verdict = "faster" if mean > 0 else "slower"
+    elif abs(mean) + narrow < math.log1p(NO_DIFFERENCE):
+        verdict = "no difference"
+    else:
+        verdict = "unknown"
+    return MeasuredGain(math.exp(mean), math.exp(mean - narrow), math.exp(mean + narrow), count, verdict)
+
+
+@dataclass(frozen=True)
+class LossAgreement:
+    """How far the losses of both variants differ, relative to their size, and those of repeats of one variant."""
+
+    difference: float
+    noise: float
+    steps: int
+
+    @property
+    def agrees(self) -> bool:
+        """True if the difference is as small as rounding, or as that of repeats."""
+        return self.difference <= max(TOLERANCE, 3 * self.noise)
+
+
+TOLERANCE = 1e-3
+"""Relative difference of losses that another order of sums makes within the first steps."""
+COMPARED_LOSSES = 20
+
+
+def loss_agreement(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LossAgreement | None:
+    """Compares the losses of the first steps; None if the loss is not known in both variants, or not a number."""
+    first = [losses[:COMPARED_LOSSES] for losses in (*before, *after)]
+    steps = min((len(losses) for losses in first), default=0)
+    if steps < 2 or not before or not after or not all(math.isfinite(value) for losses in first for value in losses):
+        return None
+    repeats = [_difference(before[0], other, steps) for other in before[1:]]
+    repeats += [_difference(after[0], other, steps) for other in after[1:]]
+    return LossAgreement(_difference(before[0], after[0], steps), max(repeats, default=0.0), steps)
+
+
+def _difference(one: Sequence[float], other: Sequence[float], steps: int) -> float:
+    """Returns the mean distance of two series of losses, relative to their mean size."""
+    size = fmean(abs(value) for value in (*one[:steps], *other[:steps])) or 1.0
+    return fmean(abs(a - b) for a, b in zip(one[:steps], other[:steps], strict=True)) / size

@@ -1,0 +1,121 @@
+"""Changes on the command line, their patches of a script, and copies of the work tree."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.knowledge.advice_texts import cause_titles, trial_of
+from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.trial.changes import Change, parsed
+from tb_bottleneck.trial.source_patch import patch_of
+from tb_bottleneck.trial.work_tree import with_patch, with_revision
+
+SCRIPT = '''"""A training."""
+import torch
+from torch.utils.data import DataLoader
+
+loader = DataLoader(samples, 8)
+other = DataLoader(samples, batch_size=8, num_workers=0, pin_memory=False)
+optimizer = torch.optim.AdamW(
+    model.parameters(),
+    lr=0.1,
+)
+'''
+
+
+def test_several_values_are_several_changes_and_several_words_one() -> None:
+    assert [change.name for change in parsed(["workers=0,2", "pin_memory"])] == [
+        "workers=0 pin_memory",
+        "workers=2 pin_memory",
+    ]
+    assert parsed(["threads=3"])[0].variables == {"OMP_NUM_THREADS": "3", "MKL_NUM_THREADS": "3"}
+    assert parsed(["compile=reduce-overhead"])[0].settings == (("compile", "reduce-overhead"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ("faster", "no change is named"),
+        ("workers", "needs a value"),
+        ("workers=x", "whole number"),
+        ("bf16=1", "no value"),
+    ],
+)
+def test_what_is_no_change_is_named(text: str, because: str) -> None:
+    with pytest.raises(Unusable, match=because):
+        parsed([text])
+
+
+def test_every_suggested_change_exists_and_is_about_a_cause() -> None:
+    for cause in load("trials.toml")["change"]:
+        assert cause in cause_titles()
+        assert parsed(trial_of(cause, "").split())
+    assert trial_of("loader_in_main_process", "DataLoader(dataset, num_workers=6)") == "workers=6"
+    assert trial_of("host_python", "") == ""
+
+
+def test_a_patch_changes_calls_and_adds_lines_after_the_imports() -> None:
+    patch = patch_of(parsed(["workers=4", "tf32", "fused", "bf16"])[0], "train.py", SCRIPT)
+    added = [line[1:] for line in patch.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert added == [
+        'torch.set_float32_matmul_precision("high")',
+        "loader = DataLoader(samples, 8, num_workers=4)",
+        "other = DataLoader(samples, batch_size=8, num_workers=4, pin_memory=False)",
+        "    fused=True,",
+    ]
+    assert patch.by_hand[0].startswith("with torch.autocast")
+
+
+def test_a_patched_script_is_still_a_program(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    diff = patch_of(parsed(["workers=4", "fused", "tf32"])[0], "train.py", SCRIPT).diff
+    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=diff.encode(), check=True)
+    compile(path.read_text(), "train.py", "exec")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repository"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "inner" / "train.py").write_text("step = 1\n")
+    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    (folder / "inner" / "train.py").write_text("step = 2\n")
+    monkeypatch.chdir(folder / "inner")
+    return folder
+
+
+def test_a_revision_runs_in_a_copy(repository: Path, tmp_path: Path) -> None:
+    where = Path(with_revision("HEAD", tmp_path / "copy"))
+    assert (where / "train.py").read_text() == "step = 1\n"
+    assert (repository / "inner" / "train.py").read_text() == "step = 2\n"
+    trees = subprocess.run(["git", "worktree", "list"], cwd=repository, capture_output=True, check=True).stdout
+    assert len(trees.splitlines()) == 1
+    with pytest.raises(Unusable):
+        with_revision("nothing", tmp_path / "other")
+
+
+def test_a_patch_is_applied_to_a_copy_with_the_changes_of_the_work_tree(repository: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "change.diff"
+    patch.write_text("--- a/inner/train.py\n+++ b/inner/train.py\n@@ -1 +1 @@\n-step = 2\n+step = 3\n")
+    where = Path(with_patch(patch, tmp_path / "copy"))
+    assert (where / "train.py").read_text() == "step = 3\n"
+    assert (repository / "inner" / "train.py").read_text() == "step = 2\n"
+    patch.write_text(patch.read_text().replace("-step = 2", "-step = 9"))
+    with pytest.raises(Unusable, match="does not apply"):
+        with_patch(patch, tmp_path / "other")
+
+
+def test_outside_of_a_repository_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(Unusable, match="git"):
+        with_revision("HEAD", tmp_path / "copy")
+
+
+def test_changes_combine() -> None:
+    both = Change((("tf32", ""),)).combined(Change(environment=(("A", "1"),), arguments=("--x", "a b")))
+    assert both.name == "tf32 --env A=1 --args '--x '\"'\"'a b'\"'\"''"
