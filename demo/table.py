@@ -10,6 +10,7 @@ from typing import Any
 from demo import memory_table, sweeps
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED, Pair
+from demo.simulated import SIMULATED, SITUATIONS
 from demo.sweeps import ms
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     others = (
         sweeps.lines_of(list(sweeps.runs(options.logdir))),
         memory_table.lines_of(list(memory_table.rows(options.logdir))),
+        list(simulated_table(options.logdir)),
     )
     text = "\n".join(
         [*lines_of(list(rows(options.logdir))), *(line for part in others if part for line in ["", *part])]
@@ -99,6 +101,21 @@ def lines_of(table: Iterable[PairResult]) -> list[str]:
             f"Errors of {len(errors)} predictions: median {statistics.median(errors):.0%}, worst {max(errors):.0%}.",
         ]
     return lines
+
+
+def simulated_table(logdir: Path) -> Iterator[str]:
+    """Yields the table of the simulated recordings of one GPU: what is predicted, and what the simulator takes then."""
+    folders = [(name, logdir / SIMULATED.name / name) for name in SITUATIONS]
+    known = [(name, folder) for name, folder in folders if len(list(folder.glob("slow/*.json.gz"))) == 1]
+    if known:
+        yield "| simulated problem | on | verdict, slow | gain predicted | gain simulated |"
+        yield "|---|---|---|---|---|"
+    for name, folder in known:
+        slow, fixed = (diagnose(str(next((folder / variant).glob("*.json.gz")))) for variant in ("slow", "fixed"))
+        gain = next((finding.speedup for finding in slow.findings if finding.cause == name), None)
+        predicted = "" if gain is None else f"{gain.expected:.2f} ({gain.low:.2f} to {gain.high:.2f})"
+        simulated = slow.window.step_ns.mean / fixed.window.step_ns.mean
+        yield f"| {name} | {slow.device.name} | {_verdict(slow)} | {predicted} | {simulated:.2f} |"
 
 
 def _verdict(report: Report) -> str:

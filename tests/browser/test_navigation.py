@@ -18,7 +18,7 @@ ONE = """
     op      ....##........##........##....
     gpu     ....aabbcc....aabbcc....aabbcc
 """
-TRAININGS = sum(folder.is_dir() for folder in RECORDED.glob("*/*"))
+TRAININGS = len({path.parent for path in RECORDED.rglob("*.pt.trace.json.gz")})
 
 
 def selected(seen):

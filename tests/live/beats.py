@@ -43,8 +43,8 @@ def beat(rank: int = 0, world_size: int = 2, **changes: Any) -> dict[str, Any]:
 def still(since_s: float, rank: int, phase: str, line: int, **changes: Any) -> dict[str, Any]:
     """Returns the heartbeat of a rank that has been at one line since then."""
     at = (NOW_S - since_s) * 1e9
-    where = ["train.py", line, "main"]
-    return beat(rank, still_s=since_s - 1, step_unix_ns=at, phase=phase, where=where, **changes)
+    usual = {"still_s": since_s - 1, "step_unix_ns": at, "phase": phase, "where": ["train.py", line, "main"]}
+    return beat(rank, **(usual | changes))
 
 
 def write(logdir: Path, *beats: dict[str, Any]) -> Path:

@@ -13,7 +13,10 @@ from tb_bottleneck.monitor.capture.change_detector import MAX_TIMES, ChangeDetec
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps import step_rows
+from tb_bottleneck.monitor.steps.step_clock import StepClock
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
+from tb_bottleneck.monitor.writer.heartbeat import Heartbeat
+from tb_bottleneck.monitor.writer.run_directory import ProcessRank
 from tb_bottleneck.monitor.writer.writer_thread import WriterInputs, WriterThread
 
 DAY_S = 24 * 3600
@@ -71,7 +74,8 @@ def steps(clock: Clock, first: int, length_ns: int) -> Iterator[StepRow]:
 def test_a_week_keeps_nothing_and_writes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, guard, rows = Clock(monkeypatch), Guard(), RowQueue()
     facts: dict[str, Any] = {"cores": 8}
-    inputs = WriterInputs(rows, [Thermometer()], lambda: facts, dict, lambda: 0.0, lambda _: None)
+    heartbeat = Heartbeat(tmp_path, ProcessRank(0, 1, ""), StepClock(lambda _: None))
+    inputs = WriterInputs(rows, [Thermometer()], lambda: facts, dict, lambda: 0.0, heartbeat, lambda _: None)
     writer = WriterThread(tmp_path, inputs, Capture(), object(), guard, PACKET_S)  # type: ignore[arg-type]
     writer._file = file = _opened(tmp_path)
     number, sizes = 0, []
