@@ -135,7 +135,7 @@ ALLOWED = {
         "tools",
     },
     "__main__": {"commands"},
-    "__init__": {"diagnosis", "comparison", "monitor"},
+    "__init__": {"diagnosis", "comparison", "monitor", "report"},
     **{name: set() for name in BASE},
 }
 # Heavy or optional packages, and the only layers that may import them.

@@ -52,7 +52,15 @@ def test_the_package_itself_imports_nothing_heavy() -> None:
 
 
 def test_the_public_names_are_imported_on_first_use() -> None:
-    assert tb_bottleneck.__all__ == ["Monitor", "__version__", "as_metadata", "compare", "diagnose", "trace_handler"]
+    assert tb_bottleneck.__all__ == [
+        "Monitor",
+        "__version__",
+        "as_metadata",
+        "brief",
+        "compare",
+        "diagnose",
+        "trace_handler",
+    ]
     assert all(getattr(tb_bottleneck, name) for name in tb_bottleneck.__all__)
     assert '"schema": 1' in tb_bottleneck.as_metadata()
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
