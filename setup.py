@@ -235,6 +235,7 @@ setup(
             "py.typed",
             "schema/*.proto",
             "schema/*.pyi",
+            "schema/json/*.json",
             "native/*.pyi",
             "knowledge/**/*.toml",
             "plugin/http_api.md",
@@ -268,6 +269,7 @@ setup(
             "duckdb",
             "fsspec",
             "hypothesis",
+            "jsonschema>=4.18",  # draft 2020-12
             "lz4",
             "mypy",
             "playwright",

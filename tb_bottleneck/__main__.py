@@ -18,6 +18,7 @@ from tb_bottleneck.commands import (
     list_runs,
     review,
     run,
+    schema,
     sweep_loader,
     tables,
     tree,
@@ -41,6 +42,7 @@ _COMMANDS = (
     calibrate,
     sweep_loader,
     doctor,
+    schema,
 )
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
