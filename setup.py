@@ -237,6 +237,7 @@ setup(
             "schema/*.pyi",
             "schema/json/*.json",
             "native/*.pyi",
+            "docs/skill/*.md",
             "knowledge/**/*.toml",
             "plugin/http_api.md",
             "plugin/static/*",
@@ -261,6 +262,7 @@ setup(
         "compression": ["zstandard", "lz4"],
         "dask": ["distributed"],
         "demo": ["torch"],
+        "mcp": ["mcp>=2"],
         "parquet": ["pyarrow"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [

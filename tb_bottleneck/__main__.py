@@ -16,9 +16,11 @@ from tb_bottleneck.commands import (
     doctor,
     export,
     list_runs,
+    mcp,
     review,
     run,
     schema,
+    skill,
     sweep_loader,
     tables,
     tree,
@@ -42,6 +44,8 @@ _COMMANDS = (
     calibrate,
     sweep_loader,
     doctor,
+    mcp,
+    skill,
     schema,
 )
 INTERRUPTED = 130

@@ -172,9 +172,10 @@ def test_the_wheel_contains_the_package_and_nothing_else(checkout: Path) -> None
     }
     schema = {path.relative_to(ROOT).as_posix() for end in ("proto", "pyi") for path in PACKAGE.glob(f"schema/*.{end}")}
     schema |= {path.relative_to(ROOT).as_posix() for path in PACKAGE.glob("schema/json/*.json")}
+    skill = {path.relative_to(ROOT).as_posix() for path in PACKAGE.glob("docs/skill/*.md")}
     scanner = {name for name in held if re.fullmatch(r"tb_bottleneck/native/scanner\.(abi3\.so|pyd)", name)}
     assert len(scanner) <= 1  # none without a compiler
-    assert held - scanner == code | facts | data | schema
+    assert held - scanner == code | facts | data | schema | skill
     assert "tb-bottleneck = tb_bottleneck.__main__:main" in entries
     assert licences
 
