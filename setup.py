@@ -273,6 +273,7 @@ setup(
             "hypothesis",
             "jsonschema>=4.18",  # draft 2020-12
             "lz4",
+            "mcp>=2",
             "mypy",
             "playwright",
             "pyarrow",

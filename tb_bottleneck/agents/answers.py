@@ -1,10 +1,11 @@
 """Answers as JSON of bounded size, in which everything that comes from a file is a cleaned and shortened string."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tb_bottleneck.base.text import one_line
+from tb_bottleneck.base.text import one_line, quoted
 
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text and JSON."""
@@ -23,6 +24,9 @@ _PROSE = frozenset(
 )  # fmt: skip
 """Fields with sentences of tb_bottleneck, which may quote a name. All other texts are names."""
 
+_USUAL = re.compile(r"[\w./:\\-]*( [\w./:\\-]+)?")
+"""Names of files, functions, operators and devices that need no quotes in a sentence."""
+
 _BLOCKS = frozenset(("brief", "code", "fix", "page"))
 """Fields with several lines of text or code."""
 
@@ -30,12 +34,14 @@ _BLOCKS = frozenset(("brief", "code", "fix", "page"))
 def answer(facts: Mapping[str, Any], rows: Sequence[Any] | None = None, offset: int = 0, limit: int = 0) -> str:
     """Returns an answer with as many of the rows from `offset` on as fit into MAX_TOKENS, and at most `limit` if that
     is not 0. `next_offset` is there if more rows follow."""
+    unusual = sorted({*_unusual(facts), *_unusual(list(rows or ()))}, key=len, reverse=True)
+    facts = _with_quotes(facts, unusual)
     shown: dict[str, Any] = {"untrusted": UNTRUSTED, **cleaned(facts)}
     if rows is None:
         return _json(shown)
     room, texts = _MAX_CHARACTERS - len(_json(shown)), []
     for row in rows[offset : offset + limit if limit else None]:
-        text = _json(cleaned(row))
+        text = _json(cleaned(_with_quotes(row, unusual)))
         if len(text) > _MAX_CHARACTERS // 2:
             text = _json({"left_out": f"a row of {len(text)} characters"})
         if len(text) + 1 > room:
@@ -63,6 +69,31 @@ def cleaned(value: Any, key: str = "") -> Any:
     if isinstance(value, float):
         short = float(f"{value:.{_DIGITS}g}")
         return int(short) if short.is_integer() and abs(short) < 1e15 else short
+    return value
+
+
+def _unusual(value: Any, key: str = "") -> Iterator[str]:
+    """Yields the names that look like sentences or markup."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _unusual(each, str(name))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _unusual(each, key)
+    elif isinstance(value, str) and key not in _PROSE | _BLOCKS and not _USUAL.fullmatch(value):
+        yield value
+
+
+def _with_quotes(value: Any, names: Sequence[str], key: str = "") -> Any:
+    """Returns the value with quotes around these names where a sentence mentions them."""
+    if isinstance(value, Mapping):
+        return {name: _with_quotes(each, names, str(name)) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_quotes(each, names, key) for each in value]
+    if isinstance(value, str) and key in _PROSE:
+        for name in names:
+            if name in value:
+                value = value.replace(name, quoted(name, _MAX_NAME))
     return value
 
 

@@ -113,7 +113,8 @@ async def compare(session: Session, arguments: Arguments, tell: Tell) -> str:
     question = CompareQuestion(*compared) if len(compared) == 2 else SeriesQuestion(tuple(compared))
     found = await _ask(session, question, tell)
     rows = parts_of(found.get("comparison") or found["series"])
-    return answer({"ids": [each.trace.id for each in compared]}, rows, int(arguments.get("offset", 0)))
+    facts = {"ids": [each.trace.id for each in compared], "names": [each.name for each in compared]}
+    return answer(facts, rows, int(arguments.get("offset", 0)))
 
 
 async def what_if(session: Session, arguments: Arguments, tell: Tell) -> str:

@@ -96,8 +96,7 @@ class Trainings:
             await tell((number + share) / count)
 
         report = await self._workers.report(file, tell_of_all)
-        if not file.is_telemetry:  # telemetry may grow while its size and time are unchanged in a listing
-            self._reports.put(file, report)
+        self._reports.put(file, report)  # a file that grew since is another RecordingFile
         return report
 
     async def _job(self, ranks: Sequence[RecordingFile], known: Recordings, tell: Tell) -> Job | None:

@@ -11,6 +11,7 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -23,6 +24,9 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
 PROGRESS_SECONDS = 0.5
+MIN_PROCESSES = 2
+"""Of each kind: one large recording must not hold up the calls about all others."""
+
 ANALYSE = "tb_bottleneck.agents.any_recording:diagnose_any"
 
 Result = TypeVar("Result")
@@ -110,6 +114,7 @@ class Workers:
 
     def __init__(self, limits: WorkerLimits | None = None) -> None:
         used = limits or WorkerLimits.from_environment(os.environ)
+        used = replace(used, processes=max(used.processes, MIN_PROCESSES))
         self._analyses = _Pool("analyse_recordings", ANALYSE, used)
         self._questions = _Pool("answer_questions", ANSWER, used)
 

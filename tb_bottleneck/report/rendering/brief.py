@@ -104,6 +104,8 @@ def _of_report(report: pb.Report) -> _Brief:
     sentence = verdict.headline.partition(" Most of it is in ")[0]  # the line of the place says it
     causes = about_time + about_memory
     lead = causes.pop(0) if causes and (action or verdict.severity != "none") else None
+    if lead is not None and not action:  # what to change is known, but not what it gains
+        action, gain = lead.fix.action, lead.gain.removeprefix("; ")
     action = action or _no_action(verdict)
     return _Brief(shown, action, verdict, verdict.severity, sentence, gain, note, lead, causes)
 
