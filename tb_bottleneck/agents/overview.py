@@ -12,6 +12,7 @@ from tb_bottleneck.agents.tool import ID, OFFSET, Arguments, Session, Tool, part
 from tb_bottleneck.agents.trainings import AnalysedTraining
 from tb_bottleneck.agents.workers import Tell
 from tb_bottleneck.base.text import NS_PER_MS
+from tb_bottleneck.live.rank_states import RankState
 from tb_bottleneck.live.state import LiveJobs
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.report.digest import Digest
@@ -26,6 +27,7 @@ MAX_FOLDERS = 10
 
 _LIST_CHARACTERS = 30_000  # from here on, the next folder comes on the next page; a folder has at most 64 rows
 _LEFT_OUT = frozenset(("operators", "membership"))
+_RUNS = RankState.RUNNING.value
 _LONG = frozenset(("step_times_ns", "curve", "lifetimes", "history", "bins", "source", "witness", "definition"))
 
 
@@ -164,9 +166,11 @@ async def live(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 
 def _brief_ranks(job: dict[str, Any]) -> dict[str, Any]:
-    """Returns the state of a job without the history of its ranks, and with stacks of ranks that do not move only."""
-    left_out = ("history", "directory")
-    job["ranks"] = [{name: each for name, each in rank.items() if name not in left_out} for rank in job["ranks"]]
+    """Returns the state of a job without the history of its ranks: those that the verdict names first, then those that
+    do not run, then the others."""
+    named, left_out = set(job["verdict"]["ranks"]), ("history", "directory")
+    ranks = sorted(job["ranks"], key=lambda rank: (rank["rank"] not in named, rank["state"] == _RUNS, rank["rank"]))
+    job["ranks"] = [{name: each for name, each in rank.items() if name not in left_out} for rank in ranks]
     return job
 
 

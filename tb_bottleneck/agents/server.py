@@ -52,8 +52,13 @@ def server_of(session: Session) -> "Server[Any]":
         return types.ListToolsResult(tools=declarations())
 
     async def call_tool(context: ServerRequestContext, request: types.CallToolRequestParams) -> types.CallToolResult:
+        told = 0.0
+
         async def tell(share: float) -> None:
-            await context.session.report_progress(share, 1.0)
+            nonlocal told
+            if share > told:  # the protocol asks for growing values, but each part of a job begins anew
+                told = share
+                await context.session.report_progress(share, 1.0)
 
         text, failed = await _answered(session, known, request.name, request.arguments or {}, tell)
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TypeVar
 
 from tb_bottleneck.base.errors import Unusable
-from tb_bottleneck.plugin.plugin import ANSWER
 from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits, as_report
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion
 from tb_bottleneck.plugin.workers.worker_client import Task, WorkerProcess
@@ -28,6 +27,7 @@ MIN_PROCESSES = 2
 """Of each kind: one large recording must not hold up the calls about all others."""
 
 ANALYSE = "tb_bottleneck.agents.any_recording:diagnose_any"
+ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 
 Result = TypeVar("Result")
 Tell = Callable[[float], Awaitable[None]]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from agents import PROBLEMS, solve_all
 from helpers.agent_client import CHARACTERS_PER_TOKEN, ROOT, Agent, command, with_agent
+from live.beats import beat, still, write
 
 from tb_bottleneck.agents.logdir import AgentLogdir
 from tb_bottleneck.plugin.state.run_index import id_of
@@ -162,6 +163,21 @@ def test_a_file_that_became_a_link_is_not_opened(logdir: Path, tmp_path: Path) -
         assert failed, text
 
     with_agent(logdir, script)
+
+
+def test_a_large_job_that_hangs_fits_into_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("live.beats.NOW_S", time.time())
+    beats = [beat(rank, world_size=300) for rank in range(299)]
+    stuck = still(400, 299, "forward", 7, world_size=300)
+    runs = write(tmp_path, *beats, stuck)
+
+    async def script(agent: Agent) -> None:
+        (job,) = (await agent.call("live"))["rows"]
+        assert job["verdict"]["ranks"] == [299]
+        assert job["ranks"][0]["rank"] == 299
+        assert len(agent.texts[-1]) < 20_000
+
+    with_agent(runs, script)
 
 
 # --- What it survives ---
