@@ -111,6 +111,7 @@ def test_every_third_party_import_is_declared() -> None:
         "google": ["protobuf"],
         "tomli": ["tomli"],
         "distributed": ["distributed"],
+        "mcp": ["mcp"],
     }
     undeclared = {
         name
