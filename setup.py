@@ -235,7 +235,9 @@ setup(
             "py.typed",
             "schema/*.proto",
             "schema/*.pyi",
+            "schema/json/*.json",
             "native/*.pyi",
+            "docs/skill/*.md",
             "knowledge/**/*.toml",
             "plugin/http_api.md",
             "plugin/static/*",
@@ -260,6 +262,7 @@ setup(
         "compression": ["zstandard", "lz4"],
         "dask": ["distributed"],
         "demo": ["torch"],
+        "mcp": ["mcp>=2"],
         "parquet": ["pyarrow"],
         "remote": ["fsspec"],  # and the store's own package: s3fs, gcsfs, adlfs, ...
         "test": [
@@ -268,7 +271,9 @@ setup(
             "duckdb",
             "fsspec",
             "hypothesis",
+            "jsonschema>=4.18",  # draft 2020-12
             "lz4",
+            "mcp>=2",
             "mypy",
             "playwright",
             "pyarrow",

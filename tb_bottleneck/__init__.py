@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from tb_bottleneck.monitor.capture.trace_handler import trace_handler
     from tb_bottleneck.monitor.facts.process import as_metadata
     from tb_bottleneck.monitor.monitor import Monitor
+    from tb_bottleneck.report.rendering.brief import brief
 
-__all__ = ["Monitor", "__version__", "as_metadata", "compare", "diagnose", "trace_handler"]
+__all__ = ["Monitor", "__version__", "as_metadata", "brief", "compare", "diagnose", "trace_handler"]
 
 _MODULE_OF = {
     "Monitor": "tb_bottleneck.monitor.monitor",
     "as_metadata": "tb_bottleneck.monitor.facts.process",
+    "brief": "tb_bottleneck.report.rendering.brief",
     "compare": "tb_bottleneck.comparison.compare",
     "diagnose": "tb_bottleneck.diagnosis.trace",
     "trace_handler": "tb_bottleneck.monitor.capture.trace_handler",

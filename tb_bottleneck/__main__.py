@@ -16,8 +16,11 @@ from tb_bottleneck.commands import (
     doctor,
     export,
     list_runs,
+    mcp,
     review,
     run,
+    schema,
+    skill,
     tables,
     tree,
     try_change,
@@ -41,6 +44,9 @@ _COMMANDS = (
     calibrate,
     try_change,
     doctor,
+    mcp,
+    skill,
+    schema,
 )
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""

@@ -120,7 +120,17 @@ ALLOWED = {
         "monitor",
         "plugin",
     },
+    "agents": {
+        "schema",
+        "sources",
+        "report",
+        "review",
+        "live",
+        "diagnosis",
+        "plugin",
+    },
     "commands": {
+        "agents",
         "doctor",
         "schema",
         "sources",
@@ -137,7 +147,7 @@ ALLOWED = {
         "tools",
     },
     "__main__": {"commands"},
-    "__init__": {"diagnosis", "comparison", "monitor"},
+    "__init__": {"diagnosis", "comparison", "monitor", "report"},
     **{name: set() for name in BASE},
 }
 # Heavy or optional packages, and the only layers that may import them.
@@ -146,6 +156,7 @@ THIRD_PARTY = {
     "pynvml": {"monitor"},
     "psutil": {"monitor", "live"},
     "amdsmi": {"monitor"},
+    "mcp": {"agents"},
     "threadpoolctl": {"monitor"},
     "lightning": {"monitor"},
     "pytorch_lightning": {"monitor"},

@@ -52,7 +52,15 @@ def test_the_package_itself_imports_nothing_heavy() -> None:
 
 
 def test_the_public_names_are_imported_on_first_use() -> None:
-    assert tb_bottleneck.__all__ == ["Monitor", "__version__", "as_metadata", "compare", "diagnose", "trace_handler"]
+    assert tb_bottleneck.__all__ == [
+        "Monitor",
+        "__version__",
+        "as_metadata",
+        "brief",
+        "compare",
+        "diagnose",
+        "trace_handler",
+    ]
     assert all(getattr(tb_bottleneck, name) for name in tb_bottleneck.__all__)
     assert '"schema": 1' in tb_bottleneck.as_metadata()
     with pytest.raises(AttributeError, match="no attribute 'absent'"):
@@ -103,6 +111,7 @@ def test_every_third_party_import_is_declared() -> None:
         "google": ["protobuf"],
         "tomli": ["tomli"],
         "distributed": ["distributed"],
+        "mcp": ["mcp"],
     }
     undeclared = {
         name
@@ -163,9 +172,11 @@ def test_the_wheel_contains_the_package_and_nothing_else(checkout: Path) -> None
         )
     }
     schema = {path.relative_to(ROOT).as_posix() for end in ("proto", "pyi") for path in PACKAGE.glob(f"schema/*.{end}")}
+    schema |= {path.relative_to(ROOT).as_posix() for path in PACKAGE.glob("schema/json/*.json")}
+    skill = {path.relative_to(ROOT).as_posix() for path in PACKAGE.glob("docs/skill/*.md")}
     scanner = {name for name in held if re.fullmatch(r"tb_bottleneck/native/scanner\.(abi3\.so|pyd)", name)}
     assert len(scanner) <= 1  # none without a compiler
-    assert held - scanner == code | facts | data | schema
+    assert held - scanner == code | facts | data | schema | skill
     assert "tb-bottleneck = tb_bottleneck.__main__:main" in entries
     assert licences
 

@@ -15,7 +15,7 @@ from tb_bottleneck.knowledge.advice_texts import cause_titles
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
-    *sorted((ROOT / "tb_bottleneck" / "docs").glob("*.md")),
+    *sorted((ROOT / "tb_bottleneck" / "docs").rglob("*.md")),
     ROOT / "demo" / "README.md",
     ROOT / "frontend" / "README.md",
     ROOT / "tests" / "bench" / "README.md",

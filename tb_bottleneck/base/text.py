@@ -8,6 +8,7 @@ bidirectional override changes what a reader sees; Markdown renders markup, link
 escapes of their own (`json_form.as_json`, Preact), so they keep every character.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -73,6 +74,17 @@ def one_line(text: object, longest: int | None = None) -> str:
     if shown.isprintable():
         return shown
     return "".join(each if each.isprintable() else " " if each.isspace() else "" for each in shown)
+
+
+def quoted(text: object, longest: int) -> str:
+    """Returns untrusted text on one line between double quotes, with at most `longest` characters between them.
+
+    Quotes and backslashes inside of it are escaped as in JSON, so that the reader sees where it ends.
+    """
+    shown = one_line(text, longest)
+    while len(escaped := json.dumps(shown, ensure_ascii=False)) > longest + 2:
+        shown = f"{shown[:-2]}…"
+    return escaped
 
 
 def markdown(text: object) -> str:

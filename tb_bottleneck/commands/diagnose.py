@@ -23,6 +23,7 @@ examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
+  tb-bottleneck diagnose runs/ --brief               at most 1,500 characters per training, for agents and messages
   tb-bottleneck diagnose runs/mine --html report.html  a page to send
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
@@ -66,8 +67,12 @@ def add(commands: "Subparsers") -> None:
         EXAMPLES,
     )
     add_recordings(diagnose)
-    diagnose.add_argument(
-        "--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}'
+    form = diagnose.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help='print one JSON object, {"reports": [...], "jobs": [...]}')
+    form.add_argument(
+        "--brief",
+        action="store_true",
+        help="print at most 1,500 characters of plain text for each training: action, gain, cause, line, fix",
     )
     diagnose.add_argument(
         "--write",
@@ -295,6 +300,11 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
         print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
+        return
+    if options.brief:
+        from tb_bottleneck.report.rendering.brief import brief
+
+        print("\n".join(brief(row.job or row.report) for row in analysis.rows(None)), end="")
         return
     from tb_bottleneck.report.rendering.text import render
     from tb_bottleneck.report.source_lines import add_source, source_folder

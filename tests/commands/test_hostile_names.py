@@ -45,6 +45,7 @@ def logdir(tmp_path: Path) -> Path:
     [
         "diagnose {top} --fail-over input=0.01",
         "diagnose {top} --json",
+        "diagnose {top} --brief",
         "list {top}",
         "list {top} --csv",
         "list {top} --markdown",

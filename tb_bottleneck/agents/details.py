@@ -1,0 +1,181 @@
+"""The tools that look into recordings: the tree, tables, comparisons, predictions."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tb_bottleneck.agents.answers import answer
+from tb_bottleneck.agents.tool import ID, OFFSET, Arguments, Session, Tool, parts_of
+from tb_bottleneck.agents.workers import Tell
+from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.text import NS_PER_MS
+from tb_bottleneck.plugin.http.comparison_routes import MAX_SERIES_RUNS, compared_recording
+from tb_bottleneck.plugin.state.run_index import id_of
+from tb_bottleneck.plugin.workers.questions import (
+    CompareQuestion,
+    DetailsQuestion,
+    RecordingQuestion,
+    SeriesQuestion,
+    TablesQuestion,
+    TraceFile,
+    TreeQuestion,
+    WhatIfQuestion,
+)
+
+PAGE = 40
+"""Rows of a tree or a table on a page."""
+
+BY = ("module", "line", "operator", "range")
+TABLES = {
+    "operators": "operators",
+    "kernels": "kernels",
+    "waits": "syncs",
+    "copies": "copies",
+    "communications": "communications",
+    "critical-path": "critical_path",
+}
+"""The fields of the message Tables, by the names that the command `tables` uses."""
+
+_PLACES = ("begin_ns", "end_ns")  # of the longest call on the timeline, which only the tab shows
+CHANGES = ("device", "workers", "batch", "precision", "link")
+
+
+async def tree(session: Session, arguments: Arguments, tell: Tell) -> str:
+    """Answers with the rows of the tree, those below a row after it, in descending order of time."""
+    file = await _trace(session, arguments["id"])
+    other = await _trace(session, arguments["against"]) if "against" in arguments else None
+    question = TreeQuestion(file, str(arguments.get("by", "module")), other=other)
+    found = await _ask(session, question, tell)
+    nodes, before = found["tree"], found.get("other")
+    rows = _rows_of(nodes, before, str(arguments.get("find", "")).lower())
+    facts = {"id": file.id, "by": nodes["by"], "steps": nodes["steps"], "per": "step", "notes": nodes["notes"]}
+    return answer(facts | ({"against": other.id} if other else {}), rows, int(arguments.get("offset", 0)), PAGE)
+
+
+def _rows_of(nodes: Mapping[str, Any], before: Mapping[str, Any] | None, text: str) -> list[dict[str, Any]]:
+    """Returns the nodes from the root on, depth first; with a text, those with it in their names."""
+    parents, names = nodes["parent"], nodes["name"]
+    times = [sum(column["ns"][node] for column in nodes["regimes"]) for node in range(len(parents))]
+    old = [sum(column["ns"][node] for column in before["regimes"]) for node in range(len(parents))] if before else []
+    below: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            below[parent].append(node)
+    steps, old_steps = max(nodes["steps"], 1), max(before["steps"], 1) if before else 1
+    rows, waiting = [], [(0, 0)] if parents else []
+    while waiting:
+        node, depth = waiting.pop()
+        waiting += [(child, depth + 1) for child in sorted(below[node], key=lambda child: times[child])]
+        if text and text not in names[node].lower():
+            continue
+        row: dict[str, Any] = {
+            "depth": depth,
+            "name": names[node] or "all",
+            "kind": nodes["kinds"][nodes["kind"][node]],
+            "ms": times[node] / steps / NS_PER_MS,
+            "share": times[node] / max(nodes["window_ns"], 1.0),
+            "device_ms": nodes["device_ns"][node] / steps / NS_PER_MS,
+            "host_ms": nodes["host_ns"][node] / steps / NS_PER_MS,
+            "calls": nodes["calls"][node] / steps,
+        }
+        if before:
+            row["ms_against"] = old[node] / old_steps / NS_PER_MS
+        rows.append(row)
+    return rows
+
+
+async def tables(session: Session, arguments: Arguments, tell: Tell) -> str:
+    """Answers with the rows of a table, or with all calls of one operator or kernel, grouped."""
+    file = await _trace(session, arguments["id"])
+    offset = int(arguments.get("offset", 0))
+    names = {name: arguments[name] for name in ("operator", "kernel") if name in arguments}
+    if len(names) > 1:
+        raise NotFound("name an operator or a kernel, not both")
+    if names:
+        details = (await _ask(session, DetailsQuestion(file, **names), tell))["details"]
+        return answer({"id": file.id, **names}, parts_of(details), offset, PAGE)
+    found = (await _ask(session, TablesQuestion(file), tell))["tables"]
+    of = str(arguments.get("of", "operators"))
+    facts = {"id": file.id, "of": of, "window_ns": found["window_ns"], "steps": found["steps"]}
+    left_out = found.get(f"{TABLES[of]}_left_out")
+    rows = [{name: value for name, value in row.items() if name not in _PLACES} for row in found[TABLES[of]]]
+    return answer(facts | {"left_out": left_out}, rows, offset, PAGE)
+
+
+async def compare(session: Session, arguments: Arguments, tell: Tell) -> str:
+    """Answers with the comparison of two recordings, or with a series of more."""
+    ids = arguments["ids"]
+    if not 2 <= len(ids) <= MAX_SERIES_RUNS:
+        raise NotFound(f"ids must be 2 to {MAX_SERIES_RUNS} ids")
+    known = await asyncio.to_thread(session.logdir.recordings)
+    compared = [compared_recording(known.trace(each), known.scan) for each in ids]
+    question = CompareQuestion(*compared) if len(compared) == 2 else SeriesQuestion(tuple(compared))
+    found = await _ask(session, question, tell)
+    rows = parts_of(found.get("comparison") or found["series"])
+    facts = {"ids": [each.trace.id for each in compared], "names": [each.name for each in compared]}
+    return answer(facts, rows, int(arguments.get("offset", 0)))
+
+
+async def what_if(session: Session, arguments: Arguments, tell: Tell) -> str:
+    """Answers with a prediction, or, without a change, with a table of the usual ones."""
+    known = await asyncio.to_thread(session.logdir.recordings)
+    recording = known.trace(arguments["id"])
+    changes = {name: arguments[name] for name in CHANGES if name in arguments}
+    if 0 in (changes.get("workers"), changes.get("batch")):
+        raise NotFound("workers and batch must be at least 1")
+    found = await _ask(session, WhatIfQuestion(compared_recording(recording, known.scan), **changes), tell)
+    rows = parts_of(found.get("what_if") or found["table"])
+    return answer({"id": id_of(recording)}, rows, int(arguments.get("offset", 0)))
+
+
+async def _trace(session: Session, name: str) -> TraceFile:
+    recording = (await asyncio.to_thread(session.logdir.recordings)).trace(name)
+    return TraceFile.of(id_of(recording), recording)
+
+
+async def _ask(session: Session, question: RecordingQuestion, tell: Tell) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(await session.workers.ask(question, tell))
+    return found
+
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+TOOLS = (
+    Tool(
+        "tree",
+        "Where the time of a step goes in a trace. find: only rows with this text. against: id of another trace.",
+        tree,
+        {**ID, "by": {"type": "string", "enum": list(BY)}, "find": _TEXT, "against": _TEXT, **OFFSET},
+        ("id",),
+    ),
+    Tool(
+        "tables",
+        "Tables of a trace, totals of the window. operator or kernel: all calls of this one, grouped.",
+        tables,
+        {**ID, "of": {"type": "string", "enum": list(TABLES)}, "operator": _TEXT, "kernel": _TEXT, **OFFSET},
+        ("id",),
+    ),
+    Tool(
+        "compare",
+        f"Why one run is faster than another: 2 ids, before and after. 3 to {MAX_SERIES_RUNS}: a series.",
+        compare,
+        {"ids": {"type": "array", "items": _TEXT}, **OFFSET},
+        ("ids",),
+    ),
+    Tool(
+        "what_if",
+        "Predicted step time with another device, precision, link (gen4x16), worker count or batch."
+        " Without a change: the usual ones.",
+        what_if,
+        {
+            **ID,
+            "device": _TEXT,
+            "workers": _NUMBER,
+            "batch": _NUMBER,
+            "precision": {"type": "string", "enum": ["bf16", "fp16", "tf32"]},
+            "link": _TEXT,
+            **OFFSET,
+        },
+        ("id",),
+    ),
+)

@@ -1,0 +1,95 @@
+"""What a tool of the server is: its declaration, what its calls share, and the check of its arguments."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tb_bottleneck.agents.logdir import AgentLogdir
+from tb_bottleneck.agents.trainings import Trainings
+from tb_bottleneck.agents.workers import Tell, Workers
+from tb_bottleneck.base.errors import NotFound, did_you_mean
+
+MAX_TEXT = 300
+"""Characters of an argument."""
+
+MAX_NUMBER = 1 << 30
+OFFSET = {"offset": {"type": "integer"}}
+"""The argument of tools with pages: `next_offset` of the answer before."""
+
+ID = {"id": {"type": "string"}}
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all calls of one server use."""
+
+    logdir: AgentLogdir
+    workers: Workers
+    trainings: Trainings
+
+
+Arguments = Mapping[str, Any]
+Handler = Callable[[Session, Arguments, Tell], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that only reads. `properties` are JSON Schemas of its arguments: text, whole numbers, lists of texts."""
+
+    name: str
+    description: str
+    run: Handler
+    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        schema: dict[str, Any] = {"type": "object", "properties": dict(self.properties)}
+        return schema | ({"required": list(self.required)} if self.required else {})
+
+    def checked(self, arguments: Mapping[str, Any]) -> Arguments:
+        """Returns the arguments that have a value.
+
+        Raises:
+            NotFound: one is unknown, missing, or not as the schema says.
+        """
+        for name, value in arguments.items():
+            if name not in self.properties:
+                raise NotFound(f"{self.name} has no argument {name[:MAX_TEXT]!r}{did_you_mean(name, self.properties)}")
+            _check(name, value, self.properties[name])
+        missing = [name for name in self.required if arguments.get(name) in (None, "", [])]
+        if missing:
+            raise NotFound(f"{self.name} needs the argument {missing[0]!r}")
+        return {name: value for name, value in arguments.items() if value not in (None, "")}
+
+
+def _check(name: str, value: Any, schema: Mapping[str, Any]) -> None:
+    if value is None:
+        return
+    kind = schema["type"]
+    if kind == "string" and (not isinstance(value, str) or len(value) > MAX_TEXT):
+        raise NotFound(f"{name} must be a text of at most {MAX_TEXT} characters")
+    if kind == "integer" and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_NUMBER):
+        raise NotFound(f"{name} must be a whole number from 0 to {MAX_NUMBER}")
+    if kind == "array":
+        if not isinstance(value, list):
+            raise NotFound(f"{name} must be a list")
+        for each in value:
+            _check(name, each, schema["items"])
+    allowed = schema.get("enum", ())
+    if allowed and value and value not in allowed:
+        raise NotFound(f"{name} must be one of {', '.join(allowed)}")
+
+
+def parts_of(message: Mapping[str, Any], left_out: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+    """Returns the fields of a message as rows that name their `part`: one for all scalars, one for each message,
+    and one for each entry of a list."""
+    scalars = {name: value for name, value in message.items() if not isinstance(value, dict | list)}
+    rows = [{"part": "summary", **scalars}]
+    for name, value in message.items():
+        if name in left_out:
+            continue
+        for each in value if isinstance(value, list) else [value] if isinstance(value, dict) else []:
+            rows.append({"part": name, **(each if isinstance(each, dict) else {"text": each})})
+    return rows

@@ -1,0 +1,126 @@
+"""The reports of the trainings in one folder: each with one verdict from its traces, its telemetry and its ranks."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from google.protobuf import json_format
+
+from tb_bottleneck.agents.logdir import Recordings, folder_of
+from tb_bottleneck.agents.workers import Tell, Workers
+from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.plugin.http.job_route import MAX_COMPUTED
+from tb_bottleneck.plugin.state.run_index import LruCache, id_of
+from tb_bottleneck.plugin.workers.questions import JobQuestion, RecordingQuestion, SavedJobQuestion, TraceFile
+from tb_bottleneck.report.cross_check import join
+from tb_bottleneck.report.jobs import jobs_in
+from tb_bottleneck.report.rank_rows import named_rank
+from tb_bottleneck.report.trainings import trainings_of
+from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
+from tb_bottleneck.schema.job_pb2 import JobAnswer
+from tb_bottleneck.sources.logdir import RecordingFile
+
+MAX_FOLDER = 64
+"""Recordings of a folder that are analysed together. Of a larger one, only the recording that was asked for."""
+
+MAX_REPORTS = 512
+"""Reports that are kept; each takes about 100 KB."""
+
+
+@dataclass(frozen=True)
+class AnalysedTraining:
+    """A training with its recordings and their joined reports, the one with the verdict first."""
+
+    recordings: tuple[RecordingFile, ...]
+    reports: tuple[Report, ...]
+    job: Job | None = None
+    note: str = ""  # what was not analysed
+
+    @property
+    def report(self) -> Report:
+        """The report with the verdict of the training; of a job, that of the rank that holds the others up."""
+        return self.reports[0]
+
+
+class Trainings:
+    """Analyses folders, and keeps the reports of unchanged files. One event loop may call every method."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._reports: LruCache[RecordingFile, Report] = LruCache(MAX_REPORTS)
+        self._locks: LruCache[str, asyncio.Lock] = LruCache(MAX_REPORTS)
+
+    async def of(self, recording: RecordingFile, known: Recordings, tell: Tell) -> AnalysedTraining:
+        """Returns the training that a recording belongs to."""
+        folder = folder_of(recording)
+        for training in await self.in_folder(folder, known, tell, recording):
+            if recording in training.recordings:
+                return training
+        raise Unusable("the recording is gone")
+
+    async def in_folder(
+        self, folder: str, known: Recordings, tell: Tell, only: RecordingFile | None = None
+    ) -> list[AnalysedTraining]:
+        """Returns the trainings of a folder. Of a folder with more than MAX_FOLDER recordings, only that of `only`, or
+        of the newest recording."""
+        files = known.folders.get(folder, [])
+        note = ""
+        if len(files) > MAX_FOLDER:
+            note = f"The folder has {len(files)} recordings; this is one of them alone. `tb-bottleneck list` shows all."
+            files = [only or max(files, key=lambda each: each.mtime_ns)]
+        lock = self._locks.get(folder) or asyncio.Lock()
+        self._locks.put(folder, lock)
+        async with lock:  # of several calls about one folder, the first one analyses it
+            reports = [await self._report(file, number, len(files), tell) for number, file in enumerate(files)]
+        joined = join([(os.path.dirname(file.path), report) for file, report in zip(files, reports, strict=True)])
+        jobs = {tuple(ranks): await self._job([files[at] for at in ranks], known, tell) for ranks in jobs_in(joined)}
+        named = {ranks: _position(job, ranks, joined) for ranks, job in jobs.items() if job is not None}
+        located = [(os.path.dirname(file.path), report) for file, report in zip(files, joined, strict=True)]
+        return [
+            AnalysedTraining(
+                tuple(files[at] for at in training.members),
+                tuple(joined[at] for at in training.members),
+                jobs.get(training.ranks),
+                note or ("" if not training.ranks or jobs.get(training.ranks) else _NO_JOB),
+            )
+            for training in trainings_of(located, named)
+        ]
+
+    async def _report(self, file: RecordingFile, number: int, count: int, tell: Tell) -> Report:
+        kept = self._reports.get(file)
+        if kept is not None:
+            return kept
+
+        async def tell_of_all(share: float) -> None:
+            await tell((number + share) / count)
+
+        report = await self._workers.report(file, tell_of_all)
+        self._reports.put(file, report)  # a file that grew since is another RecordingFile
+        return report
+
+    async def _job(self, ranks: Sequence[RecordingFile], known: Recordings, tell: Tell) -> Job | None:
+        """Returns the report of a job: the saved one, or, of few ranks, a computed one; None without either."""
+        traces = tuple(TraceFile.of(id_of(rank), rank) for rank in ranks)
+        run, saved = ranks[0].run, [each for each in known.scan.listing.saved_jobs if each.run == ranks[0].run]
+        questions: list[RecordingQuestion] = []
+        if saved:
+            files = tuple(TraceFile.of("", each) for each in saved)
+            questions.append(SavedJobQuestion(traces[0], run, files, ""))
+        if len(ranks) <= MAX_COMPUTED:
+            questions.append(JobQuestion(traces[0], run, traces))
+        for question in questions:
+            try:
+                return json_format.Parse(await self._workers.ask(question, tell), JobAnswer()).job
+            except Unusable:
+                continue
+        return None
+
+
+_NO_JOB = "The ranks were not judged together; `tb-bottleneck diagnose --write` does that, for any number of ranks."
+
+
+def _position(job: Job, ranks: tuple[int, ...], reports: Sequence[Report]) -> int:
+    """Returns the position of the rank that the verdict of the job is about, or of the lowest rank."""
+    named = named_rank(job)
+    return next((at for at in ranks if reports[at].rank == named), ranks[0])
