@@ -24,7 +24,7 @@ def test_the_problem_is_named_and_its_fix_is_clean(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("growing_memory", "growing_memory.py train"), ("retained_graph", "validation_loss")]
+    ("name", "place"), [("growing_memory", "growing_memory.py:27 train"), ("retained_graph", "validation_loss")]
 )
 def test_the_place_that_leaves_memory_behind_is_named(name: str, place: str) -> None:
     (finding,) = [each for each in ROWS[name].slow.findings if each.cause == name]

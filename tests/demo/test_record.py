@@ -11,6 +11,7 @@ import pytest
 from demo import __main__ as command
 from demo import index, record
 from demo.pairs import PAIRS, RECORDED
+from tb_bottleneck.monitor.capture.trace_capture import MAX_STEPS
 
 torch_is_here = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="recording needs torch")
 
@@ -35,7 +36,7 @@ def test_one_pair_from_the_training_to_the_published_trace(
     assert "host_name" not in slow
     steps = [event for event in slow["traceEvents"] if event["name"].startswith("ProfilerStep#")]
     saves = [event for event in slow["traceEvents"] if is_save(event)]
-    assert len(steps) == PAIRS["checkpointing"].active_steps
+    assert len(steps) == MAX_STEPS
     assert len(saves) == len(steps) // 2
     (telemetry,) = (path.parent / "tb_bottleneck").glob("*/events.out.tfevents.*")
     assert telemetry.stat().st_size > 1000
@@ -121,6 +122,8 @@ def test_what_is_recorded_is_published_with_the_truth(name: str) -> None:
     for variant in PAIRS[name].variants:
         path, trace = trace_of(RECORDED / name / variant)
         assert path.name == pair[variant]["trace"]
-        assert path.stat().st_size < 1_500_000
-        assert trace["tb_bottleneck"]["context"]["cores"] == pair[variant]["cores"]
+        assert path.stat().st_size < 2_000_000
+        facts = trace.get("tb_bottleneck", trace.get("tb_bottleneck_late"))
+        assert facts["context"]["cores"] == pair[variant]["cores"]
+        assert trace["tb_bottleneck_lines"]["calls"] > 0
         assert "host_name" not in trace

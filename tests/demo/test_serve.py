@@ -9,6 +9,7 @@ import pytest
 from demo import __main__ as command
 from demo import serve
 from demo.pairs import PAIRS, RECORDED
+from demo.simulated import SIMULATED
 
 
 def test_without_the_installed_plugin_it_says_how_to_install_it(
@@ -63,7 +64,7 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
 def test_help_tells_recorded_problems_from_others(tmp_path: Path) -> None:
     recorded, _, others = "\n".join(serve.problem_lines(RECORDED)).partition("Not recorded here")
     shown = {pair.name for pair in PAIRS.values() if f"  {pair.name} " in recorded}
-    assert shown == {folder.name for folder in RECORDED.iterdir() if folder.is_dir()}
+    assert shown == {folder.name for folder in RECORDED.iterdir() if folder.is_dir()} - {SIMULATED.name}
     assert all(f" {pair.name}" in others for pair in PAIRS.values() if pair.name not in shown)
     assert "any machine: loader_in_main_process, " in "\n".join(serve.problem_lines(tmp_path))
 

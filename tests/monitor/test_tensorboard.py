@@ -22,6 +22,7 @@ USERS = [10.0, 20.0, 30.0]
 @pytest.fixture
 def logdir(tmp_path: Path) -> Path:
     """A run that logs a loss with TensorBoard's own writer, monitored into the same logdir."""
+    from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
     from tb_bottleneck.monitor.writer.encode import scalars_event
@@ -30,7 +31,7 @@ def logdir(tmp_path: Path) -> Path:
     with Monitor(tmp_path / "mine", captures=0, every_s=0.1):
         for step, loss in enumerate(USERS):
             Training().run()
-            writer.add_event(scalars_event({"loss": loss}, step))
+            writer.add_event(Event.FromString(scalars_event({"loss": loss}, step)))
     writer.close()
     return tmp_path
 

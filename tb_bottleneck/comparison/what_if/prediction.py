@@ -149,6 +149,11 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
     before = {regime: run.ns[regime] / size for regime in REGIMES}
     step = sum(after.values())
+    if not all(outcome.step_ns > 0 for outcome in outcomes.values()) or step <= 0:
+        because = what_if_text("no_time").safe_substitute()
+        prediction.notes.append(because)
+        prediction.headline = what_if_text("refused").safe_substitute(because=because)
+        return
     unexplained = expected.ns[Regime.UNEXPLAINED]
     if unexplained >= MIN_FIX_SHARE * expected.step_ns:
         share = share_text(unexplained * scale / step)

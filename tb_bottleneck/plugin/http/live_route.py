@@ -4,13 +4,16 @@ import json
 import os
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from werkzeug.wrappers import Request
 
-from tb_bottleneck.live.state import LiveJobs, LiveState
 from tb_bottleneck.plugin.http.responses import Response, error, pending
 from tb_bottleneck.plugin.state.run_index import RunIndex
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING
+
+if TYPE_CHECKING:
+    from tb_bottleneck.live.state import LiveJobs, LiveState
 
 SHARED_S = 1.0
 """Clients share an answer for so long: heartbeats are written every 5 s."""
@@ -22,7 +25,7 @@ class LiveRoute:
     def __init__(self, runs: RunIndex) -> None:
         self._runs = runs
         self._lock = threading.Lock()
-        self._jobs = LiveJobs("")
+        self._jobs: LiveJobs | None = None
         self._read_at = float("-inf")
         self._states: list[LiveState] = []
 
@@ -33,6 +36,10 @@ class LiveRoute:
             return pending(WAITING)
         directories = {os.path.dirname(each.path): each.run for each in scan.listing.recordings if each.is_telemetry}
         with self._lock:
+            if self._jobs is None:
+                from tb_bottleneck.live.state import LiveJobs  # only servers that are asked for it need it
+
+                self._jobs = LiveJobs("")
             if time.monotonic() - self._read_at > SHARED_S:
                 self._states, self._read_at = self._jobs.read(directories), time.monotonic()
             states = self._states

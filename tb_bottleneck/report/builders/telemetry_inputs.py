@@ -89,7 +89,7 @@ class TelemetryTexts:
         template = own or advice.headline.get(regime) or regime_advice(regime).headline
         share = causes[0].cost_share if own is not None and causes else conclusion.share
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
-        if conclusion.severity == "none":
+        if conclusion.severity == "none" and regime != Regime.UNEXPLAINED:
             headline += " Telemetry shows no problem that costs more than a tenth of the time."
         return headline
 
