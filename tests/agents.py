@@ -27,16 +27,17 @@ from tb_bottleneck.__main__ import main as run_command  # noqa: E402
 
 RECORDED = HERE.parent / "demo" / "recorded"
 PROBLEMS = {
-    "checkpointing": ("checkpointing", "if step % 1000 == 0:"),
-    "for_loop_optimizer": ("optimizer_for_loop", "fused=True"),
-    "garbage_collection": ("garbage_collection", "gc.freeze()"),
-    "growing_memory": ("growing_memory", "output.detach()"),
-    "loader_in_main_process": ("loader_in_main_process", "num_workers="),
-    "oversubscribed_threads": ("oversubscribed_threads", "torch.set_num_threads("),
-    "simulated/pageable_copies": ("pageable_copies", "pin_memory=True"),
-    "simulated/slow_rank_of_eight": ("throttled_rank", "nvidia-smi"),
+    "checkpointing": ("checkpointing", "if step % 1000 == 0:", ""),
+    "for_loop_optimizer": ("optimizer_for_loop", "fused=True", "fused"),
+    "garbage_collection": ("garbage_collection", "gc.freeze()", "gc_freeze"),
+    "growing_memory": ("growing_memory", "output.detach()", ""),
+    "loader_in_main_process": ("loader_in_main_process", "num_workers=", "workers="),
+    "oversubscribed_threads": ("oversubscribed_threads", "torch.set_num_threads(", "threads="),
+    "simulated/pageable_copies": ("pageable_copies", "pin_memory=True", "pin_memory"),
+    "simulated/slow_rank_of_eight": ("throttled_rank", "nvidia-smi", ""),
 }
-"""The folders of demo/recorded with the cause that a client must name, and a part of the code that it must propose."""
+"""The folders of demo/recorded with the cause that a client must name, a part of the code that it must propose, and how
+the change begins with which it would try it; empty if no setting makes the fix."""
 
 _SEVERITIES = ("critical", "warning", "info", "none", "")
 
@@ -48,6 +49,7 @@ class Solved:
     problem: str
     cause: str
     code: str
+    trial: str
     list_tokens: int
     brief_tokens: int
 
@@ -59,8 +61,9 @@ class Solved:
     @property
     def right(self) -> bool:
         """Whether it is the cause and the fix of the problem."""
-        cause, code = PROBLEMS[self.problem]
-        return self.cause == cause and code in self.code
+        cause, code, trial = PROBLEMS[self.problem]
+        tried = self.trial.startswith(trial) if trial else not self.trial
+        return self.cause == cause and code in self.code and tried
 
 
 async def solve(agent: Agent, problem: str) -> Solved:
@@ -72,7 +75,9 @@ async def solve(agent: Agent, problem: str) -> Solved:
     text = (await agent.call("brief", id=worst["id"]))["brief"]
     cause = re.search(r"^Cause: .* \[(\w+)\]", text, re.MULTILINE)
     code = re.search(r"^Fix:\n((?:    .*\n)+)", text, re.MULTILINE)
-    return Solved(problem, cause[1] if cause else "", code[1] if code else "", listed - before, agent.tokens - listed)
+    trial = re.search(r"^To measure it: tb-bottleneck try (.*) -- ", text, re.MULTILINE)
+    found = (match[1] if match else "" for match in (cause, code, trial))
+    return Solved(problem, *found, listed - before, agent.tokens - listed)
 
 
 async def solve_all() -> tuple[int, list[Solved]]:
@@ -107,8 +112,8 @@ def page() -> Iterator[str]:
     yield "cause and the fix are in these answers; it does not show what a model makes of them."
     yield ""
     right = f"{sum(each.right for each in solved)} of {len(solved)}"
-    yield f"The list of the tools has {tools:,} tokens and is read once. {right} answers have the cause and the code of"
-    yield "the fix."
+    yield f"The list of the tools has {tools:,} tokens and is read once. {right} answers have the cause, the code of"
+    yield "the fix, and the command that tries it where a setting makes it."
     yield ""
     yield "| problem | cause and fix | list | brief | both | report as JSON | traces |"
     yield "|---|---|---:|---:|---:|---:|---:|"

@@ -131,7 +131,14 @@ def test_an_error_of_a_check_costs_its_group_only(tmp_path: Path, monkeypatch: p
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupt_ends_all_processes_and_leaves_nothing(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        COMMAND, cwd=ROOT, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        COMMAND,
+        cwd=ROOT,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell lets its background processes ignore interrupts, and a child inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     while not list(tmp_path.glob("*/doctor_training.py")) and time.monotonic() < deadline:

@@ -56,7 +56,8 @@ def brief(report: pb.Report | pb.Job) -> str:
 
     The lines are, in this order and only if they are known: the recording, what to do first, the gain with its
     interval, severity and confidence, the cause with its share of the time, the line of the program, the fix as code,
-    what would confirm it, and the next two findings. Without a verdict, it says what to record instead.
+    what would confirm it, the command that measures it, and the next two findings. Without a verdict, it says what to
+    record instead.
     """
     if isinstance(report, pb.Report) and not report.HasField("verdict"):
         return _fitted(list(_unjudged_lines(report)), [reason.fix for reason in report.health.reasons if reason.fix])
@@ -70,6 +71,8 @@ def brief(report: pb.Report | pb.Job) -> str:
     ]
     lead = content.lead
     after = [f"To confirm: {one_line(lead.fix.confirm, _CONFIRM)}"] if lead is not None and lead.fix.confirm else []
+    if lead is not None and lead.fix.trial:
+        after.append(f"To measure it: tb-bottleneck try {lead.fix.trial} -- python train.py")
     for cause in content.others[:_MAX_NEXT]:
         after.append(one_line(f"Next: {cause.title} [{cause.cause}], {cause.cost}{cause.gain}", _NEXT))
     return _fitted(before, [lead.fix.code] if lead is not None else [], after)
