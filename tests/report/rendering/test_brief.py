@@ -12,7 +12,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 RECORDED = Path(__file__).parents[3] / "demo" / "recorded"
 ORDER = ("Recording", "Job", "Do first", "Gain", "Severity", "Cause", "Verdict", "All ranks", "Line", "Fix",
-         "To confirm", "Next", "Next")  # fmt: skip
+         "To confirm", "To measure it", "Next", "Next")  # fmt: skip
 
 
 def labels(text: str) -> list[str]:
