@@ -162,7 +162,8 @@ def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
     share = excess / (typical(rank.beat.recent["wall"] for rank in ranks) + excess)
     if share < EXCESS:
         return None
-    return _verdict("rank_interruption", _severity(share), job, [worst], excess=excess)
+    # An evaluation or a checkpoint on one rank is usual; it is worth an alarm only if it takes much of the time.
+    return _verdict("rank_interruption", "info" if share < CRITICAL else "warning", job, [worst], excess=excess)
 
 
 def _severity(share: float) -> str:
