@@ -34,7 +34,7 @@ class Divergence:
 
 
 def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
-    """Returns the first difference, of the group in which the fewest collectives were completed; None without one.
+    """Returns the first difference: another operation before a missing one, then the lowest number. None without one.
 
     A dump has the last few thousand calls. Only what every rank of a group still has is compared.
     """

@@ -17,6 +17,7 @@ MAX_RANKS = 1 << 16
 MAX_FILES = 4_096
 """Heartbeats that are read under one logdir, the newest directories first."""
 MAX_TEXT = 120
+MAX_PID = 1 << 31
 
 Number = float | int | None
 
@@ -124,6 +125,7 @@ def _is_plausible(beat: Heartbeat) -> bool:
     return (
         beat.schema == HEARTBEAT_SCHEMA
         and 0 <= beat.rank < beat.world_size <= MAX_RANKS
+        and 0 < beat.pid < MAX_PID
         and all(value is None or abs(value) < 1e20 for value in numbers)  # False for NaN
     )
 

@@ -11,6 +11,7 @@ import psutil
 
 from tb_bottleneck.live.heartbeats import Heartbeat, Located, shown
 
+# These limits are chosen, not measured: a hang has to be named within about 15 s, and heartbeats come every 5 s.
 MISSED_S = 8.0
 """A heartbeat is written every 5 s. Without one for so long, a process of this machine is looked for."""
 SILENT_S = 20.0
@@ -148,7 +149,7 @@ def _state(beat: Heartbeat, age_s: float, quiet_s: float, process: str) -> RankS
         return RankState.WAITING
     if beat.still_s >= (LONG_PHASE_S if beat.phase in LONG_PHASES else max(STILL_S, 3 * usual_s)):
         return RankState.HANGS
-    return RankState.BUSY if quiet_s > QUIET_PAUSES * longest_s or beat.still_s else RankState.RUNNING
+    return RankState.BUSY if quiet_s > QUIET_PAUSES * longest_s else RankState.RUNNING
 
 
 def process_status(beat: Heartbeat) -> str:

@@ -18,12 +18,14 @@ from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, 
 EXCESS = 0.10
 """Share of the step by which the own time of a rank exceeds that of the others before it is named (traceml's warning
 level for stragglers, diagnostics/step_time/policy.py)."""
+# The limits from here on are chosen, not measured.
 CERTAIN_STEPS = 20
 """Fewer steps in the last minute are not compared, unless they take seconds."""
 FEW_STEPS = 3
 OF_WAITS = 0.5
 """The others must wait for at least this part of the excess: else the ranks do not depend on each other."""
 SLOWER_CLOCK = 0.93
+"""A GPU with less than this part of the clock of the others is slower than they are."""
 BUSIER = 1.25
 """Factor of the busy cores of a rank over the others, where only its backward pass is longer."""
 CRITICAL = 0.20
@@ -203,8 +205,12 @@ def _healthy(job: LiveJob) -> LiveVerdict:
         wall = job.ranks[0].beat.recent.get("wall", 0.0)
         return _verdict("single", "none", job, (), values={"rate": f"{1e9 / wall:.1f}" if wall else "no"})
     ranks = [rank for rank in job.ranks if _is_comparable(rank)]
+    if len(ranks) < 2:
+        return _verdict("too_few", "none", job, ())
+    if not any("backward" in rank.beat.recent for rank in ranks):
+        return _verdict("exchange_unseen", "none", job, ())
     step = typical(rank.beat.recent["wall"] for rank in ranks)
-    spread = (max(map(_own, ranks)) - min(map(_own, ranks))) / step if step else 0.0
+    spread = (max(map(_own, ranks)) - min(map(_own, ranks))) / step
     return _verdict("alike", "none", job, (), values={"spread": f"{100 * spread:.0f} %"})
 
 

@@ -155,13 +155,15 @@ def _read(result: dict[str, Any], logdir: Path, output: Path) -> BlockResult:
     def mean(name: str) -> float:
         return float(np.nansum(rows.column(name).mean * counts) / counts.sum())
 
+    samples = rows.column("samples").mean
+    known = np.where(np.isfinite(samples), counts, 0.0)
     wall = mean("wall")
     parts = {name: mean(name) for name in PARTS}
     parts["other"] = max(wall - sum(parts.values()), 0.0)
     return BlockResult(
         step_ns=wall,
         steps=int(counts.sum()),
-        samples=mean("samples"),
+        samples=float(np.nansum(samples * known) / known.sum()) if known.sum() else 0.0,
         parts=parts,
         losses=tuple(result["losses"]),
         peak_bytes=result["peak_bytes"],

@@ -23,6 +23,8 @@ from tb_bottleneck.live.state import LiveJobs
         json.dumps(beat() | {"rank": -1}),
         json.dumps(beat() | {"rank": 5}),
         json.dumps(beat() | {"world_size": 10**9}),
+        json.dumps(beat() | {"pid": 10**30}),
+        json.dumps(beat() | {"pid": -1}),
         json.dumps(beat() | {"unix_ns": 1e300}),
         json.dumps(beat() | {"recent": {"wall": "long"}}),
         json.dumps(beat() | {"recent": {"wall": 1e30}}),

@@ -184,6 +184,23 @@ def test_a_rank_without_monitor_is_missing_and_no_alarm(tmp_path: Path) -> None:
     assert (state.job.missing, state.verdict.severity) == ((1,), "none")
 
 
+def test_ranks_that_cannot_be_compared_are_not_called_alike(tmp_path: Path) -> None:
+    few = {"steps": 5}
+    assert one(tmp_path / "few", beat(0, recent=few), beat(1, recent=few)).verdict.cause == "too_few"
+    beats = [beat(0), beat(1)]
+    for each in beats:
+        del each["recent"]["backward"]
+    verdict = one(tmp_path / "unseen", *beats).verdict
+    assert verdict.cause == "exchange_unseen"
+    assert "Cannot tell" in verdict.headline
+
+
+def test_a_pause_like_earlier_ones_is_no_news(tmp_path: Path) -> None:
+    """A checkpoint of ten seconds, as the one before."""
+    quiet = {"step_unix_ns": (NOW_S - 10) * 1e9, "still_s": 2.0, "phase": "checkpoint", "longest_pause_ns": 10e9}
+    assert one(tmp_path, beat(0, **quiet), beat(1, **quiet)).verdict.cause == "alike"
+
+
 def test_two_jobs_in_one_logdir_stay_apart(tmp_path: Path) -> None:
     states = read(write(tmp_path, beat(0), beat(1), beat(0, job="other"), still(30, 1, "data", 41, job="other")))
     assert sorted(state.verdict.cause for state in states) == ["alike", "hang"]
