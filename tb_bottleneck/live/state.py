@@ -10,7 +10,8 @@ from tb_bottleneck.base.machine import machine_digest
 from tb_bottleneck.live.collectives import Divergence, first_divergence
 from tb_bottleneck.live.heartbeats import Heartbeat, Heartbeats
 from tb_bottleneck.live.rank_states import LiveJob, Rank, jobs_of, process_status
-from tb_bottleneck.live.verdict import LiveVerdict, verdict_of
+from tb_bottleneck.live.verdict import verdict_of
+from tb_bottleneck.live.wording import LiveVerdict
 from tb_bottleneck.sources.flight_recorder import dumps_in, is_dump_name
 
 TIMES = ("wall", "loader_wait", "transfer", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging",

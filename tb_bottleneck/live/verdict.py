@@ -7,13 +7,10 @@ delay first appears is the suspect: StageFrontier, arXiv 2606.06751.)
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from string import Template
+from collections.abc import Sequence
 
-from tb_bottleneck.base.text import duration_text, ranks_text
-from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, typical
+from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
+from tb_bottleneck.live.wording import LiveVerdict, live_verdict
 
 EXCESS = 0.10
 """Share of the step by which the own time of a rank exceeds that of the others before it is named (traceml's warning
@@ -33,27 +30,6 @@ CRITICAL = 0.20
 
 STAGES = {"rank_input": ("loader_wait",), "rank_forward": ("forward",), "rank_optimizer": ("optimizer",)}
 INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
-
-
-@dataclass(frozen=True)
-class LiveVerdict:
-    """What holds a job up now. `ranks` are the culprits; `since_s` is how long ago it began, if that is known."""
-
-    cause: str
-    severity: str  # critical | warning | info | none
-    headline: str
-    fix: str = ""
-    ranks: tuple[int, ...] = ()
-    place: str = ""
-    since_s: float | None = None
-    waiting: tuple[int, ...] = ()
-    excess_ns: float = 0.0
-    values: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_stall(self) -> bool:
-        """True if no step can end any more before somebody acts."""
-        return self.severity == "critical" and self.since_s is not None
 
 
 def verdict_of(job: LiveJob) -> LiveVerdict:
@@ -90,27 +66,27 @@ def _stall(job: LiveJob) -> LiveVerdict | None:
     if all(rank.state in (RankState.ENDED, RankState.FAILED, RankState.KILLED) for rank in job.ranks):
         failed = [rank for rank in job.ranks if rank.state is not RankState.ENDED]
         if not failed:
-            return _verdict("ended", "none", job, ())
+            return live_verdict("ended", "none", job, ())
         first = min(failed, key=lambda rank: (rank.beat.step, rank.beat.unix_ns))
-        return _verdict("killed" if first.state is RankState.KILLED else "failed", "critical", job, [first])
+        return live_verdict("killed" if first.state is RankState.KILLED else "failed", "critical", job, [first])
     for state, cause in _GONE:
         gone = [rank for rank in job.ranks if rank.state is state]
         if gone:
-            return _verdict(cause, "critical", job, gone, stalled=True)
+            return live_verdict(cause, "critical", job, gone, stalled=True)
     hanging = [rank for rank in job.ranks if rank.state is RankState.HANGS]
     if hanging:
         earliest = min(rank.beat.step for rank in hanging)
         culprits = [rank for rank in hanging if rank.beat.step == earliest]
-        return _verdict("hang" if culprits[0].place else "hang_unknown", "critical", job, culprits, stalled=True)
+        return live_verdict("hang" if culprits[0].place else "hang_unknown", "critical", job, culprits, stalled=True)
     waiting = [rank for rank in job.ranks if rank.state is RankState.WAITING]
     if waiting and len(waiting) == len(job.ranks) == job.world_size:
         return _deadlock(job, waiting)
     ended = [rank for rank in job.ranks if rank.state is RankState.ENDED]
     if ended and waiting:
-        return _verdict("ended_early", "critical", job, ended, stalled=True)
+        return live_verdict("ended_early", "critical", job, ended, stalled=True)
     busy = [rank for rank in job.ranks if rank.state is RankState.BUSY]
     if busy:
-        return _verdict("busy", "info", job, busy)
+        return live_verdict("busy", "info", job, busy)
     return None
 
 
@@ -119,7 +95,7 @@ def _deadlock(job: LiveJob, waiting: Sequence[Rank]) -> LiveVerdict:
     usual = Counter((rank.beat.step, rank.place) for rank in waiting).most_common(1)[0][0]
     others = [rank for rank in waiting if (rank.beat.step, rank.place) != usual]
     cause = "collective_mismatch" if others else "collective_stuck"
-    return _verdict(cause, "critical", job, others or waiting, stalled=True)
+    return live_verdict(cause, "critical", job, others or waiting, stalled=True)
 
 
 # --- ranks that are slower ---
@@ -136,7 +112,7 @@ def _slow_rank(job: LiveJob) -> LiveVerdict | None:
     waits = typical(_figure(rank, "backward") for rank in others) - _figure(slowest, "backward")
     if excess >= EXCESS * step and waits >= OF_WAITS * excess:
         cause = _stage(slowest, others, excess)
-        return _verdict(cause, _severity(excess / step), job, [slowest], excess=excess)
+        return live_verdict(cause, _severity(excess / step), job, [slowest], excess=excess)
     return _interrupted(job, ranks) or _slow_device(job, ranks) or _slow_compute(job, ranks)
 
 
@@ -165,7 +141,7 @@ def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
     if share < EXCESS:
         return None
     # An evaluation or a checkpoint on one rank is usual; it is worth an alarm only if it takes much of the time.
-    return _verdict("rank_interruption", "info" if share < CRITICAL else "warning", job, [worst], excess=excess)
+    return live_verdict("rank_interruption", "info" if share < CRITICAL else "warning", job, [worst], excess=excess)
 
 
 def _severity(share: float) -> str:
@@ -181,7 +157,7 @@ def _slow_device(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
     if clocks[slow.number] >= SLOWER_CLOCK * usual:
         return None
     share = f"{100 * clocks[slow.number] / usual:.0f} %"
-    return _verdict("rank_device", "warning", job, [slow], values={"clock": share})
+    return live_verdict("rank_device", "warning", job, [slow], values={"clock": share})
 
 
 def _slow_compute(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
@@ -193,25 +169,25 @@ def _slow_compute(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
     usual = typical(cores for number, cores in busy.items() if number != slow.number)
     if busy[slow.number] < BUSIER * usual:
         return None
-    return _verdict(
+    return live_verdict(
         "rank_compute", "warning", job, [slow], values={"busy": f"{busy[slow.number]:.1f}", "others": f"{usual:.1f}"}
     )
 
 
 def _healthy(job: LiveJob) -> LiveVerdict:
     if all(rank.beat.step < 0 for rank in job.ranks):
-        return _verdict("starting", "none", job, ())
+        return live_verdict("starting", "none", job, ())
     if job.world_size == 1:
         wall = job.ranks[0].beat.recent.get("wall", 0.0)
-        return _verdict("single", "none", job, (), values={"rate": f"{1e9 / wall:.1f}" if wall else "no"})
+        return live_verdict("single", "none", job, (), values={"rate": f"{1e9 / wall:.1f}" if wall else "no"})
     ranks = [rank for rank in job.ranks if _is_comparable(rank)]
     if len(ranks) < 2:
-        return _verdict("too_few", "none", job, ())
+        return live_verdict("too_few", "none", job, ())
     if not any("backward" in rank.beat.recent for rank in ranks):
-        return _verdict("exchange_unseen", "none", job, ())
+        return live_verdict("exchange_unseen", "none", job, ())
     step = typical(rank.beat.recent["wall"] for rank in ranks)
     spread = (max(map(_own, ranks)) - min(map(_own, ranks))) / step
-    return _verdict("alike", "none", job, (), values={"spread": f"{100 * spread:.0f} %"})
+    return live_verdict("alike", "none", job, (), values={"spread": f"{100 * spread:.0f} %"})
 
 
 def _is_comparable(rank: Rank) -> bool:
@@ -226,88 +202,3 @@ def _figure(rank: Rank, name: str) -> float:
 def _own(rank: Rank) -> float:
     """Returns the typical time of a step without the backward pass, in which gradients are exchanged, in ns."""
     return _figure(rank, "own")
-
-
-# --- texts ---
-
-
-def _verdict(
-    cause: str,
-    severity: str,
-    job: LiveJob,
-    culprits: Sequence[Rank],
-    stalled: bool = False,
-    excess: float = 0.0,
-    values: Mapping[str, str] | None = None,
-) -> LiveVerdict:
-    texts = load("live.toml")
-    first = culprits[0] if culprits else job.ranks[0]
-    several, alone = len(culprits) > 1, job.world_size == 1
-    place = first.place if stalled or cause == "busy" else slow_line(first, job.ranks)
-    waiting = tuple(rank.number for rank in job.ranks if rank.state is RankState.WAITING and rank not in culprits)
-    words = {
-        "who": "The training" if alone else ranks_text([rank.number for rank in culprits or [first]]).capitalize(),
-        "hang": "hang" if several else "hangs",
-        "was": "were" if several else "was",
-        "is": "are" if several else "is",
-        "has": "have" if several else "has",
-        "get": "get" if several else "gets",
-        "need": "need" if several else "needs",
-        "compute": "compute" if several else "computes",
-        "place": place,
-        "phase": texts["phase"].get(first.beat.phase, first.beat.phase),
-        "since": duration_text(first.quiet_s * 1e9),
-        "step": str(first.beat.step) if first.beat.step >= 0 else "none",
-        "error": first.beat.error or "an error",
-        "pid": str(first.beat.pid),
-        "excess": duration_text(excess),
-        **(values or {}),
-    }
-    headline = Template(texts["headline"][cause]).safe_substitute(words)
-    if place and excess:
-        headline += f" Its most frequent line beyond the others is {place}."
-    if waiting and culprits:
-        calls = sorted(
-            {
-                texts["phase"][rank.beat.phase]
-                for rank in job.ranks
-                if rank.number in waiting
-                if rank.beat.phase in EXCHANGES
-            }
-        )
-        headline += " " + Template(texts["waits"]["some"]).safe_substitute(
-            ranks=ranks_text(waiting).capitalize(),
-            wait="wait" if len(waiting) > 1 else "waits",
-            calls=" and ".join(calls),
-        )
-    return LiveVerdict(
-        cause,
-        severity,
-        headline,
-        Template(texts["fix"].get(cause, "")).safe_substitute(words),
-        tuple(rank.number for rank in culprits),
-        place,
-        first.quiet_s if stalled else None,
-        waiting,
-        excess,
-    )
-
-
-def slow_line(rank: Rank, ranks: Sequence[Rank]) -> str:
-    """Returns the line at which the monitor found this rank more often than the others in the last minute; "" if none
-    stands out. The exchange of gradients does not count."""
-
-    def shares(each: Rank) -> Counter[str]:
-        total = sum(looks for *_, looks in each.beat.lines) or 1
-        return Counter(
-            {
-                f"{file}:{line}": looks / total
-                for file, line, _, phase, looks in each.beat.lines
-                if phase not in EXCHANGES
-            }
-        )
-
-    others = [shares(each) for each in ranks if each is not rank]
-    beyond = {line: share - typical(each[line] for each in others) for line, share in shares(rank).items()}
-    line = max(beyond, key=beyond.__getitem__, default="")
-    return line if line and others and beyond[line] >= EXCESS else ""
