@@ -105,7 +105,7 @@ def read_pins(path: Path = PINS) -> tuple[Pin, ...]:
 def difference(path: Path, pin: Pin) -> str | None:
     """Returns how the file differs from what was pinned, or None if it is the same.
 
-    A file that begins as gzip does is decompressed, whatever its name, in blocks and no further than the pinned size.
+    Decompresses a file that begins as gzip does, under any name, in blocks and up to the pinned size.
     Raises OSError if the file cannot be read.
     """
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Briefs: at most 1,500 characters in a stable order, whatever the recording contains."""
+"""Briefs: at most 1,500 characters in a stable order, for every recording."""
 
 import re
 from pathlib import Path
