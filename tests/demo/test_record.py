@@ -11,7 +11,7 @@ import pytest
 from demo import __main__ as command
 from demo import index, record
 from demo.pairs import PAIRS, RECORDED
-from tb_bottleneck.monitor.capture.trace_capture import MAX_STEPS
+from tb_bottleneck.monitor.capture.trace_capture import MAX_STEPS, MIN_STEPS
 
 torch_is_here = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="recording needs torch")
 
@@ -36,8 +36,8 @@ def test_one_pair_from_the_training_to_the_published_trace(
     assert "host_name" not in slow
     steps = [event for event in slow["traceEvents"] if event["name"].startswith("ProfilerStep#")]
     saves = [event for event in slow["traceEvents"] if is_save(event)]
-    assert len(steps) == MAX_STEPS
-    assert len(saves) == len(steps) // 2
+    assert MIN_STEPS <= len(steps) <= MAX_STEPS  # other load slows the steps: the window is shortened
+    assert len(steps) // 2 <= len(saves) <= (len(steps) + 1) // 2
     (telemetry,) = (path.parent / "tb_bottleneck").glob("*/events.out.tfevents.*")
     assert telemetry.stat().st_size > 1000
     _, fixed = trace_of(tmp_path / "checkpointing" / "fixed")
