@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.trial.blocks import Blocks
     from tb_bottleneck.trial.changes import Change
     from tb_bottleneck.trial.plan import Expectation, PlanStep
-    from tb_bottleneck.trial.trial import Trial, Variant
+    from tb_bottleneck.trial.saved import SavedBlocks
+    from tb_bottleneck.trial.trial import Trial
 
 SLOWER = 1
-KEPT = "try"
-"""The folder in the logdir for the last blocks of trials."""
 MAX_READ = 8
-WRITER = "tb-bottleneck try"
 EXAMPLES = """\
 examples:
   tb-bottleneck try workers=4 -- python train.py --epochs 3
@@ -38,6 +35,7 @@ examples:
   tb-bottleneck try --args "--batch-size 64" -- python train.py the rate of samples is compared
   tb-bottleneck try --rev HEAD~1 --fail-slower 3% -- python train.py    in CI
   tb-bottleneck try --plan -- python train.py                   the fixes that the last report in the logdir suggests
+  tb-bottleneck try --resume workers=4 -- python train.py       go on after Ctrl-C, or with more --minutes
 
 The unchanged and the changed program run in turn, each block a fresh process under the monitor, until the gain is known
 or --minutes are over. Nothing of yours is changed: settings are applied inside the process. The program runs for some
@@ -70,6 +68,7 @@ def add(commands: "Subparsers") -> None:
     trial.add_argument("--cause", default="", metavar="CAUSE", help="the finding that the change fixes, for the ledger")
     trial.add_argument("--patch-out", type=Path, metavar="FILE", help="write the change as a patch of the script")
     trial.add_argument("--fail-slower", type=_share, metavar="N%", help="exit with 1 if the change is slower by more")
+    trial.add_argument("--resume", action="store_true", help="go on with the unfinished trial of the same command")
     trial.add_argument("--json", action="store_true", help="print one JSON object")
     trial.set_defaults(run=_try)
 
@@ -102,58 +101,103 @@ def command_of(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _try(options: argparse.Namespace) -> int:
     from tb_bottleneck.trial.blocks import BlockFailed, Blocks, program_of
+    from tb_bottleneck.trial.saved import SavedBlocks
 
     try:
         python, program = program_of(options.command)
     except ValueError as error:
         raise Unusable(str(error)) from None
-    if program[0] != "-m" and not Path(program[0]).exists():
-        raise NotFound(f"no such script: {program[0]}")
-    folder = Path(tempfile.mkdtemp(prefix="tb_bottleneck_try_"))
-    blocks = Blocks(program, python, options.seconds, folder)
+    script = Path(program[0]) if program[0] != "-m" else None
+    if script is not None and not script.is_file():
+        raise NotFound(f"no such script: {script}")
+    folder = _folder(options, [python, *program], script)
+    keep = True
     try:
-        return _plan(options, blocks) if options.plan else _changed(options, blocks, folder)
+        runner = SavedBlocks(Blocks(program, python, options.seconds, folder), folder)
+        if options.resume:
+            print(f"Going on after {runner.load()} blocks.", file=sys.stderr)
+        status, finished = (_plan if options.plan else _changed)(options, runner, program)
+        keep = not finished
+        return status
     except BlockFailed as failure:
         print(f"tb-bottleneck: the unchanged program could not be measured: {failure}", file=sys.stderr)
+        keep = False
         return 1
     finally:
+        if keep and runner.has_blocks:
+            print("The blocks are kept: the same command with --resume goes on with them.", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder(options: argparse.Namespace, program: list[str], script: Path | None) -> Path:
+    """Returns the folder of the trial's blocks. Without --resume, it is empty."""
+    from tb_bottleneck.trial.saved import describe, folder_of
+    from tb_bottleneck.trial.work_tree import revision_id
+
+    patch = options.patch.read_text(encoding="utf-8", errors="replace") if options.patch is not None else ""
+    what = [*options.changes, *options.env, options.more, patch, revision_id(options.rev) if options.rev else ""]
+    folder = folder_of([*program, *what, str(options.plan), str(options.seconds)], script)
+    if folder is None:
+        if options.resume:
+            raise Unusable("--resume needs the cache, and TB_BOTTLENECK_CACHE switches it off")
+        return Path(tempfile.mkdtemp(prefix="tb_bottleneck_try_"))
+    before = describe(folder)
+    if options.resume and not before:
+        raise NotFound(
+            "there is no unfinished trial of this command: it must have the same changes, program and arguments, and "
+            "the script must not have changed since"
+        )
+    if not options.resume:
+        if before:
+            print(f"An unfinished trial of this ({before}) is dropped; --resume would go on with it.", file=sys.stderr)
         shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
-def _changed(options: argparse.Namespace, blocks: "Blocks", folder: Path) -> int:
-    """Tries the changes of the command line."""
+def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
+    """Tries the changes of the command line. Returns the exit status, and True if more time would change nothing."""
     from tb_bottleneck.trial.report import json_of, text_of
+    from tb_bottleneck.trial.results import keep, write_patch
     from tb_bottleneck.trial.trial import run_trial
 
-    changes = _changes(options, folder)
+    changes = _changes(options, runner.folder)
     deadline = time.monotonic() + 60 * options.minutes
-    trial = run_trial(blocks, changes, deadline, told=_progress(deadline))
+    trial = run_trial(runner, changes, deadline, told=_progress(deadline))
     found = [each for each in _expected(options.logdir) if _is_about(each, options.cause, changes)]
-    for variant in trial.changed:
-        gain = trial.gain(variant)
-        if gain is not None and gain.verdict == "faster":
-            _keep(options, trial, variant, found[0].run if found else "", found[0].cause if found else "")
+    kept = [
+        keep(Path(options.logdir), trial, variant, found[0].run if found else "", found[0].cause if found else "")
+        for variant in trial.changed
+    ]
     if options.json:
         print(json.dumps(json_of(trial), allow_nan=False))
     else:
         for each in found[:1]:
             print(f"{each.title} [{each.cause}]: {each.text}")
         print(*text_of(trial), sep="\n")
+    _say_kept(any(kept), options)
     if options.patch_out is not None:
-        _write_patch(trial, blocks.program, options.patch_out)
-    return _status(trial, options)
+        write_patch(trial, program, options.patch_out)
+    return _status(trial, options), trial.is_finished
 
 
-def _plan(options: argparse.Namespace, blocks: "Blocks") -> int:
-    """Tries the fixes that the newest report in the logdir suggests."""
+def _say_kept(kept: bool, options: argparse.Namespace) -> None:
+    if kept:
+        print(f"In the ledger: tb-bottleneck review {options.logdir}", file=sys.stderr)
+
+
+def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
+    """Tries the fixes that the newest report in the logdir suggests. Returns what `_changed` does."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
+    from tb_bottleneck.trial.results import keep
 
     expected = _expected(options.logdir)
     if not expected:
         raise NotFound(
             f"there is no recording with a finding under {options.logdir}; make one: tb-bottleneck run --logdir "
-            f"{options.logdir} {' '.join(blocks.program)}"
+            f"{options.logdir} {' '.join(program)}"
         )
     for each in expected:
         print(
@@ -161,19 +205,23 @@ def _plan(options: argparse.Namespace, blocks: "Blocks") -> int:
         )
     deadline = time.monotonic() + 60 * options.minutes
     steps: list[PlanStep] = []
-    for step in run_plan(blocks, expected, deadline, _progress(deadline)):
+    kept = []
+    for step in run_plan(runner, expected, deadline, _progress(deadline)):
         steps.append(step)
         if step.trial is None:
             continue
-        if step.kept:
-            _keep(options, step.trial, step.trial.changed[0], step.expectation.run, step.expectation.cause)
+        variant, about = step.trial.changed[0], step.expectation
+        kept.append(keep(Path(options.logdir), step.trial, variant, about.run, about.cause))
         if not options.json:
             print(*text_of(step.trial), "", sep="\n")
     if options.json:
         print(json.dumps({"steps": [_step_json(step, json_of) for step in steps]}, allow_nan=False))
     else:
         print(*plan_lines(steps), sep="\n")
-    return 0 if any(step.trial is not None for step in steps) else 1
+    _say_kept(any(kept), options)
+    trials = [step.trial for step in steps if step.trial is not None]
+    finished = time.monotonic() < deadline and all(trial.is_finished for trial in trials)
+    return 0 if trials else 1, finished
 
 
 def _step_json(step: "PlanStep", json_of: "Callable[[Trial], dict[str, object]]") -> dict[str, object]:
@@ -202,6 +250,7 @@ def _expected(logdir: str) -> "list[Expectation]":
     from tb_bottleneck.commands.diagnose import recordings_at
     from tb_bottleneck.diagnosis.recording import diagnose_recording
     from tb_bottleneck.trial.plan import expectations
+    from tb_bottleneck.trial.results import KEPT
 
     recordings = recordings_at(logdir) if Path(logdir).is_dir() else []
     own = [each for each in recordings if not each[1].startswith(f"{KEPT}/")]
@@ -216,6 +265,7 @@ def _changes(options: argparse.Namespace, folder: Path) -> "list[Change]":
     from tb_bottleneck.trial.changes import Change, parsed
     from tb_bottleneck.trial.work_tree import with_patch, with_revision
 
+    shutil.rmtree(folder / "tree", ignore_errors=True)  # of the trial that is resumed
     pairs = [text.partition("=") for text in options.env]
     if any(not name or not equals for name, equals, _ in pairs):
         raise Unusable("--env expects NAME=VALUE")
@@ -245,58 +295,6 @@ def _progress(deadline: float) -> "Callable[[Trial, str], None]":
         print(f"{text}{'; so far ' + gains if gains else ''} (at most {left:.0f} s left)", file=sys.stderr, flush=True)
 
     return told
-
-
-def _keep(options: argparse.Namespace, trial: "Trial", variant: "Variant", run: str, cause: str) -> None:
-    """Copies the last block of both variants into the logdir, and writes the gain to the ledger.
-
-    It stands beside the gain that the recording `run` predicted for this cause; without one, alone.
-    """
-    from tb_bottleneck.review.ledger import measured_text
-    from tb_bottleneck.review.notes import Action
-    from tb_bottleneck.review.store import NoteWriter
-
-    gain = trial.gain(variant)
-    if gain is None:
-        return
-    logdir, name = Path(options.logdir), f"{KEPT}/{time.strftime('%Y%m%d-%H%M%S')}"
-    try:
-        before = run or _copied(trial.before, logdir, f"{name}/before")
-        after = _copied(variant, logdir, f"{name}/after")
-        writer = NoteWriter(str(logdir), WRITER)
-        text = measured_text(gain.gain, gain.low, gain.high, variant.change.name)
-        writer.write(Action.FIXED, before, cause=cause, text=text, fixed_in=after)
-        writer.close()
-        print(f"In the ledger: tb-bottleneck review {logdir}", file=sys.stderr)
-    except OSError as error:
-        print(f"tb-bottleneck: the result could not be kept in {logdir}: {error.strerror}", file=sys.stderr)
-
-
-def _copied(variant: "Variant", logdir: Path, name: str) -> str:
-    """Copies the monitor's files of the last block. Returns the run in the logdir."""
-    source = variant.blocks[-1].run / "tb_bottleneck"
-    shutil.copytree(source, logdir / name / "tb_bottleneck")
-    (folder,) = (logdir / name / "tb_bottleneck").iterdir()
-    return f"{name}/tb_bottleneck/{folder.name}"
-
-
-def _write_patch(trial: "Trial", program: tuple[str, ...], path: Path) -> None:
-    from tb_bottleneck.trial.source_patch import patch_of
-
-    if program[0] == "-m":
-        print("tb-bottleneck: --patch-out needs a script, not a module", file=sys.stderr)
-        return
-    best = max(trial.changed, key=lambda variant: gain.gain if (gain := trial.gain(variant)) is not None else 0.0)
-    shown = os.path.relpath(program[0])
-    patch = patch_of(
-        best.change,
-        shown if not shown.startswith("..") else os.path.basename(shown),
-        Path(program[0]).read_text(encoding="utf-8"),
-    )
-    path.write_text(patch.diff, encoding="utf-8")
-    print(f"{path}: {best.change.name}. Look at it, and apply it with: git apply {path}")
-    for code in patch.by_hand:
-        print(f"  by hand: {code}")
 
 
 def _status(trial: "Trial", options: argparse.Namespace) -> int:

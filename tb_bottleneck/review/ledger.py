@@ -1,24 +1,28 @@
-"""The ledger of fixes: the gain that was predicted for a finding, next to the gain in the run that fixed it."""
+"""The ledger: the gain that was predicted for a finding, next to what a trial or the run with the fix measured."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.report_comparison import run_of
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerRow
+from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
 MAX_FIXES = 50  # the latest ones
+ENOUGH = 8
+"""From so many measurements of a cause on, a reader can expect the next prediction to be as good as these."""
 _ORDER = ("miss", "as_predicted", "unknown")
 
 
 @dataclass(frozen=True)
 class Fix:
-    """The findings of a run that are stated to be fixed in another run. An empty cause stands for all findings."""
+    """The findings of a run that another run is stated to fix, or that a trial was about. An empty cause stands for all
+    findings; a trial of a change that no finding suggested has no causes."""
 
     subject: str
     fixed_in: str
@@ -26,12 +30,17 @@ class Fix:
     writer: str
     measured: Gain | None = None
     """The gain that a trial measured; without one, it follows from the reports of both runs."""
+    change: str = ""
+    """What the trial changed."""
 
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
-    """Returns the fixes that still hold, the latest last. `notes` are in order."""
+    """Returns the trials and the fixes that still hold, the latest last. `notes` are in order."""
     latest: dict[tuple[str, str], Note] = {}
+    trials = []
     for note in notes:
+        if note.action is Action.TRIED and (found := _trial(note)) is not None:
+            trials.append(found)
         if note.action not in STATE_OF:
             continue
         # A note about the run as a whole replaces those about its findings; the latest one goes to the end.
@@ -43,55 +52,79 @@ def fixes_of(notes: Sequence[Note]) -> list[Fix]:
     for note in latest.values():
         if note.action is Action.FIXED:
             together.setdefault((note.subject, note.fixed_in), []).append(note)
-    fixes = [
-        Fix(*key, tuple(note.cause for note in same), same[-1].writer, measured_in(same[-1].text))
-        for key, same in together.items()
-    ]
-    return fixes[-MAX_FIXES:]
+    fixes = [Fix(*key, tuple(note.cause for note in same), same[-1].writer) for key, same in together.items()]
+    return [*fixes, *trials][-MAX_FIXES:]
 
 
-_MEASURED = re.compile(r"^measured ([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\)", re.ASCII)
+_MEASURED = re.compile(r"([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\) with (.+)", re.ASCII)
 
 
-def measured_text(gain: float, low: float, high: float, change: str) -> str:
-    """Returns the text of a note about a measured gain."""
-    return f"measured {gain:.4f}x ({low:.4f} to {high:.4f}): {change}"
+def trial_text(gain: float, low: float, high: float, change: str) -> str:
+    """Returns the text of a note about what a trial measured."""
+    return f"{gain:.3f}x ({low:.3f} to {high:.3f}) with {change}"
 
 
-def measured_in(text: str) -> Gain | None:
-    """Returns the gain in the text of a note; None if there is none, or an impossible one."""
-    found = _MEASURED.match(text)
+def _trial(note: Note) -> Fix | None:
+    """Returns the trial of a note; None if its text has no gain, or an impossible one."""
+    found = _MEASURED.fullmatch(note.text)
     try:
-        gain = _gain(*map(float, found.groups())) if found else None
+        gain = _gain(*map(float, found.groups()[:3])) if found else None
     except ValueError:
         return None
-    return gain if isinstance(gain, Gain) else None
+    if found is None or not isinstance(gain, Gain):
+        return None
+    return Fix(note.subject, note.fixed_in, (note.cause,) if note.cause else (), note.writer, gain, found[4])
 
 
 def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -> Ledger:
     """Returns the ledger. `report_of` returns the report of a run or recording, or None if that is gone."""
     rows: list[LedgerRow] = [_row(fix, report_of(fix.subject), report_of(fix.fixed_in)) for fix in fixes]
     rows.sort(key=_order)
-    return Ledger(rows=rows)
+    return Ledger(rows=rows, causes=_by_cause(rows))
+
+
+def _by_cause(rows: Iterable[LedgerRow]) -> list[LedgerCause]:
+    """Returns how the predictions for each cause did, the most measured one first."""
+    gains: dict[str, list[tuple[Gain, Gain]]] = {}
+    for row in rows:
+        if len(row.causes) == 1 and row.causes[0] and _is_complete(row):
+            gains.setdefault(row.causes[0], []).append((row.expected, row.measured))
+    found = [
+        LedgerCause(
+            cause=cause,
+            measured=len(pairs),
+            inside=sum(expected.low <= measured.speedup <= expected.high for expected, measured in pairs),
+            median_error=median(abs(measured.speedup / expected.speedup - 1) for expected, measured in pairs),
+        )
+        for cause, pairs in gains.items()
+    ]
+    return sorted(found, key=lambda each: (-each.measured, each.cause))
+
+
+def _is_complete(row: LedgerRow) -> bool:
+    return row.HasField("expected") and row.HasField("measured")
 
 
 def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerRow:
-    row = LedgerRow(run=fix.subject, causes=fix.causes, fixed_in=fix.fixed_in, by=fix.writer, result="unknown")
+    row = LedgerRow(
+        run=fix.subject, causes=fix.causes, fixed_in=fix.fixed_in, by=fix.writer, change=fix.change, result="unknown"
+    )
     missing = [name for name, report in ((fix.subject, before), (fix.fixed_in, after)) if report is None]
-    if before is None or after is None:
-        row.because = f"There is no recording of {' and '.join(missing)} any more."
-        return row
-    expected = _expected(before, fix.causes)
+    gone = f"There is no recording of {' and '.join(missing)} any more."
+    if before is None:
+        expected: Gain | str = gone
+    else:
+        expected = _expected(before, fix.causes) if fix.causes else "No finding suggested this change."
     if isinstance(expected, Gain):
         row.expected.CopyFrom(expected)
     else:
         row.because = expected
-    measured = fix.measured or _measured(before, after)
+    measured = fix.measured or (gone if before is None or after is None else _measured(before, after))
     if isinstance(measured, Gain):
         row.measured.CopyFrom(measured)
     else:
         row.because = measured
-    if row.HasField("expected") and row.HasField("measured"):
+    if _is_complete(row):
         overlap = row.measured.low <= row.expected.high and row.expected.low <= row.measured.high
         row.result = "as_predicted" if overlap else "miss"
     return row
@@ -152,6 +185,5 @@ def _gain(speedup: float, low: float, high: float) -> Gain | str:
 
 def _order(row: LedgerRow) -> tuple[int, float]:
     """The key by which misses come first, the largest first."""
-    both = row.HasField("expected") and row.HasField("measured")
-    distance = abs(math.log(row.measured.speedup / row.expected.speedup)) if both else 0.0
+    distance = abs(math.log(row.measured.speedup / row.expected.speedup)) if _is_complete(row) else 0.0
     return _ORDER.index(row.result), -distance

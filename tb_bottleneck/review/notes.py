@@ -15,7 +15,7 @@ LAST_NS = 1 << 62  # ns since 1970: in the year 2116
 
 
 class Action(str, Enum):
-    """What a note does. The value is written to the file."""
+    """What a note does. The value is written to the file. TRIED is what `tb-bottleneck try` measured."""
 
     ACCEPT = "accept"
     FIXED = "fixed"
@@ -23,6 +23,7 @@ class Action(str, Enum):
     COMMENT = "comment"
     OWN = "own"
     BASELINE = "baseline"
+    TRIED = "tried"
 
 
 STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "open"}
@@ -39,7 +40,7 @@ class Note:
     action: Action
     subject: str
     cause: str = ""  # of the finding; empty for the subject as a whole
-    text: str = ""  # the reason, the comment, the owner, or the folder that the baseline is pinned for
+    text: str = ""  # the reason, the comment, the owner, what was measured, or the folder that has the baseline
     fixed_in: str = ""
 
     @property

@@ -72,7 +72,7 @@ def together(reviews: Iterable[pb.Review]) -> pb.Review:
 
 
 def _was_set(state: pb.ReviewState) -> bool:
-    return bool(state.state != "open" or state.by or state.owner or state.comments)
+    return bool(state.state != "open" or state.by or state.owner or state.comments or state.trial)
 
 
 def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
@@ -94,6 +94,8 @@ def _state(cause: str, notes: Iterable[Note], comments: int | None) -> pb.Review
             state.reason, state.fixed_in = note.text, note.fixed_in
         elif note.action is Action.OWN:
             state.owner = note.text
+        elif note.action is Action.TRIED and note.cause == cause:
+            state.trial = note.text
         elif note.action is Action.COMMENT and note.cause == cause:
             state.comments.add(by=note.writer, unix_ns=note.time_ns, text=note.text)
     if comments is not None:

@@ -1,4 +1,4 @@
-"""Formats the review of a logdir as text for a terminal. Names are untrusted; notes are clean when they are read."""
+"""Formats the review of a logdir for a terminal, and its ledger as CSV. Names are untrusted; notes are clean."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,8 @@ from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import cause_titles
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
+from tb_bottleneck.report.rendering.table import csv_text
+from tb_bottleneck.review.ledger import ENOUGH
 from tb_bottleneck.review.notes import clean
 from tb_bottleneck.review.states import names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
@@ -104,10 +106,35 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
     yield from ("", "Ledger of fixes (step time before / after)")
     for row in ledger.rows:
         titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
+        what = ", with ".join(filter(None, (titles, row.change)))
         gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"
-        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {titles}: {clean(row.run)} → {clean(row.fixed_in)}")
+        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {what}: {clean(row.run)} → {clean(row.fixed_in)}")
         if row.because:
             yield from _wrapped(row.because, "    ")
+    yield from (line for each in ledger.causes for line in _wrapped(_accuracy(each)))
+
+
+def _accuracy(each: pb.LedgerCause) -> str:
+    """Returns how the predictions for a cause did here."""
+    found = f"{each.inside} of {each.measured} inside the predicted interval, error {share_text(each.median_error)}"
+    few = "" if each.measured >= ENOUGH else f"; {ENOUGH} measurements are needed to expect the same of the next one"
+    return f"Predictions for {cause_titles().get(each.cause, each.cause)}: {found} in the median{few}"
+
+
+def ledger_csv(ledger: pb.Ledger) -> str:
+    """Returns the ledger as CSV, a line for each row; gains as factors, empty where they are not known."""
+    return csv_text([_values(row) for row in ledger.rows])
+
+
+def _values(row: pb.LedgerRow) -> dict[str, object]:
+    values: dict[str, object] = {"result": row.result, "causes": " ".join(each or "all" for each in row.causes)}
+    values |= {"change": row.change, "run": row.run, "fixed_in": row.fixed_in, "by": row.by}
+    for field in ("expected", "measured"):
+        gain: pb.Gain = getattr(row, field)
+        known = row.HasField(field)
+        for name in ("speedup", "low", "high"):
+            values[f"{field}_{name}"] = getattr(gain, name) if known else ""
+    return values | {"because": row.because}
 
 
 def _gain(row: pb.LedgerRow, field: str, word: str) -> str:

@@ -54,10 +54,9 @@ class Blocks:
     measure_s: float = 4.0
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tb_bottleneck_try_")))
 
-    def run(self, change: Change, number: int, is_over: Callable[[], bool] = lambda: False) -> BlockResult:
+    def run(self, change: Change, is_over: Callable[[], bool] = lambda: False) -> BlockResult:
         """Runs one block of the program with this change. Raises BlockFailed."""
-        logdir = self.folder / f"block{number}"
-        logdir.mkdir(parents=True, exist_ok=True)
+        logdir = Path(tempfile.mkdtemp(prefix="block", dir=self.folder))
         result = logdir / "result.json"
         workers = next((int(value) for name, value in change.settings if name == "workers"), 0)
         spec = {

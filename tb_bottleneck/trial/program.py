@@ -8,6 +8,7 @@ says from which step on the steps count. The parent reads the steps themselves f
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from tb_bottleneck.trial import changes
 SEED = 0
 MAX_LOSSES = 50
 LOOK_S = 0.02
+LOOK_PARENT_S = 0.5
 WARM_UP_STEPS, WARM_UP_S = 10, 1.0
 MIN_STEPS = 20
 LONGEST = 8.0
@@ -100,6 +102,19 @@ class Block:
             os._exit(0)  # nothing of the program runs any more, such as a checkpoint at its end
 
 
+def end_with_parent() -> None:
+    """Ends this process and those that it started once its parent is gone, which a SIGKILL does not tell."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_PARENT_S)
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+    if hasattr(os, "killpg"):
+        threading.Thread(target=watch, name="tb_bottleneck parent", daemon=True).start()
+
+
 def _peak_bytes() -> int:
     """Returns the peak of the device's memory, or without a device of the process's."""
     import torch
@@ -125,6 +140,7 @@ def _seed() -> None:
 def main(path: str) -> None:
     """Runs the block of a specification."""
     spec: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    end_with_parent()
     _seed()
     changes.apply(spec["settings"])
     losses = Losses()

@@ -13,6 +13,8 @@ from statistics import fmean, stdev
 MIN_PAIRS = 3
 NO_DIFFERENCE = 0.03
 """A gain whose interval lies within this much of 1 is none."""
+LOOK_AHEAD = 5
+"""From so many pairs on, a trial that cannot become known is ended."""
 LEAST = 0.02
 """A smaller difference is not called a gain or a loss."""
 
@@ -54,6 +56,16 @@ def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> Meas
     else:
         verdict = "unknown"
     return MeasuredGain(math.exp(mean), math.exp(mean - narrow), math.exp(mean + narrow), count, verdict)
+
+
+def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pairs: int) -> bool:
+    """Returns False if the gain will not be known with so many pairs, even if their spread is half of what it was."""
+    ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
+    if len(ratios) < LOOK_AHEAD:
+        return True
+    error = stdev(ratios) / 2 / math.sqrt(pairs)
+    wide, narrow = (table[min(pairs - 1, len(table)) - 1] * error for table in (T995, T95))
+    return abs(fmean(ratios)) > wide or narrow < math.log1p(NO_DIFFERENCE)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,13 @@ from typing import Protocol
 
 from tb_bottleneck.trial.blocks import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
-from tb_bottleneck.trial.statistics import LossAgreement, MeasuredGain, loss_agreement, measured_gain
+from tb_bottleneck.trial.statistics import (
+    LossAgreement,
+    MeasuredGain,
+    can_become_known,
+    loss_agreement,
+    measured_gain,
+)
 
 MAX_PAIRS = 20
 UNCHANGED = Change()
@@ -17,8 +23,8 @@ UNCHANGED = Change()
 class Runner(Protocol):
     """Runs blocks."""
 
-    def run(self, change: Change, number: int, is_over: Callable[[], bool]) -> BlockResult:
-        """Runs one block."""
+    def run(self, change: Change, is_over: Callable[[], bool]) -> BlockResult:
+        """Runs one block. Raises BlockFailed."""
         ...
 
 
@@ -62,28 +68,34 @@ class Trial:
 
     def gain(self, variant: Variant) -> MeasuredGain | None:
         """Returns the gain of a variant so far; None without a pair of blocks."""
-        pairs = min(len(self.before.blocks), len(variant.blocks))
-        return (
-            measured_gain(self._costs(self.before, variant)[:pairs], self._costs(variant, self.before)[:pairs])
-            if pairs
-            else None
-        )
+        before, after = self._pairs(variant)
+        return measured_gain(before, after) if after else None
 
     def losses(self, variant: Variant) -> LossAgreement | None:
         """Returns how far the losses of a variant are from those of the unchanged program; None if unknown."""
         return loss_agreement([b.losses for b in self.before.blocks], [b.losses for b in variant.blocks])
 
-    @staticmethod
-    def _costs(variant: Variant, other: Variant) -> list[float]:
-        """Per sample if the samples of both are known: another batch size is then no gain by itself."""
-        known = all(block.samples for block in (*variant.blocks, *other.blocks))
-        return variant.costs if known else [block.step_ns for block in variant.blocks]
+    def is_worth(self, variant: Variant, pairs: int) -> bool:
+        """Returns True if more blocks of a variant may change what is said, with so many pairs at most."""
+        before, after = self._pairs(variant)
+        if variant.failure or len(after) >= pairs:
+            return False
+        return not after or (not measured_gain(before, after).is_known and can_become_known(before, after, pairs))
 
     @property
-    def is_known(self) -> bool:
-        """True if more blocks would change nothing."""
-        gains = [self.gain(variant) for variant in self.changed if not variant.failure]
-        return all(gain is not None and gain.is_known for gain in gains)
+    def is_finished(self) -> bool:
+        """True if more blocks would change nothing, even with more time."""
+        return not any(self.is_worth(variant, MAX_PAIRS) for variant in self.changed)
+
+    def _pairs(self, variant: Variant) -> tuple[list[float], list[float]]:
+        """Returns the costs of the pairs of blocks: per sample if the samples of all are known, so that another batch
+        size is no gain by itself."""
+        pairs = min(len(self.before.blocks), len(variant.blocks))
+        known = all(block.samples for block in (*self.before.blocks, *variant.blocks))
+        before, after = (
+            each.costs if known else [block.step_ns for block in each.blocks] for each in (self.before, variant)
+        )
+        return before[:pairs], after[:pairs]
 
 
 def run_trial(
@@ -102,16 +114,20 @@ def run_trial(
     """
     trial = Trial(Variant(base), [Variant(change) for change in changes])
     longest = 0.0
-    number = 0
+    blocks = 0
     try:
         for round_number in range(MAX_PAIRS):
-            for variant in _order(trial, round_number):
-                if clock() + longest > deadline and number > 1:
+            pairs = _pairs_at_most(trial, round_number, longest, deadline - clock())
+            order = list(_order(trial, round_number, pairs))
+            if not order:
+                break
+            for variant in order:
+                if clock() + longest > deadline and blocks > 1:
                     return trial
                 told(trial, f"{variant.change.name}, block {len(variant.blocks) + 1}")
                 began = clock()
                 try:
-                    variant.blocks.append(runner.run(variant.change, number, lambda: clock() > deadline))
+                    variant.blocks.append(runner.run(variant.change, lambda: clock() > deadline))
                 except BlockFailed as failure:
                     if variant is trial.before:
                         if variant.blocks:
@@ -119,23 +135,25 @@ def run_trial(
                         raise
                     if not variant.blocks:
                         variant.failure = str(failure)
-                number += 1
+                blocks += 1
                 longest = max(longest, clock() - began)
-            if trial.is_known:
-                break
     except KeyboardInterrupt:
         trial.interrupted = True
     return trial
 
 
-def _order(trial: Trial, round_number: int) -> Iterator[Variant]:
+def _pairs_at_most(trial: Trial, rounds: int, longest_s: float, left_s: float) -> int:
+    """Returns how many pairs of blocks each variant can have in the time that is left."""
+    variants = 1 + sum(trial.is_worth(variant, MAX_PAIRS) for variant in trial.changed)
+    return min(MAX_PAIRS, rounds + max(int(left_s / max(longest_s, 1e-3) / variants), 1))
+
+
+def _order(trial: Trial, round_number: int, pairs: int) -> Iterator[Variant]:
     """Yields the variants of a round, in the opposite order in every other round: A B B A.
 
-    A variant whose gain is known takes no more part.
+    A variant whose gain is known, or cannot become known with so many pairs, takes no more part.
     """
-    open_variants = [trial.before]
-    for variant in trial.changed:
-        gain = trial.gain(variant)
-        if not variant.failure and (gain is None or not gain.is_known):
-            open_variants.append(variant)
-    yield from open_variants if round_number % 2 == 0 else reversed(open_variants)
+    open_variants = [variant for variant in trial.changed if trial.is_worth(variant, pairs)]
+    if open_variants:
+        both = [trial.before, *open_variants]
+        yield from both if round_number % 2 == 0 else reversed(both)

@@ -24,6 +24,11 @@ def with_revision(revision: str, into: Path) -> str:
     return str(into / Path.cwd().resolve().relative_to(top.resolve()))
 
 
+def revision_id(revision: str) -> str:
+    """Returns the id of the commit. Raises Unusable as `with_revision` does."""
+    return _git("rev-parse", "--verify", f"{revision}^{{commit}}")
+
+
 def with_patch(patch: Path, into: Path) -> str:
     """Copies the files of the work tree, with their changes, and applies a patch to the copy. Returns the folder in the
     copy that is the working directory.

@@ -3,9 +3,10 @@
 import pytest
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.review.ledger import Fix, fixes_of, ledger
+from tb_bottleneck.review.ledger import Fix, fixes_of, ledger, trial_text
 from tb_bottleneck.review.notes import Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.schema.review_pb2 import Gain
 
 
 def report(step_ns, gains=(), plan=()):
@@ -109,6 +110,52 @@ def test_the_measured_gain_is_that_of_steps_without_the_profiler():
     slow.unprofiled.step_ns, fast.unprofiled.step_ns = 90.0, 45.0
     (row,) = rows([fix("a")], slow=slow, fast=fast)
     assert (row.result, row.measured.speedup) == ("as_predicted", 2.0)
+
+
+def trial(measured, *causes, subject="slow"):
+    return Fix(
+        subject, "try/1/after", causes, "try", Gain(speedup=measured, low=measured - 0.1, high=measured + 0.1), "w=4"
+    )
+
+
+def test_a_trial_counts_whatever_it_measured_and_without_the_runs():
+    slow = report(100.0, [("a", 2, 1.8, 2.2)])
+    found = rows([trial(1.0, "a"), trial(1.9, "a"), trial(1.5), trial(1.5, "a", subject="gone")], slow=slow)
+    assert [(row.result, row.measured.speedup, row.change) for row in found] == [
+        ("miss", 1.0, "w=4"),
+        ("as_predicted", 1.9, "w=4"),
+        ("unknown", 1.5, "w=4"),
+        ("unknown", 1.5, "w=4"),
+    ]
+    assert [row.because for row in found[2:]] == [
+        "No finding suggested this change.",
+        "There is no recording of gone and try/1/after any more.",
+    ]
+
+
+def test_the_predictions_for_each_cause_are_counted():
+    slow = report(100.0, [("a", 2, 1.8, 2.2), ("b", 4, 3, 5)])
+    fixes = [trial(gain, "a") for gain in (1.9, 2.0, 2.3)] + [trial(3.0, "b"), trial(5.0), fix("a", "b")]
+    found = ledger(fixes, {"slow": slow, "fast": report(50.0)}.get).causes
+    assert [(each.cause, each.measured, each.inside) for each in found] == [("a", 3, 2), ("b", 1, 1)]
+    assert [each.median_error for each in found] == [pytest.approx(0.05), 0.25]
+
+
+@pytest.mark.parametrize(
+    "text", ["1.9x (1.8 to 2.0)", "9" * 13 + "x (1 to 2) with a", "..x (1 to 2) with a", "0x (0 to 0) with a"]
+)
+def test_a_note_that_is_no_trial_is_left_out(text):
+    assert fixes_of([Note("1", 1, "try", Action.TRIED, "slow", "a", text, "after")]) == []
+
+
+def test_trials_stay_when_the_finding_is_opened_again():
+    text = trial_text(1.98, 1.93, 2.03, "workers=4")
+    notes = [
+        Note("1", 1, "try", Action.TRIED, "slow", "a", text, "after"),
+        Note("2", 2, "Ana", Action.REOPEN, "slow", "a"),
+    ]
+    (found,) = fixes_of(notes)
+    assert (found.causes, found.measured.speedup, found.change) == (("a",), 1.98, "workers=4")
 
 
 def test_a_fix_holds_until_a_later_note_replaces_it():

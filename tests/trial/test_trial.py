@@ -1,8 +1,13 @@
 """Trials in turn, with blocks that a test makes up, and with real programs."""
 
+import csv
 import hashlib
+import io
 import json
+import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +19,8 @@ from tb_bottleneck.trial.blocks import BlockFailed, BlockResult, program_of
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.plan import expectations, plan_lines, run_plan
 from tb_bottleneck.trial.report import json_of, text_of
+from tb_bottleneck.trial.saved import SavedBlocks
+from tb_bottleneck.trial.statistics import LOOK_AHEAD
 from tb_bottleneck.trial.trial import Trial, run_trial
 
 PARTS = ("loader_wait", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging", "garbage_collection")
@@ -22,15 +29,18 @@ PARTS = ("loader_wait", "forward", "backward", "optimizer", "evaluation", "check
 class Blocks:
     """Blocks of made-up programs: the step in ms by the names of settings; each block takes ten seconds."""
 
-    def __init__(self, steps: dict[str, float], failing: str = "", interrupt_after: int = 1000) -> None:
-        self.steps, self.failing, self.interrupt_after = steps, failing, interrupt_after
+    def __init__(
+        self, steps: dict[str, float], failing: str = "", interrupt_after: int = 1000, noise: float = 0.002
+    ) -> None:
+        self.steps, self.failing, self.interrupt_after, self.noise = steps, failing, interrupt_after, noise
         self.order: list[str] = []
         self.now = 0.0
 
     def clock(self) -> float:
         return self.now
 
-    def run(self, change: Change, number: int, is_over: Callable[[], bool]) -> BlockResult:
+    def run(self, change: Change, is_over: Callable[[], bool]) -> BlockResult:
+        number = len(self.order)
         if len(self.order) >= self.interrupt_after:
             raise KeyboardInterrupt
         self.now += 10
@@ -40,7 +50,7 @@ class Blocks:
         step = 1e6 * 20.0
         for name, _ in change.settings:
             step *= self.steps[name]
-        step *= 1 + 0.002 * (number % 3)
+        step *= 1 + self.noise * (number % 3)
         parts = dict.fromkeys(PARTS, 0.0) | {"loader_wait": step / 2, "other": step / 2}
         return BlockResult(step, 100, 8.0, parts, (1.0,) * 20, 1 << 20, Path("block"))
 
@@ -74,7 +84,44 @@ def test_the_time_ends_a_trial_that_is_not_known() -> None:
     blocks = Blocks({"tf32": 0.97})
     trial = trial_of(blocks, "tf32", deadline=45)
     assert blocks.now <= 45
-    assert not trial.is_known
+    assert not trial.is_finished
+
+
+def test_a_trial_that_cannot_become_known_in_its_time_ends_early() -> None:
+    blocks = Blocks({"tf32": 1.0}, noise=1.0)
+    trial = trial_of(blocks, "tf32", deadline=150)
+    assert len(trial.before.blocks) == LOOK_AHEAD
+    assert blocks.now == 100
+
+
+def test_a_trial_goes_on_with_the_blocks_of_one_that_was_interrupted(tmp_path: Path) -> None:
+    first = Blocks({"tf32": 0.5}, interrupt_after=3)
+    assert run_trial(SavedBlocks(first, tmp_path), parsed(["tf32"]), 1e9).interrupted
+    with (tmp_path / "blocks.jsonl").open("a") as file:
+        file.write('{"change": "tf')  # killed while it wrote
+    second = Blocks({"tf32": 0.5})
+    runner = SavedBlocks(second, tmp_path)
+    assert runner.load() == 3
+    trial = run_trial(runner, parsed(["tf32"]), 1e9)
+    assert (first.order, second.order) == (["unchanged", "tf32", "tf32"], ["unchanged", "unchanged", "tf32"])
+    assert len(trial.before.blocks) == len(trial.changed[0].blocks) == 3
+    assert trial.changed[0].blocks[0].losses == (1.0,) * 20
+
+
+def test_saved_blocks_of_another_course_are_not_used(tmp_path: Path) -> None:
+    run_trial(SavedBlocks(Blocks({"tf32": 0.5}), tmp_path), parsed(["tf32"]), 1e9)
+    other = Blocks({"fused": 0.5})
+    runner = SavedBlocks(other, tmp_path)
+    runner.load()
+    run_trial(runner, parsed(["fused"]), 1e9)
+    assert other.order[:2] == ["fused", "fused"]
+
+
+def test_a_saved_failure_is_a_failure_again(tmp_path: Path) -> None:
+    run_trial(SavedBlocks(Blocks({"tf32": 1.0}, failing="tf32"), tmp_path), parsed(["tf32"]), 1e9)
+    runner = SavedBlocks(Blocks({"tf32": 1.0}), tmp_path)
+    runner.load()
+    assert "status 3" in run_trial(runner, parsed(["tf32"]), 1e9).changed[0].failure
 
 
 def test_an_interrupt_keeps_what_is_known() -> None:
@@ -168,6 +215,42 @@ def test_workers_for_a_slow_data_set_are_measured(
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "runs", "fix.diff"}
     assert main(["review", "runs"]) == 0
     assert "measured" in capsys.readouterr().out
+    assert main(["review", "runs", "--csv"]) == 0
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["change"], row["because"]) == ("workers=2", "No finding suggested this change.")
+    assert float(row["measured_speedup"]) == pytest.approx(changed["gain"], rel=1e-3)
+    assert main(["try", "workers=2", "--resume", "--seconds", "1", "--", "python", "train.py"]) == 2
+    assert "no unfinished trial" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
+def test_a_killed_trial_leaves_no_process_behind(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text("import time\nopen('began', 'w').close()\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "tb_bottleneck", "try", "tf32", "--", "python", "train.py"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as trial:
+        wait_until((tmp_path / "began").exists)
+        (child,) = children_of(trial.pid)
+        trial.kill()
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
+    assert {path.name for path in tmp_path.iterdir()} == {"train.py", "began"}
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
+
+
+def children_of(process: int) -> list[int]:
+    return [
+        int(word)
+        for path in Path(f"/proc/{process}/task").iterdir()
+        for word in (path / "children").read_text().split()
+    ]
 
 
 @pytest.mark.slow

@@ -1901,6 +1901,8 @@ export interface ReviewState {
   readonly comments: readonly ReviewComment[];
   /** that are left out */
   readonly earlier_comments: number;
+  /** what the latest trial of a change measured, as text; may be empty */
+  readonly trial: string;
 }
 
 export interface ReviewComment {
@@ -1913,13 +1915,15 @@ export interface ReviewComment {
 export interface Ledger {
   /** misses first, the largest first; then what was as predicted; then what is not known */
   readonly rows: readonly LedgerRow[];
+  /** how the predictions for each cause did here, the most measured one first */
+  readonly causes: readonly LedgerCause[];
 }
 
-/** A fix: the gain that was predicted for it, and the gain in the run that has it. */
+/** A fix or a trial: the gain that was predicted for it, and the gain that was measured. */
 export interface LedgerRow {
   /** the run that had the findings: run, or run/source */
   readonly run: string;
-  /** fixed together in the same run; an empty one stands for all findings */
+  /** fixed together in the same run; an empty one stands for all findings; none: a */
   readonly causes: readonly string[];
   readonly fixed_in: string;
   readonly by: string;
@@ -1931,6 +1935,19 @@ export interface LedgerRow {
   readonly result: string;
   /** why the result is unknown; otherwise empty */
   readonly because: string;
+  /** what a trial changed; empty if a reviewer stated the fix */
+  readonly change: string;
+}
+
+/** The predictions for one cause whose gain was measured in this logdir. */
+export interface LedgerCause {
+  readonly cause: string;
+  /** how many there are */
+  readonly measured: number;
+  /** how many measured gains lie in the predicted interval */
+  readonly inside: number;
+  /** of |measured / predicted - 1| */
+  readonly median_error: number;
 }
 
 export interface Gain {

@@ -39,14 +39,16 @@ def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) 
 
 
 def table_csv(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as CSV with full names, by default with all columns; times in nanoseconds, shares from 0 to 1.
-
-    Formulas are made text.
-    """
+    """Returns the table as CSV with full names, by default with all columns; times in ns, shares from 0 to 1."""
     lines = [
         {header: value for key in chosen or COLUMNS for header, value in COLUMNS[key].values(row).items()}
         for row in rows
     ]
+    return csv_text(lines)
+
+
+def csv_text(lines: Sequence[Mapping[str, object]]) -> str:
+    """Returns rows with the same headers as CSV. Formulas are made text."""
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(lines[0] if lines else ())

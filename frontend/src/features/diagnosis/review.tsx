@@ -36,6 +36,11 @@ export function Review({ logdir, entry, compare, cause, title }: Props) {
           <b>Opened again</b> by {own.by}: {own.reason}
         </p>
       )}
+      {own?.trial && (
+        <p>
+          <b>Measured</b> here: <bdi>{own.trial}</bdi>
+        </p>
+      )}
       {state?.owner && (cause === "" || own) && <p>Owner: {state.owner}</p>}
       {own && own.comments.length > 0 && (
         <ul>

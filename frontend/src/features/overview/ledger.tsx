@@ -1,10 +1,10 @@
-// The ledger of fixes: predicted gains next to measured ones, misses first.
-import type { Gain, LedgerRow, RunEntry } from "../../shared/report";
+// The ledger of fixes and trials: predicted gains next to measured ones, misses first.
+import type { Gain, LedgerCause, LedgerRow, RunEntry } from "../../shared/report";
 import { isTrace } from "../../shared/run/groups";
 import { comparedName, keyOf } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
 import { poll } from "../../shared/server/polling";
-import { factor } from "../../shared/text/format";
+import { factor, share } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { Request } from "../../shared/widgets/request";
 import { SortableTable, type Column } from "../../shared/widgets/sortable_table";
@@ -14,13 +14,13 @@ interface Props {
   readonly session: Session;
 }
 
-/** Nothing is requested unless a reviewer stated that something is fixed. */
+/** Nothing is requested unless something was tried, or a reviewer stated that it is fixed. */
 export function Ledger({ runs, session }: Props) {
-  const fixed = runs.flatMap((entry) => (entry.review?.states ?? []).filter(({ state }) => state === "fixed").map(({ cause, fixed_in }) => [keyOf(entry), cause, fixed_in].join(" ")));
+  const fixed = runs.flatMap((entry) => (entry.review?.states ?? []).filter(({ state, trial }) => state === "fixed" || trial !== "").map(({ cause, fixed_in, trial }) => [keyOf(entry), cause, fixed_in, trial].join(" ")));
   if (fixed.length === 0) return null;
   return (
     <Request subject={fixed.join("\n")} version={undefined} waiting="Loading the ledger of fixes…" send={(signal, onProgress) => poll(() => session.client.ledger(signal), signal, onProgress)}>
-      {({ rows }) => <SortableTable caption="Ledger of fixes" rows={rows} columns={columnsOf(runs, session)} initial={{ by: "result", descending: false }} />}
+      {({ rows, causes }) => <SortableTable caption="Ledger of fixes" rows={rows} columns={columnsOf(runs, session)} initial={{ by: "result", descending: false }} note={<Accuracy causes={causes} />} />}
     </Request>
   );
 }
@@ -38,13 +38,29 @@ function columnsOf(runs: readonly RunEntry[], session: Session): readonly Column
   ];
 }
 
-const causesOf = ({ causes }: LedgerRow): string => causes.map((cause) => (cause === "" ? "All findings" : title(cause))).join(", ");
+const causesOf = ({ causes, change }: LedgerRow): string => causes.map((cause) => (cause === "" ? "All findings" : title(cause))).join(", ") || change;
+
+/** So many measurements of a cause tell what to expect of the next prediction. */
+const ENOUGH = 8;
+
+function Accuracy({ causes }: { causes: readonly LedgerCause[] }) {
+  return (
+    <ul class="muted">
+      {causes.map(({ cause, measured, inside, median_error }) => (
+        <li key={cause}>
+          {`Predictions for ${title(cause)} here: ${inside} of ${measured} inside their interval, error ${share(median_error)} in the median`}
+          {measured < ENOUGH && `; ${ENOUGH} measurements are needed to expect the same of the next one`}
+        </li>
+      ))}
+    </ul>
+  );
+}
 
 function Fix({ row }: { row: LedgerRow }) {
   return (
     <>
       {causesOf(row)}
-      <small>{row.because || `stated by ${row.by}`}</small>
+      <small>{[row.causes.length > 0 && row.change && `tried with ${row.change}`, row.because || (row.change ? "" : `stated by ${row.by}`)].filter(Boolean).join(". ")}</small>
     </>
   );
 }

@@ -36,7 +36,7 @@ test("every word is looked for in names, verdict, severity, action and device", 
 });
 
 test("the review filters by the state of findings, and its words are found", () => {
-  const state = { cause: "sync", state: "accepted", reason: "", fixed_in: "", by: "Ana", owner: "Ben", comments: [], earlier_comments: 0 };
+  const state = { cause: "sync", state: "accepted", reason: "", fixed_in: "", by: "Ana", owner: "Ben", comments: [], earlier_comments: 0, trial: "" };
   const reviewed = [{ ...slow, open_findings: 1, review: { states: [state], baseline: "", group: "" } }, { ...healthy, open_findings: 0 }];
   const sources = (part: object) => matches(reviewed, part);
   assert.deepEqual([sources({ review: "open" }), sources({ review: "accepted" }), sources({ review: "fixed" })], [["one"], ["one"], []]);

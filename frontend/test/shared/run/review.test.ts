@@ -5,7 +5,7 @@ import { ACTIONS, baselineCommand, reviewCommand, reviewSummary, stateOf } from 
 import type { ReviewState } from "../../../src/shared/report";
 import { entry } from "../../recordings";
 
-const state = (cause: string, fields: Partial<ReviewState> = {}): ReviewState => ({ cause, state: "open", reason: "", fixed_in: "", by: "", owner: "", comments: [], earlier_comments: 0, ...fields });
+const state = (cause: string, fields: Partial<ReviewState> = {}): ReviewState => ({ cause, state: "open", reason: "", fixed_in: "", by: "", owner: "", comments: [], earlier_comments: 0, trial: "", ...fields });
 const [accept] = ACTIONS;
 
 test("a finding has its own state, else that of the recording", () => {

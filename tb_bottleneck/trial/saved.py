@@ -1,0 +1,99 @@
+"""The blocks of a trial on disk, so that a trial that was interrupted, killed, or out of time can go on.
+
+A trial is a function of what its blocks measured. To go on, it runs again from its beginning, and the first blocks come
+from the disk. They are in the user's cache, not in the logdir, which has finished trials only.
+"""
+
+import contextlib
+import hashlib
+import json
+import platform
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tb_bottleneck.base.persistence import cache_directory
+from tb_bottleneck.trial.blocks import BlockFailed, BlockResult
+from tb_bottleneck.trial.changes import Change
+from tb_bottleneck.trial.trial import Runner
+
+FOLDER = "trials"
+FILE = "blocks.jsonl"
+KEPT_S = 7 * 24 * 3600.0
+"""An unfinished trial that is older is deleted: the program and the machine will have changed."""
+
+
+def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
+    """Returns the folder of a trial; None without a cache. Old folders of others are deleted.
+
+    The same command in the same directory on the same machine has the same folder, as long as the script is the same.
+    """
+    cache = cache_directory()
+    if cache is None:
+        return None
+    content = script.read_bytes() if script is not None else b""
+    facts = [*command, str(Path.cwd()), platform.node(), hashlib.sha256(content).hexdigest()]
+    for other in (cache / FOLDER).glob("*"):
+        if time.time() - other.stat().st_mtime > KEPT_S:
+            shutil.rmtree(other, ignore_errors=True)
+    return cache / FOLDER / hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def describe(folder: Path) -> str:
+    """Returns the number of blocks in the folder and when they were measured; an empty text without any."""
+    try:
+        lines = (folder / FILE).read_bytes().count(b"\n")
+        written = time.strftime("%Y-%m-%d %H:%M", time.localtime((folder / FILE).stat().st_mtime))
+    except OSError:
+        return ""
+    return f"{lines} blocks, {written}" if lines else ""
+
+
+@dataclass
+class SavedBlocks:
+    """Runs blocks with another runner, and writes each to the folder; the first ones come from there."""
+
+    runner: Runner
+    folder: Path
+    saved: list[dict[str, object]] = field(default_factory=list)
+
+    def load(self) -> int:
+        """Reads the blocks that are there. Returns their number."""
+        with contextlib.suppress(OSError, ValueError):  # a killed process may have written half of the last line
+            for line in (self.folder / FILE).read_text(encoding="utf-8").splitlines():
+                self.saved.append(json.loads(line))
+        return len(self.saved)
+
+    @property
+    def has_blocks(self) -> bool:
+        """True if the trial can go on later, which takes a cache."""
+        return self.folder.parent.name == FOLDER and bool(describe(self.folder))
+
+    def run(self, change: Change, is_over: Callable[[], bool]) -> BlockResult:
+        """Returns the next block: a saved one if it has this change, otherwise a new one. Raises BlockFailed."""
+        if self.saved:
+            block = self.saved.pop(0)
+            if block.pop("change") == change.name:
+                return _result(block)
+            self.saved.clear()  # the trial took another course
+        try:
+            result = self.runner.run(change, is_over)
+        except BlockFailed as failure:
+            if not is_over():
+                self._write({"change": change.name, "failure": str(failure)})
+            raise
+        self._write({"change": change.name, **asdict(result), "run": str(result.run)})
+        return result
+
+    def _write(self, block: dict[str, object]) -> None:
+        with (self.folder / FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(block) + "\n")
+
+
+def _result(block: dict[str, object]) -> BlockResult:
+    if "failure" in block:
+        raise BlockFailed(str(block["failure"]))
+    given = {**block, "run": Path(str(block["run"])), "losses": tuple(block["losses"])}  # type: ignore[arg-type]
+    return BlockResult(**given)  # type: ignore[arg-type]
