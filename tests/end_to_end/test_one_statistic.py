@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 
 from demo.pairs import RECORDED
 from tb_bottleneck.base.text import duration_text
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.text import render
 
@@ -23,7 +23,7 @@ TRACES = sorted([*RECORDED.rglob("*.pt.trace.json.gz"), *FOLDER.glob("*.json.gz"
 @cache
 def reports():
     """Returns the reports that have a verdict."""
-    found = [diagnose(str(path)) for path in TRACES]
+    found = [report_of(path) for path in TRACES]
     return [report for report in found if report.HasField("verdict")]
 
 

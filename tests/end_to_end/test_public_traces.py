@@ -9,9 +9,8 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 from simulate.cases import answer_of
-
-from tb_bottleneck.diagnosis.trace import diagnose
 
 FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 LABELS = json.loads((FOLDER / "labels.json").read_text()) if (FOLDER / "labels.json").exists() else []
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.skipif(not LABELS, reason="TB_BOTTLENECK_TRACES names n
 
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: label["name"])
 def test_a_public_recording_is_judged_right(label):
-    report = diagnose(str(FOLDER / f"{label['name']}.json.gz"))
+    report = report_of(FOLDER / f"{label['name']}.json.gz")
     answer = answer_of(report)
     assert report.health.status != "unreadable"
     assert answer not in label["never"], label["why"]

@@ -5,15 +5,13 @@ recordings.
 """
 
 import os
-from functools import cache
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 
 from demo.pairs import RECORDED
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.rendering.text import render
 
 TRACES = sorted(RECORDED.glob("**/*.pt.trace.json.gz"))
@@ -21,11 +19,6 @@ TELEMETRY = sorted(RECORDED.glob("**/events.out.tfevents.*"))
 PUBLIC = sorted(Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent")).glob("*.json.gz"))
 SAVED = {"critical": 0.20, "warning": 0.10}
 ONCE = ("start_up", "first_batch")
-
-
-@cache
-def report_of(path):
-    return (diagnose_telemetry if path in TELEMETRY else diagnose)(str(path))
 
 
 def name_of(path):

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 from simulate.jobs.cases import PLANTERS
 
 from demo.pairs import RECORDED
@@ -36,7 +37,7 @@ def test_each_replaced_part_is_in_our_texts(part):
 
 @pytest.mark.parametrize("path", CPU_TRACES, ids=lambda path: path.parent.parent.name)
 def test_a_report_of_the_demo_names_no_device_but_where_one_would_help(path):
-    report = diagnose(str(path))
+    report = report_of(path)
     assert report.device.kind == "cpu"
     shown = [row.meaning for row in report.account if not Regime(row.regime).needs_device]
     shown += [finding.title for finding in report.findings]

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 from tb_bottleneck import Monitor
 
 FAULT, LOGDIR = sys.argv[1:]
-STEPS = int(os.environ.get("LIVE_STEPS", "400" if FAULT == "healthy" else "1000000"))
+STEPS = int(os.environ.get("LIVE_STEPS", "250" if FAULT == "healthy" else "1000000"))
 RANK = int(os.environ["RANK"])
 FAULTY = RANK == 1
 FROM = 100

@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.report.jobs import MAX_CLOCK_DIFFERENCE_NS, jobs_in, jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -68,7 +68,7 @@ def test_of_the_public_traces_only_the_two_ranks_of_one_training_are_a_job():
     names = sorted(entry["name"] for entry in json.loads((Path(folder) / "labels.json").read_text()))
     several = [name for name in names if "dlrm128" in name or "ws2" in name or "ws8" in name]
     assert len(several) == 4, "world sizes 2, 8 and 128"
-    reports = [diagnose(str(Path(folder) / f"{name}.json.gz")) for name in several]
+    reports = [report_of(Path(folder) / f"{name}.json.gz") for name in several]
     (job,) = jobs_of(reports)
     assert job.ranks == [0, 1]
     (members,) = jobs_in(reports)

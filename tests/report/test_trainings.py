@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.same_process import launches_of
@@ -119,7 +119,7 @@ def test_of_the_public_traces_only_the_two_ranks_of_one_training_are_put_togethe
     if not folder:
         pytest.skip("TB_BOTTLENECK_TRACES names no folder")
     names = sorted(entry["name"] for entry in json.loads((Path(folder) / "labels.json").read_text()))
-    located = [(folder, Digest.of(diagnose(str(Path(folder) / f"{name}.json.gz"))).brief) for name in names]
+    located = [(folder, Digest.of(report_of(Path(folder) / f"{name}.json.gz")).brief) for name in names]
     several = [training.members for training in trainings_of(located) if len(training.members) > 1]
     together = [sorted(names[member] for member in group) for group in several]
     assert together == [["hta_dlrm128_sampled__rank0", "hta_dlrm128_sampled__rank1"]]

@@ -200,7 +200,7 @@ def test_workers_for_a_slow_data_set_are_measured(
     script.write_text(PROGRAM)
     before = hashlib.sha256(script.read_bytes()).digest()
     status = main(
-        ["try", "workers=2", "--seconds", "1", "--json", "--patch-out", "fix.diff", "--", "python", "train.py"]
+        ["try", "workers=2", "--seconds", "0.4", "--json", "--patch-out", "fix.diff", "--", "python", "train.py"]
     )
     output = capsys.readouterr()
     assert status == 0, output.err

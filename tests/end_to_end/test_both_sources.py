@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from helpers.reports import report_of
 
 from demo.pairs import RECORDED
-from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -16,7 +15,7 @@ TRAININGS = sorted(folder.parent for folder in RECORDED.glob("*/*/tb_bottleneck"
 def joined(folder: Path) -> tuple[pb.Report, pb.Report]:
     """Returns the reports of the trace and of the telemetry."""
     (trace,), (series,) = folder.glob("*.pt.trace.json.gz"), folder.glob("tb_bottleneck/*/events.out.tfevents.*")
-    reports = [(str(trace.parent), diagnose(str(trace))), (str(series.parent), diagnose_telemetry(str(series)))]
+    reports = [(str(path.parent), report_of(path)) for path in (trace, series)]
     by_trace, by_telemetry = join(reports)
     return by_trace, by_telemetry
 
