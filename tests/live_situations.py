@@ -26,7 +26,9 @@ from tb_bottleneck.live.state import LiveJobs, LiveState  # noqa: E402
 
 PROGRAM = HERE / "monitor" / "live_program.py"
 FAULT_STEP = 100
-LIMIT_S = 90.0
+LIMIT_S = 120.0
+START_S = 400.0
+"""Sixty-four processes import torch on few cores."""
 TARGET_S = 15.0
 
 
@@ -40,6 +42,10 @@ class Situation:
     ranks: int = 2
     signal: int = 0
     named: tuple[int, ...] = (1,)
+    restarts: int = 0
+    """How often torchrun starts the job again; without it, the processes have no launcher."""
+    beside: bool = False
+    """True to train a healthy job in the same logdir."""
 
 
 SITUATIONS = (
@@ -53,7 +59,10 @@ SITUATIONS = (
     Situation("SIGSTOP of one rank", "none", ("stopped",), signal=signal.SIGSTOP),
     Situation("SIGKILL of one rank", "none", ("killed",), signal=signal.SIGKILL),
     Situation("one rank without a monitor", "without_monitor", ("alike",), 3, named=()),
+    Situation("torchrun restarts a job that failed", "exception_once", ("alike",), named=(), restarts=1),
+    Situation("two jobs in one logdir, a rank of one hangs", "hang", ("hang",), beside=True),
     Situation("sixteen ranks, one hangs", "hang", ("hang",), 16),
+    Situation("sixty-four ranks, one hangs", "hang", ("hang",), 64),
 )
 
 
@@ -63,24 +72,26 @@ class Job:
     def __init__(self, situation: Situation, logdir: Path, steps: int = 0) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+            port = str(free.getsockname()[1])
         logdir.mkdir(parents=True, exist_ok=True)
-        common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+        common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
         if steps:
             common["LIVE_STEPS"] = str(steps)
-        self.processes = [
-            subprocess.Popen(
-                [sys.executable, str(PROGRAM), situation.fault, str(logdir)],
-                env={**common, "RANK": str(rank), "WORLD_SIZE": str(situation.ranks)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for rank in range(situation.ranks)
-        ]
+        self.situation = situation
+        program = [str(PROGRAM), situation.fault, str(logdir)]
+        if situation.restarts:
+            torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={situation.ranks}"]
+            torchrun += [f"--max-restarts={situation.restarts}", f"--master-port={port}"]
+            self.processes = [started([*torchrun, *program], common)]
+        else:
+            self.processes = [
+                started([sys.executable, *program], common | {"RANK": str(rank), "WORLD_SIZE": str(situation.ranks)})
+                for rank in range(situation.ranks)
+            ]
         self.live = LiveJobs(str(logdir))
 
     def state(self) -> LiveState | None:
-        """Returns the state of the job; None before its first heartbeat."""
+        """Returns the state of the job that ranks first; None before its first heartbeat."""
         return next(iter(self.live.read()), None)
 
     def wait(self, until: Callable[[LiveState], bool], seconds: float) -> LiveState | None:
@@ -95,22 +106,30 @@ class Job:
 
     def end(self) -> None:
         for process in self.processes:
-            process.kill()
+            process.terminate() if self.situation.restarts else process.kill()  # torchrun ends its own
             process.wait()
+
+
+def started(command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def measured(situation: Situation, folder: Path) -> tuple[str, str, str]:
     """Returns what was said, of which ranks, and after how many seconds."""
     job = Job(situation, folder)
+    others = [Job(Situation("healthy", "healthy", ()), folder, steps=10_000_000)] if situation.beside else []
     try:
-        job.wait(lambda state: state.job.step >= FAULT_STEP - 1, LIMIT_S)
+        job.wait(lambda state: state.job.step >= FAULT_STEP - 1, START_S)
         began = time.monotonic()
         if situation.signal:
             job.processes[1].send_signal(situation.signal)
 
         def right(state: LiveState) -> bool:
             verdict = state.verdict
-            return verdict.cause in situation.causes and (not situation.named or verdict.ranks == situation.named)
+            named = not situation.named or verdict.ranks == situation.named
+            again = max(rank.restarts for rank in state.job.ranks) == situation.restarts
+            size = len(state.job.ranks) == situation.ranks or situation.fault == "without_monitor"
+            return verdict.cause in situation.causes and named and again and size
 
         state = job.wait(right, LIMIT_S)
         after = time.monotonic() - began
@@ -119,7 +138,8 @@ def measured(situation: Situation, folder: Path) -> tuple[str, str, str]:
         said = state.verdict.cause if right(state) else f"**{state.verdict.cause}**"
         return said, ", ".join(map(str, state.verdict.ranks)), f"{after:.0f} s" if right(state) else "never"
     finally:
-        job.end()
+        for each in (job, *others):
+            each.end()
 
 
 def alarms(minutes: float, folder: Path) -> Iterator[str]:
@@ -144,7 +164,8 @@ def page(minutes: float) -> Iterator[str]:
     yield ""
     yield "Written by `python tests/live_situations.py --write`. Real processes with Gloo on one machine with few"
     yield "cores. The time is from the fault (or from the step before it) to the verdict. Heartbeats come every 5 s."
-    yield "Bold is a wrong verdict."
+    yield "Bold is a wrong verdict. Of the restart, it is the time until the restarted job is shown as one that was"
+    yield "restarted and is well, with all that torch needs to start again."
     yield ""
     yield "| situation | ranks | verdict | of rank | after |"
     yield "|---|---:|---|---|---:|"

@@ -50,7 +50,8 @@ def before_forward(step: int) -> None:
         return
     if FAULT == "hang" and step == FROM:
         time.sleep(1_000)
-    if FAULT == "exception" and step == FROM:
+    first_try = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
+    if step == FROM and (FAULT == "exception" or (FAULT == "exception_once" and first_try)):
         raise ValueError("a sample is broken")
     if FAULT == "slow_host":
         busy(0.02)
