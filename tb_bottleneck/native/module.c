@@ -2,7 +2,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdlib.h>
 
+#include "perfetto.h"
 #include "scan.h"
 
 static uint64_t seed; /* of the hash tables: a file must not be able to make its keys collide */
@@ -138,6 +140,57 @@ static PyObject *scan(PyObject *self, PyObject *arguments) {
     return result;
 }
 
+/* A trace of Perfetto that is being written as text, and the bytes that it points into. */
+typedef struct {
+    Perfetto trace;
+    PyObject *packets;
+} OpenPerfetto;
+
+static const char PERFETTO[] = "tb_bottleneck.native.scanner.perfetto";
+
+static void close_perfetto(PyObject *capsule) {
+    OpenPerfetto *open = PyCapsule_GetPointer(capsule, PERFETTO);
+    perfetto_free(&open->trace);
+    Py_DECREF(open->packets);
+    PyMem_Free(open);
+}
+
+static PyObject *perfetto(PyObject *self, PyObject *packets) {
+    Slice slice;
+    enum Outcome outcome;
+    (void)self;
+    if (!slice_of(packets, &slice)) return NULL;
+    OpenPerfetto *open = PyMem_Calloc(1, sizeof *open);
+    if (open == NULL) return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    outcome = read_packets(&open->trace, slice);
+    Py_END_ALLOW_THREADS
+    PyObject *capsule = outcome == SCANNED ? PyCapsule_New(open, PERFETTO, close_perfetto) : PyErr_NoMemory();
+    if (capsule == NULL) {
+        perfetto_free(&open->trace);
+        PyMem_Free(open);
+        return NULL;
+    }
+    open->packets = Py_NewRef(packets);
+    return capsule;
+}
+
+static PyObject *perfetto_text(PyObject *self, PyObject *arguments) {
+    PyObject *capsule;
+    Py_ssize_t size;
+    Text text = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "On", &capsule, &size)) return NULL;
+    OpenPerfetto *open = PyCapsule_GetPointer(capsule, PERFETTO);
+    if (open == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    write_text(&open->trace, &text, size > 0 ? (size_t)size : 1);
+    Py_END_ALLOW_THREADS
+    PyObject *result = text.failed ? PyErr_NoMemory() : PyBytes_FromStringAndSize(text.at, (Py_ssize_t)text.length);
+    free(text.at);
+    return result;
+}
+
 /* Python's own hash is seeded at random for each process, unless PYTHONHASHSEED says otherwise. */
 static int set_up(PyObject *module) {
     (void)module;
@@ -150,6 +203,8 @@ static int set_up(PyObject *module) {
 
 static PyMethodDef functions[] = {
     {"scan", scan, METH_VARARGS, PyDoc_STR("Scans lists of events into columns; see scanner.pyi.")},
+    {"perfetto", perfetto, METH_O, PyDoc_STR("Reads a native trace of Perfetto; see scanner.pyi.")},
+    {"perfetto_text", perfetto_text, METH_VARARGS, PyDoc_STR("Writes the next events as JSON; see scanner.pyi.")},
     {NULL, NULL, 0, NULL},
 };
 

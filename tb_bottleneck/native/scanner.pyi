@@ -18,3 +18,15 @@ def scan(lists: tuple[bytes, ...], categories: tuple[tuple[bytes, int], ...], ex
     thread), and the events that are left to Python with their rows. If a list is not one of events, or must be read by
     Python as a whole, returns its index. Raises MemoryError.
     """
+
+def perfetto(packets: bytes, /) -> object:
+    """Reads a native trace of Perfetto, as torch 2.15 writes it, without compression. The GIL is released meanwhile.
+
+    Returns an object for `perfetto_text`, which keeps `packets` alive. Raises MemoryError, also for more than 134
+    million events.
+    """
+
+def perfetto_text(trace: object, size: int, /) -> bytes:
+    """Returns the next part of the trace as the JSON that torch writes for the same events, about `size` bytes; an empty
+    text after the last one. Only a trace whose last packet is complete has an end of the list.
+    """

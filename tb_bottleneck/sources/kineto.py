@@ -1,4 +1,4 @@
-"""Reads a Kineto trace (Trace Event Format JSON, gzipped or not) as batches of events, in bounded memory.
+"""Reads a Kineto trace (Trace Event Format JSON, or native Perfetto; compressed or not) as batches of events.
 
 Reads the object form `{..., "traceEvents": [...], ...}` and the legacy list form. Each block is cut after its last
 complete event and decoded by a typed decoder that skips unused fields. If the decoder refuses a block, a lenient reader
@@ -28,6 +28,7 @@ from tb_bottleneck.sources.blocks import (
 )
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.lenient import LenientReader
+from tb_bottleneck.sources.perfetto import as_json
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
 from tb_bottleneck.sources.trace_event import (
@@ -108,7 +109,7 @@ class KinetoReader:
         return {}
 
     def _batches(self) -> Iterator[Batch]:
-        blocks = iter(self._blocks)
+        blocks = as_json(iter(self._blocks))
         whole = chain([self._find_events(blocks)], blocks)
         scan = native_scan() if self._categories is not None else None
         ahead = whole if scan is None or self._categories is None else ScanAhead(self, whole, scan, self._categories)

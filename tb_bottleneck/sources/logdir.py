@@ -2,7 +2,8 @@
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
-files are recordings if their first bytes look like a trace, because `export_chrome_trace("trace.json")` is as common.
+files, and native traces of Perfetto (`*.pftrace`), are recordings if their first bytes look like a trace, because
+`export_chrome_trace("trace.json")` is as common.
 Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if they begin
 as snapshots of an allocator do.
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name, without_host
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
+from tb_bottleneck.sources.perfetto import is_perfetto
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
 from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file
 
@@ -31,7 +33,7 @@ JOB_ENDING = f".job{SIDECAR_ENDING}"
 """Suffix, after the full name of the trace of its lowest rank, of the saved report of a job."""
 
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
-_POSSIBLE_NAME = re.compile(r"\.(json|trace)(\.(gz|zst|lz4))?$")
+_POSSIBLE_NAME = re.compile(r"\.(json|trace|pftrace|perfetto-trace)(\.(gz|zst|lz4))?$")
 _LIST_OF_OBJECTS = re.compile(rb"\s*\[\s*\{")
 _NUMBER = re.compile("([0-9]{1,1000})")  # Python refuses to convert much longer numbers
 _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
@@ -224,5 +226,7 @@ def _form_of(path: str, size: int, mtime_ns: int, tag: str) -> str:
     if path.endswith(SNAPSHOT_ENDINGS):
         return ""
     if b'"traceEvents"' in head or (b'"schemaVersion"' in head and b'"deviceProperties"' in head):
+        return "trace"
+    if is_perfetto(head):
         return "trace"
     return "trace" if _LIST_OF_OBJECTS.match(head) and _PHASE.search(head) else ""

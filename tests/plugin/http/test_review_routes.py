@@ -53,4 +53,4 @@ def test_the_ledger_compares_the_fix_with_the_run_that_has_it(move_in: MoveIn, t
 
 def test_without_notes_the_ledger_is_empty(move_in: MoveIn, tmp_path: Path) -> None:
     tenant = move_in(tmp_path)
-    assert tenant.ready("ledger").json == {"rows": []}
+    assert tenant.ready("ledger").json == {"rows": [], "causes": []}
