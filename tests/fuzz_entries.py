@@ -1,4 +1,4 @@
-"""What tests/fuzz.py can damage besides a trace: comparisons, predictions, trees, details and dependencies,
+"""What tests/fuzz.py can damage besides a trace: native traces, comparisons, predictions, trees, details, dependencies,
 jobs, saved reports, event files, snapshots, and entries of the cache.
 
 Each entry has sound inputs, and a function that uses a damaged one. It returns whether there was a result and the
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 from helpers.draw import drawn
+from helpers.perfetto_writer import perfetto_of
 from helpers.simulated_telemetry import simulate
 from helpers.snapshots import random_snapshot
 from helpers.telemetry_files import NAME, events
@@ -156,6 +157,14 @@ def _sound_trace() -> bytes:
 
 def _run(folder: Path, name: str, data: bytes) -> JudgedRun | UnjudgedRun:
     return open_recordings(name, [_written(folder, f"{name}.json", data)], [], None)
+
+
+def _perfetto_traces() -> list[bytes]:
+    return [perfetto_of(json.loads(trace)) for trace in _traces()]
+
+
+def _perfetto(folder: Path, data: bytes) -> Behaviour:
+    return check(diagnose(_written(folder, "trace.pftrace", data)))
 
 
 def _compare(folder: Path, data: bytes) -> Behaviour:
@@ -300,6 +309,7 @@ def _cache(folder: Path, data: bytes) -> Behaviour:
 
 ENTRIES: dict[str, Entry] = {
     "compare": Entry(_compare, _traces),
+    "perfetto": Entry(_perfetto, _perfetto_traces),
     "what_if": Entry(_what_if, _traces),
     "drill_down": Entry(_drill_down, _traces),
     "job": Entry(_job, _ranks),

@@ -66,6 +66,11 @@ static inline Slice since(const Cursor *cursor, const uint8_t *begin) {
     return (Slice){begin, (size_t)(cursor->at - begin)};
 }
 
+/* The begin of a slice. */
+static inline Cursor cursor_of(Slice slice) {
+    return (Cursor){slice.at, slice.length == 0 ? slice.at : slice.at + slice.length};
+}
+
 static inline bool equals(Slice slice, const char *text, size_t length) {
     return slice.length == length && memcmp(slice.at, text, length) == 0;
 }

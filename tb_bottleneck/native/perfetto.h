@@ -9,6 +9,7 @@
 #define TB_BOTTLENECK_PERFETTO_H
 
 #include "scan.h"
+#include "text.h"
 #include "wire.h"
 
 /* What a number is the name of. */
@@ -77,13 +78,6 @@ const Track *find_track(const Perfetto *trace, uint64_t uuid);
 Slice name_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid);
 
 void perfetto_free(Perfetto *trace);
-
-/* A text that grows. */
-typedef struct {
-    char *at;
-    size_t length, capacity;
-    bool failed; /* there is no memory */
-} Text;
 
 /* Appends the next events as JSON, about so many bytes; nothing if everything was written. */
 void write_text(Perfetto *trace, Text *text, size_t size);

@@ -27,6 +27,6 @@ def perfetto(packets: bytes, /) -> object:
     """
 
 def perfetto_text(trace: object, size: int, /) -> bytes:
-    """Returns the next part of the trace as the JSON that torch writes for the same events, about `size` bytes; an empty
-    text after the last one. Only a trace whose last packet is complete has an end of the list.
+    """Returns the next part of the trace as the JSON that torch writes for the same events, about `size` bytes; an
+    empty text after the last one. Only a trace whose last packet is complete has an end of the list.
     """

@@ -64,6 +64,4 @@ no_field:
     return false;
 }
 
-static inline Cursor cursor_of(Slice slice) { return (Cursor){slice.at, slice.at + slice.length}; }
-
 #endif

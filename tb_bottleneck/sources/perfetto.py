@@ -1,13 +1,14 @@
 """Reads native traces of Perfetto (.pftrace), which torch 2.15 writes, as the text that it writes as JSON.
 
-The compiled part decodes the packets (native/perfetto.h); what reads JSON reads its text. A slice of the host is a begin
-and an end that may lie far apart in the file, so that all packets are in memory, as they are, while the text is read.
+The compiled part decodes the packets (native/perfetto.h); what reads JSON reads its text. A slice of the host is a
+begin and an end that may lie far apart in the file, so that all packets are in memory, as they are, meanwhile.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 
 from tb_bottleneck.base.errors import NotATrace, TooLarge
+from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
 
 MAX_BYTES = 2 << 30
 """Packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
@@ -72,13 +73,14 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
     if not is_perfetto(first):
         yield from chain([first] if first else [], blocks)
         return
-    try:
-        from tb_bottleneck.native.scanner import perfetto, perfetto_text
-    except ImportError:
+    if native_scan() is None:
         raise NotATrace(
-            "A native trace of Perfetto is read by the compiled part of this package, which was not built here: there "
-            "was no C compiler. Install the package from a wheel, or let the profiler write JSON: *.pt.trace.json."
-        ) from None
+            "A native trace of Perfetto is read by the compiled part of this package, which is switched off "
+            f"({VARIABLE}=pure) or was not built for lack of a C compiler. Install the package from a wheel, or let "
+            "the profiler write JSON: *.pt.trace.json."
+        )
+    from tb_bottleneck.native.scanner import perfetto, perfetto_text
+
     parts, size = [first], len(first)
     for block in blocks:
         parts.append(block)

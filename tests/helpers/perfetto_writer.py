@@ -180,20 +180,21 @@ def perfetto_of(trace: dict[str, Any], in_columns: bool = True) -> bytes:
             writer.track(event["pid"], event["tid"])
     instants = [event for event in trace["traceEvents"] if event.get("ph") == "i"]
     times = [(ns_of(event["ts"]), ns_of(event["ts"]) + ns_of(event.get("dur", 0))) for event in slices]
-    marks: list[tuple[int, int, int, int]] = []
+    marks: list[tuple[int, int, int, int, bool]] = []  # outer slices begin first and end last
     for at, (event, (begin, end)) in enumerate(zip(slices, times, strict=True)):
         if on_device(event):
             writer.stage(event, begin, end)
         elif in_columns:
             writer.begin(event, begin)
         else:
-            marks += [(begin, 1, begin - end, at), (end, 0, -begin, at)]
+            marks.append((begin, 1, begin - end, at, True))
+            marks.append((end, 0, -begin, -at, False) if end > begin else (begin, 1, 0, at, False))
     if in_columns:
         for event, (_, end) in zip(slices, times, strict=True):
             if not on_device(event):
                 writer.end(event, end)
-    for ns, opens, _, at in sorted(marks):
-        (writer.begin if opens else writer.end)(slices[at], ns)
+    for ns, _, _, at, begins in sorted(marks, key=lambda mark: (*mark[:4], not mark[4])):
+        (writer.begin if begins else writer.end)(slices[abs(at)], ns)
     for event in instants:
         if (event["pid"], event["tid"]) not in writer.tracks:
             writer.track(event["pid"], event["tid"])

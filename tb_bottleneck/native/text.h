@@ -1,0 +1,36 @@
+/* Writes JSON into a text that grows. */
+
+#ifndef TB_BOTTLENECK_TEXT_H
+#define TB_BOTTLENECK_TEXT_H
+
+#include "cursor.h"
+
+typedef struct {
+    char *at;
+    size_t length, capacity;
+    bool failed; /* there is no memory */
+} Text;
+
+void put(Text *text, const char *bytes, size_t length);
+
+#define PUT(text, literal) put((text), (literal), sizeof(literal) - 1)
+
+void put_integer(Text *text, int64_t value);
+void put_unsigned(Text *text, uint64_t value);
+void put_double(Text *text, double value);
+
+/* Time in us, with all digits. */
+void put_time(Text *text, int64_t ns);
+
+/* A string with its quotes. Bytes that are no UTF-8 stay as they are: the reader of JSON replaces them. */
+void put_string(Text *text, Slice value);
+
+/* A value that is written as text, as render stages have it: a number, a list or an object in JSON, or else a string. */
+void put_text_value(Text *text, Slice value);
+
+/* The name of a member of an object, with a comma before it unless it is the first one. */
+void put_key(Text *text, Slice name, bool *first);
+
+#define KEY(literal) ((Slice){(const uint8_t *)(literal), sizeof(literal) - 1})
+
+#endif
