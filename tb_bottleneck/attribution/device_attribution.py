@@ -12,16 +12,14 @@ from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS, IdleGap
 from tb_bottleneck.attribution.owned_spans import Claim
 from tb_bottleneck.base.intervals import EMPTY, Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds, underfilled
+from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.table import Bools, Ints
 
 STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
-def busy_by_regime(
-    ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None, begin: int, end: int
-) -> dict[Regime, Spans]:
+def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -> dict[Regime, Spans]:
     """Returns the busy time of the window as disjoint sets, by regime.
 
     If the bound of a kernel is known from shapes, it decides the regime; otherwise the type of work in the kernel's
@@ -32,17 +30,17 @@ def busy_by_regime(
     stream or several, are counted once.
     """
     busy, taken = {}, EMPTY
-    for regime, rows in ops_by_regime(ops, bounds, multiprocessors).items():
+    for regime, rows in ops_by_regime(ops, bounds).items():
         spans = clip(union(ops.start[rows], ops.end[rows]), begin, end)
         busy[regime] = subtract(spans, taken)
         taken = merge(taken, spans)
     return busy
 
 
-def ops_by_regime(ops: DeviceOps, bounds: KernelBounds, multiprocessors: int | None) -> dict[Regime, Bools]:
+def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
     """Returns masks of the operations by the regime that owns them when they run alone, in order of precedence."""
     is_unknown = bounds.bound_by == BoundBy.UNKNOWN
-    small = underfilled(ops, multiprocessors) & np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    small = bounds.small
     return {
         Regime.COMPUTE: ((bounds.bound_by == BoundBy.COMPUTE) | (is_unknown & (ops.work == Work.CONTRACTION))) & ~small,
         Regime.MEMORY: ((bounds.bound_by == BoundBy.MEMORY) | (is_unknown & np.isin(ops.work, STREAMS))) & ~small,

@@ -54,14 +54,14 @@ class Recording:
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
-        """The bound of each device operation, if its shapes were recorded."""
+        """The bound of each device operation, if its shapes or the counters of the device were recorded."""
         return kernel_bounds_of(self.trace)
 
     @cached_property
     def busy(self) -> dict[Regime, Spans]:
         """The accelerator's busy time in the window, by regime."""
         trace, steps = self.trace, self.steps
-        return busy_by_regime(trace.device_ops, self.kernel_bounds, trace.multiprocessors, steps.begin, steps.end)
+        return busy_by_regime(trace.device_ops, self.kernel_bounds, steps.begin, steps.end)
 
     @cached_property
     def idle(self) -> Spans:

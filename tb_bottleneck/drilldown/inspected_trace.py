@@ -54,9 +54,7 @@ class InspectedTrace:
             return keys
         # Kernel bounds exist for the trace's own device only; operations of other devices keep `unexplained`.
         own_device = np.flatnonzero(ops.device == trace.device_index)
-        for regime, rows in ops_by_regime(
-            trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors
-        ).items():
+        for regime, rows in ops_by_regime(trace.device_ops, self.recording.kernel_bounds).items():
             keys[own_device[rows]] = KEY[regime]
         return keys
 

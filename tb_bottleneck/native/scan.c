@@ -100,6 +100,7 @@ static bool add_event(Scan *scan, const Event *event, bool *mine) {
     *mine = false;
     if (event->phase.length <= 2 || IS(event->phase, "\"M\"")) return true;
     if (!complete) {
+        if (IS(event->phase, "\"C\"")) return true;
         bool memory = IS(event->name, "\"[memory]\"") && event->has_args;
         if (memory && !timed) return true;
         *mine = true;

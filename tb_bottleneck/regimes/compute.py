@@ -7,7 +7,8 @@ half counts as recoverable: casts and the smaller kernels around them take the r
 it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
 work that torch divides among threads is at stake, and none of it counts as recoverable: nothing recorded shows that
 these cores are free, and that the work scales. With all cores instead of half of them, a measured training took 2.8
-times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few).
+times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few). Where the trace has the device's
+counters, a clock a tenth below the highest one of the recording is a cause: the work loses as much of its time.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -16,6 +17,7 @@ that contract. More or fewer threads than cores: torch's notes on CPU threading,
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.hardware_counters import clock_below_highest, hottest, mean_power
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -51,6 +53,8 @@ UNUSED_CORES = 0.5
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
+# As of telemetry (regimes/telemetry/compute.py): large products at the power limit run up to a tenth below.
+LOW_CLOCK = 0.10
 
 ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak)
 """How the limits of kernels are known, and how close the kernels come to them."""
@@ -66,11 +70,14 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
             "oversubscribed_threads", at_stake, (threads_per_core, torch_threads, cores, product_library), bounded=False
         )
         return Judgement(FIRES, share, at_stake, (cause,))
-    found = (_too_few_threads(measures), _double(measures), _full_precision(measures), _misaligned(measures))
+    found = (
+        _too_few_threads(measures), _double(measures), _full_precision(measures), _misaligned(measures),
+        _low_clock(measures),
+    )  # fmt: skip
     causes = tuple(cause for cause in found if cause is not None)
     recoverable = RECOVERABLE_OF_PRODUCTS * sum(cause.cost_share for cause in causes if cause.certain)
-    # Work of few threads, or in float64, may be limited by memory.
-    at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] else 0.0)
+    # Work of few threads, in float64, or at a low clock, may be limited by memory.
+    at_stake = share + (account.share(Regime.MEMORY) if found[0] or found[1] or found[4] else 0.0)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(status, share, min(recoverable, at_stake), causes, (costliest_kernel, *ROOFS))
 
@@ -85,6 +92,16 @@ def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
     if at_stake < MIN_PRODUCT_SHARE:
         return None
     return Cause("too_few_threads", at_stake, (unused_cores, torch_threads, cores, product_library), certain=False)
+
+
+def _low_clock(measures: Measures[Recording]) -> Cause[Recording] | None:
+    """Returns a clock far below the highest one while the device works, from its counters; at best, the work takes as
+    much less time."""
+    distance = measures.value(clock_below_highest, otherwise=0.0)
+    share = distance * sum(measures.account.share(regime) for regime in (Regime.COMPUTE, Regime.MEMORY))
+    if distance < LOW_CLOCK or share < LOW_CLOCK / 2:
+        return None
+    return Cause("low_clock", share, (clock_below_highest, hottest, mean_power))
 
 
 def _double(measures: Measures[Recording]) -> Cause[Recording] | None:

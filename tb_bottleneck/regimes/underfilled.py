@@ -1,7 +1,8 @@
 """underfilled: kernels run that are too small to fill the device.
 
 Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the
-device's own pauses between queued operations.
+device's own pauses between queued operations. Where the trace has the device's counters, kernels in which less than
+half of the multiprocessors have work, instead of those with few blocks.
 Formula: that time / the window. Half of it counts as recoverable: a kernel that fills at most half of the
 multiprocessors does twice the work in the same time if the batch is twice as large.
 Threshold: fires at 30 % of the window.
@@ -14,6 +15,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.allocator import fitting_batch
+from tb_bottleneck.measures.trace.hardware_counters import sm_active
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
@@ -29,7 +31,9 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
         if measures.on_device and isinstance(count, Missing):
             return Judgement(ABSTAINS, share, missing=count.because)
         return Judgement(CLEAR, share)
-    cause = Cause("small_batch", share, (underfilled_share, kernel_time, kernels, fitting_batch), bounded=False)
+    cause = Cause(
+        "small_batch", share, (underfilled_share, sm_active, kernel_time, kernels, fitting_batch), bounded=False
+    )
     return Judgement(FIRES, share, RECOVERABLE_OF_UNDERFILLED * share, (cause,))
 
 

@@ -3,7 +3,8 @@
 An operator has a minimum time for its floating-point operations at the device's peak, and one for its bytes at the
 device's bandwidth. The longer one bounds the operator; divided by the time of its kernels, it is the share of the roof
 that they reach. Work and bytes belong to the operator, so all its kernels share one bound. The bound is unknown if
-shapes, device or type are unknown, or if a recording ties kernels to operators that cannot have launched them.
+shapes, device or type are unknown, or if a recording ties kernels to operators that cannot have launched them. Where
+the trace has the device's counters, the measured bandwidth and activity decide instead.
 """
 
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in
 from tb_bottleneck.roofline.device_peaks import Peaks, peaks_of
+from tb_bottleneck.roofline.hardware_counters import Signal, use_by_kernel
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM, first_tensor_type, with_operand_type
-from tb_bottleneck.trace.device_ops import DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 from tb_bottleneck.trace.trace import Trace
@@ -32,17 +34,24 @@ TOO_SHORT_NS = 5_000
 FILLED_SHARE = 0.5
 
 
-def underfilled(ops: DeviceOps, multiprocessors: int | None) -> Bools:
+def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats | None = None) -> Bools:
     """Returns a mask of the kernels that cannot fill the device: too few blocks for it, or too short.
 
-    They are too small regardless of other bounds.
+    They are too small regardless of other bounds. `sm_active` is the measured share of multiprocessors with work, by
+    operation; where it is known, it decides instead of the blocks.
     """
     is_short = ops.end - ops.start < TOO_SHORT_NS
-    if multiprocessors is None:
-        return is_short
-    return is_short | ((ops.blocks > 0) & (ops.blocks < FILLED_SHARE * multiprocessors))
+    few = np.zeros(len(ops), np.bool_)
+    if multiprocessors is not None:
+        few = (ops.blocks > 0) & (ops.blocks < FILLED_SHARE * multiprocessors)
+    if sm_active is not None:
+        few = np.where(np.isfinite(sm_active), sm_active < FILLED_SHARE, few)
+    return np.asarray(is_short | few)
 
 
+MEASURED_BOUND = 0.60
+"""From this share of the peak bandwidth on, a kernel is limited by it, and from this share of the tensor cores' cycles
+on by arithmetic (Nsight Compute, speed of light: above 60 % counts as a high throughput of the unit)."""
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
@@ -61,20 +70,42 @@ class KernelBounds(Table):
     bound_by: Ints = column("BoundBy", "what bounds the operation")
     reached: Floats = column("share", "time at that roof / time taken; 0 if the bound is unknown, may exceed 1")
     other: Floats = column("share", "time at the other roof / time taken; 0 if the bound is unknown")
+    small: Bools = column("flag", "a kernel that is too small to fill the device, whatever bounds it")
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:
-    """Returns the bounds of the device operations."""
+    """Returns the bounds of the device operations: measured where counters show them, otherwise from shapes."""
+    bounds = _from_shapes(trace)
+    bandwidth = use_by_kernel(trace, Signal.BANDWIDTH)
+    if bandwidth is None:
+        return bounds
+    tensor = use_by_kernel(trace, Signal.TENSOR_ACTIVE)
+    works = np.isin(trace.device_ops.work, COMPUTE_KERNELS)
+    arithmetic = np.zeros(len(works)) if tensor is None else np.nan_to_num(tensor)
+    memory = works & (np.nan_to_num(bandwidth) >= np.maximum(MEASURED_BOUND, arithmetic))
+    compute = works & ~memory & (arithmetic >= MEASURED_BOUND)
+    bandwidth = np.nan_to_num(bandwidth)
+    return KernelBounds(
+        np.select((memory, compute), (BoundBy.MEMORY, BoundBy.COMPUTE), bounds.bound_by),
+        np.select((memory, compute), (bandwidth, arithmetic), bounds.reached),
+        np.select((memory, compute), (arithmetic, bandwidth), bounds.other),
+        bounds.small,
+    )
+
+
+def _from_shapes(trace: Trace) -> KernelBounds:
     ops = trace.device_ops
     bound_by, reached, other = np.zeros(len(ops), np.int64), np.zeros(len(ops)), np.zeros(len(ops))
+    small = underfilled(ops, trace.multiprocessors, use_by_kernel(trace, Signal.SM_ACTIVE))
+    small &= np.isin(ops.work, COMPUTE_KERNELS)
     peaks = peaks_of(trace)
     if peaks is None or not len(trace.calls) or len(trace.signatures) < MIN_SIGNATURES:
-        return KernelBounds(bound_by, reached, other)
+        return KernelBounds(bound_by, reached, other, small)
     has_operator, operator = trace.calling_operators
-    works = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
+    works = np.isin(ops.work, COMPUTE_KERNELS)
     rows = np.flatnonzero(ops.launched & works & has_operator[ops.call])
     if not len(rows):
-        return KernelBounds(bound_by, reached, other)
+        return KernelBounds(bound_by, reached, other, small)
     length = ops.end[rows] - ops.start[rows]
     operators, group = np.unique(operator[ops.call[rows]], return_inverse=True)
     taken = np.bincount(group, weights=length)
@@ -91,7 +122,7 @@ def kernel_bounds_of(trace: Trace) -> KernelBounds:
     bound_by[rows] = np.where(is_known, nearer, BoundBy.UNKNOWN)[group]
     reached[rows] = np.where(is_known, at_roof / np.maximum(taken, 1), 0.0)[group]
     other[rows] = np.where(is_known, times.min(axis=1) / np.maximum(taken, 1), 0.0)[group]
-    return KernelBounds(bound_by, reached, other)
+    return KernelBounds(bound_by, reached, other, small)
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:

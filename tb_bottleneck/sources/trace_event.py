@@ -59,6 +59,7 @@ class Args(msgspec.Struct, gc=False):
     memory_device_type: Number = msgspec.field(default=None, name="Device Type")
     address: Number = msgspec.field(default=None, name="Addr")
     dims_old: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
+    counter: Number = msgspec.field(default=None, name="")  # the value of a counter
 
 
 RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")

@@ -11,6 +11,7 @@ from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.sources.kineto import Batch
 from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
+from tb_bottleneck.trace.columns.counters import Counters, CountersBuilder
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents, MemoryEventsBuilder
@@ -69,12 +70,13 @@ class EventsBuilder:
         self._thread_names: dict[tuple[str, str], str] = {}
         self._scanned = ScannedColumns(self._labels, self._signatures)
         self._memory = MemoryEventsBuilder()
+        self._counters = CountersBuilder()
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
         self._fresh_rows = 0
 
     def add(self, batch: Batch) -> None:
-        """Adds the complete events, memory events and thread names of a batch. Flows and counters are ignored."""
+        """Adds the complete events, memory events, counters and thread names of a batch. Flows are ignored."""
         if isinstance(batch, Scanned):
             self._memory.add_scanned(batch)
             self._add_columns(self._scanned_columns(batch))
@@ -126,6 +128,11 @@ class EventsBuilder:
         """Returns the interned threads."""
         return self._labels.threads(self._thread_names)
 
+    def counters(self) -> tuple[Counters, tuple[str, ...]]:
+        """Returns the samples of the device's counters, and the names of the counters."""
+        self.lost += self._counters.lost
+        return self._counters.build(), self._counters.names()
+
     def memory(self) -> MemoryEvents:
         """Returns the table of the allocations and frees."""
         memory = self._memory.build(self._labels.thread)
@@ -145,6 +152,7 @@ class EventsBuilder:
 
     def _add_others(self, batch: Sequence[Any]) -> None:
         self._memory.add([event for event in batch if event.name == MEMORY_EVENT and event.args is not None])
+        self._counters.add([event for event in batch if event.ph == "C"])
         for event in batch:
             if event.ph == "M" and event.name == "thread_name" and getattr(event, "args", None) is not None:
                 if len(self._thread_names) < MAX_THREAD_NAMES:

@@ -10,6 +10,7 @@ import numpy as np
 from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.call_lines import KEY, NO_LINES, CallLines, read_call_lines
+from tb_bottleneck.trace.columns.counters import Counters
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
@@ -44,6 +45,8 @@ class Trace:
     memory: MemoryEvents = field(default_factory=MemoryEvents.empty)
     chosen_device: int | None = None
     call_lines: CallLines = NO_LINES
+    counters: Counters = field(default_factory=Counters.empty)
+    counter_names: tuple[str, ...] = ()
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of these kinds, in order of start."""
@@ -144,6 +147,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         builder.add(batch)
     return_freed_memory()
     memory = builder.memory()
+    counters, counter_names = builder.counters()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
     return_freed_memory()
     lost = reader.lost + builder.lost + out_of_range
@@ -162,6 +166,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         truncated=reader.truncated,
         memory=memory,
         call_lines=read_call_lines(raw.get(KEY), header.base_time_ns, events),
+        counters=counters,
+        counter_names=counter_names,
     )
 
 

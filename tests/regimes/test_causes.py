@@ -151,6 +151,8 @@ NAMED = [
     ("compute", {"full_precision_products": 0.6, "tf32_available": 0.0}, ["fp32_without_tf32"]),
     ("compute", {"double_precision_share": 0.6}, ["double_precision"]),
     ("compute", {"double_precision_share": 0.05}, []),
+    ("compute", {"clock_below_highest": 0.3}, ["low_clock"]),
+    ("compute", {"clock_below_highest": 0.05}, []),
     ("compute", {"misaligned_products": 0.4}, ["misaligned_shapes"]),
     ("compute", {"full_precision_products": 0.05, "misaligned_products": 0.05}, []),
     ("compute", {"unused_cores": 0.9}, []),

@@ -256,7 +256,8 @@ def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:
     start = mapped.without(events.start)
     duration = packed(mapped.without(events.end) - start)
     memory = replace(trace.memory, time=mapped.without(trace.memory.time))
-    return replace(trace, events=replace(events, start=start, duration=duration), memory=memory)
+    counters = replace(trace.counters, time=mapped.without(trace.counters.time))
+    return replace(trace, events=replace(events, start=start, duration=duration), memory=memory, counters=counters)
 
 
 def _mapped_steps(steps: Steps, mapped: TimeMap) -> Steps:

@@ -143,8 +143,7 @@ class ReplayPredictor:
     @cached_property
     def _claims(self) -> dict[Regime, Bools]:
         """The operations of the trace's device that own time when they run alone, by regime."""
-        trace = self.recording.trace
-        return ops_by_regime(trace.device_ops, self.recording.kernel_bounds, trace.multiprocessors)
+        return ops_by_regime(self.recording.trace.device_ops, self.recording.kernel_bounds)
 
     def _idle(self) -> dict[Regime, float]:
         """Returns the recorded time of the window by regime in which the device waits for the host."""

@@ -77,9 +77,9 @@ def launching_rows(trace: Trace) -> Ints:
 
 def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pieces], _Spans]:
     """Returns the pieces in which the device works, and the rest of the spans."""
-    trace, ops = recording.trace, recording.trace.device_ops
+    ops = recording.trace.device_ops
     pieces, idle = [], []
-    by_regime = ops_by_regime(ops, recording.kernel_bounds, trace.multiprocessors)
+    by_regime = ops_by_regime(ops, recording.kernel_bounds)
     for regime, rows in by_regime.items():
         own = np.flatnonzero(rows)
         running = _flat(ops.start[own], ops.end[own])

@@ -1,6 +1,6 @@
 """The figures of efficiency that a trace gives, such as its samples, its tokens, and its time in useful steps.
 
-Energy is not among them.
+Energy is known if the trace has the power of the board.
 """
 
 import re
@@ -10,9 +10,11 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import device_use, utilisation
+from tb_bottleneck.measures.trace.hardware_counters import mean_power
 from tb_bottleneck.measures.trace.window import in_host_steps
 from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -81,5 +83,13 @@ def trace_figures(recording: Recording) -> Figures:
         "samples_per_step": samples_figure(batch_size_of(recording)),
         "tokens_per_step": tokens_per_step(recording),
         "goodput": goodput_of_trace(recording),
-        "joules_per_step": unknown("needs_telemetry"),
+        "joules_per_step": _energy(recording),
     }
+
+
+def _energy(recording: Recording) -> Figure:
+    """Returns the energy of a step: the sampled power of the board x the mean step."""
+    power = mean_power(recording)
+    if isinstance(power, Missing):
+        return unknown("needs_telemetry")
+    return known(power.value * recording.account.window / len(recording.steps) / NS_PER_S, "counters")

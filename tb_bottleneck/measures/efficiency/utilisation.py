@@ -7,11 +7,12 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
-from tb_bottleneck.base.measure import Record
+from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.text import NS_PER_S, share_text
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
+from tb_bottleneck.measures.trace.hardware_counters import sm_active
 from tb_bottleneck.measures.trace.window import device_work
 from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_matrix_units
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM
@@ -224,6 +225,9 @@ def _tensor_share(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
 
 
 def _sm_efficiency(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
+    measured = sm_active(recording)
+    if isinstance(measured, Measure):
+        return known(measured.value, "counters")
     processors = recording.trace.multiprocessors
     is_known = ops.blocks > 0
     if processors is None:

@@ -11,8 +11,7 @@ from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
-from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share, with_example
-from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.measures.trace.window import device_work, in_host_steps, in_window, window_share, with_example
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short
@@ -54,10 +53,10 @@ def costliest_kernel(recording: Recording) -> Measure | Missing:
 
 def underfilled_share(recording: Recording) -> Measure | Missing:
     """Share of the kernels that are too small to fill the device."""
-    ops = device_work(recording, *COMPUTE_KERNELS)
-    if not len(ops):
+    rows = in_window(recording, *COMPUTE_KERNELS)
+    if not rows.any():
         return _NO_DEVICE
-    small = underfilled(ops, recording.trace.multiprocessors)
+    ops, small = recording.trace.device_ops.take(rows), recording.kernel_bounds.small[rows]
     examples = ops.take(small)
     share = with_example(float(small.mean()), "share", "kernels", examples.start, examples.end)
     return replace(share, count=len(ops))

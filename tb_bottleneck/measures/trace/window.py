@@ -20,9 +20,14 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
     """Returns the device operations of these works that run in the window."""
+    return recording.trace.device_ops.take(in_window(recording, *works))
+
+
+def in_window(recording: Recording, *works: Work) -> Bools:
+    """Returns a mask of the device operations of these works that run in the window."""
     ops = recording.trace.device_ops
-    rows: Bools = np.isin(ops.work, works) & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
-    return ops.take(rows)
+    rows = np.isin(ops.work, works) & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
+    return np.asarray(rows, np.bool_)
 
 
 def host_calls(recording: Recording, *roles: Role) -> Calls:

@@ -88,6 +88,7 @@ def test_on_another_device_it_is_that_device_s_bandwidth_that_bounds(tmp_path):
         bound_by=np.where(products, BoundBy.COMPUTE, BoundBy.UNKNOWN).astype(np.int64),
         reached=np.where(products, 0.8, 0.0),
         other=np.where(products, 0.4, 0.0),
+        small=np.zeros(len(products), np.bool_),
     )
     recording.__dict__["kernel_bounds"] = bounds
     move = device_pair_to(recording, "NVIDIA H200")

@@ -1,0 +1,96 @@
+"""What hardware counters in a trace say of its device and of each kernel: multiprocessors and bandwidth in use, clocks.
+
+A counter is sampled at an interval, and each value is the mean since the sample before it. A kernel is often shorter
+than the interval. So the use by a kernel is the mean over all runs of the kernels of its name, and in an interval in
+which the device was idle for a part of the time, the use counts for the other part.
+"""
+
+import re
+from enum import Enum
+
+import numpy as np
+
+from tb_bottleneck.base.intervals import union
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.trace import Trace
+
+LEAST_BUSY = 0.05
+"""An interval with less work than this says nothing about kernels: its value is noise, divided by a small number."""
+LEAST_SAMPLES = 5
+"""Kernels of a name with less time than so many intervals have no measured use."""
+
+
+class Signal(Enum):
+    """A counter, by the names that torch gives it (torch/profiler/_cuspy/trace.py), or CUPTI's own.
+
+    Those in percent of the peak are given as shares.
+    """
+
+    SM_ACTIVE = r"SM Active \(%\)|sm__cycles_active\.avg\.pct_of_peak.*"
+    TENSOR_ACTIVE = r"sm__(?:inst_executed_)?pipe_tensor.*\.pct_of_peak.*"
+    BANDWIDTH = r"(?:DRAM|HBM) BW \(%\)|(?:gpu__)?dram__?throughput\.avg\.pct_of_peak.*"
+    CLOCK = r"SM Clock \(MHz\)"
+    POWER = r"Power \(W\)"
+    TEMPERATURE = r"Temperature \(C\)"
+
+    @property
+    def unit(self) -> float:
+        """What a value of the counter is multiplied by."""
+        return 0.01 if "%" in self.value else 1.0
+
+
+class Samples(Record, frozen=True):
+    """The samples of one counter of the report's device: the intervals (ns), and their values."""
+
+    edges: Ints  # one more than the values
+    values: Floats
+
+    def mean(self, begin: Ints | int, end: Ints | int) -> Floats:
+        """Returns the mean over each [begin, end); NaN where nothing was sampled."""
+        length = np.diff(self.edges)
+        known = np.concatenate(([0], np.cumsum(np.where(np.isfinite(self.values), length, 0))))
+        total = np.concatenate(([0.0], np.cumsum(np.where(np.isfinite(self.values), self.values * length, 0.0))))
+        covered, value = (
+            np.interp(end, self.edges, sums) - np.interp(begin, self.edges, sums) for sums in (known, total)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.where(covered > 0, value / covered, np.nan))
+
+
+def samples_of(trace: Trace, signal: Signal) -> Samples | None:
+    """Returns the samples of a counter; None if it was not recorded, or only once."""
+    named = [at for at, name in enumerate(trace.counter_names) if re.fullmatch(signal.value, name)]
+    rows = np.flatnonzero((trace.counters.device == trace.device_index) & np.isin(trace.counters.name, named[:1]))
+    time, first = np.unique(trace.counters.time[rows], return_index=True)
+    if len(time) < 2:
+        return None
+    values = trace.counters.value[rows][first] * signal.unit
+    if signal.unit != 1.0:
+        values = np.clip(values, 0.0, 1.0)
+    return Samples(np.concatenate(([2 * time[0] - time[1]], time)), values)
+
+
+def while_busy(trace: Trace, samples: Samples) -> Samples:
+    """Returns the samples as if the device had worked all the time: divided by its busy share, at most 1."""
+    ops = trace.device_ops
+    busy = union(ops.start, ops.end).covered(samples.edges[:-1], samples.edges[1:]) / np.diff(samples.edges)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.where(busy >= LEAST_BUSY, np.minimum(samples.values / busy, 1.0), np.nan)
+    return Samples(samples.edges, values)
+
+
+def use_by_kernel(trace: Trace, signal: Signal) -> Floats | None:
+    """Returns the measured use of each device operation, NaN where it is not known; None without the counter."""
+    found = samples_of(trace, signal)
+    if found is None:
+        return None
+    ops, samples = trace.device_ops, while_busy(trace, found)
+    use = samples.mean(ops.start, ops.end)
+    length = np.where(np.isfinite(use), ops.end - ops.start, 0).astype(np.float64)
+    _, group = np.unique(ops.name, return_inverse=True)
+    spent = np.bincount(group, weights=length)
+    enough = spent >= LEAST_SAMPLES * np.median(np.diff(samples.edges))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(group, weights=np.nan_to_num(use) * length) / spent
+    return np.asarray(np.where(enough, mean, np.nan)[group])

@@ -1,0 +1,78 @@
+"""The samples of hardware counters in a trace: utilisation, bandwidth, clocks, power and temperature of its devices.
+
+torch 2.15 writes them as counter events ("C") of a process "GPU N Counters" (torch/profiler/_cuspy/trace.py:
+_build_chrome_counters): the profiler samples them at a fixed interval, one event for each counter and sample.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.trace.columns.labels import clean
+from tb_bottleneck.trace.columns.number_columns import times
+from tb_bottleneck.trace.table import Floats, Ints, Table, column
+
+MAX_SAMPLES, MAX_NAMES = 5_000_000, 1_000
+"""An hour of twenty counters at 1 kHz has 72 million samples, but a recording has seconds."""
+
+_PROCESS = re.compile(r"GPU (\d{1,4}) Counters")
+
+
+@dataclass(frozen=True, eq=False)
+class Counters(Table):
+    """Samples in the order of time. A value is of the time since the sample before it of the same counter."""
+
+    time: Ints = column("ns", "time of the sample, on the recording's own clock")
+    device: Ints = column("id", "index of the device")
+    name: Ints = column("row of counter names", "the counter")
+    value: Floats = column("unit of the counter", "the value")
+
+    @classmethod
+    def empty(cls) -> "Counters":
+        """Returns a table without rows."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none, np.empty(0, np.float64))
+
+
+class CountersBuilder:
+    """Builds the table from batches. `lost` counts the samples that could not be used."""
+
+    def __init__(self) -> None:
+        self.lost: Counter[str] = Counter()
+        self._names: dict[str, int] = {}
+        self._rows: list[tuple[Any, int, int, float]] = []
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Adds counter events."""
+        for event in events:
+            process = _PROCESS.fullmatch(event.pid) if isinstance(event.pid, str) else None
+            value = getattr(event.args, "counter", None)
+            if process is None or not isinstance(value, int | float) or not math.isfinite(value):
+                continue  # a counter of something else, such as a queue of the program
+            name = clean(event.name)
+            known = name in self._names or len(self._names) < MAX_NAMES
+            if not known or len(self._rows) >= MAX_SAMPLES:
+                self.lost["counters"] += 1
+                continue
+            self._rows.append((event.ts, int(process[1]), self._names.setdefault(name, len(self._names)), float(value)))
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the names of the counters: untrusted text."""
+        return tuple(self._names)
+
+    def build(self) -> Counters:
+        """Returns the table."""
+        if not self._rows:
+            return Counters.empty()
+        written, device, name, value = zip(*self._rows, strict=True)
+        time, good = times(list(written))
+        order = np.argsort(time[good], kind="stable")
+        rows = np.flatnonzero(good)[order]
+        return Counters(
+            time[rows], np.array(device, np.int64)[rows], np.array(name, np.int64)[rows], np.array(value)[rows]
+        )
