@@ -74,19 +74,23 @@ class Job:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
         logdir.mkdir(parents=True, exist_ok=True)
-        common = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
+        common = {**os.environ, "OMP_NUM_THREADS": "1"}
         if steps:
             common["LIVE_STEPS"] = str(steps)
         self.situation = situation
         program = [str(PROGRAM), situation.fault, str(logdir)]
         if situation.restarts:
             torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={situation.ranks}"]
-            torchrun += [f"--max-restarts={situation.restarts}", f"--master-port={port}"]
+            torchrun += [
+                f"--max-restarts={situation.restarts}",
+                "--rdzv-backend=c10d",
+                f"--rdzv-endpoint=localhost:{port}",
+            ]
             self.processes = [started([*torchrun, *program], common)]
         else:
+            common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(situation.ranks)}
             self.processes = [
-                started([sys.executable, *program], common | {"RANK": str(rank), "WORLD_SIZE": str(situation.ranks)})
-                for rank in range(situation.ranks)
+                started([sys.executable, *program], common | {"RANK": str(rank)}) for rank in range(situation.ranks)
             ]
         self.live = LiveJobs(str(logdir))
 

@@ -46,12 +46,13 @@ def before_forward(step: int) -> None:
     """The faults that come before the forward pass."""
     if FAULT == "healthy" and step == 0:
         time.sleep(3)
+    if FAULT == "exception_once" and step == FROM and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
+        raise ValueError("a batch is broken")
     if not FAULTY or step < FROM:
         return
     if FAULT == "hang" and step == FROM:
         time.sleep(1_000)
-    first_try = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0"
-    if step == FROM and (FAULT == "exception" or (FAULT == "exception_once" and first_try)):
+    if FAULT == "exception" and step == FROM:
         raise ValueError("a sample is broken")
     if FAULT == "slow_host":
         busy(0.02)
@@ -61,7 +62,10 @@ def before_forward(step: int) -> None:
 
 
 def main() -> None:
-    torch.distributed.init_process_group("gloo")
+    restart = os.environ.get("TORCHELASTIC_RESTART_COUNT")
+    # After a restart, torchrun's store still has the addresses of the processes before, and Gloo may read those.
+    store = None if restart is None else f"file://{LOGDIR}/store{restart}"
+    torch.distributed.init_process_group("gloo", store, rank=RANK, world_size=int(os.environ["WORLD_SIZE"]))
     model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Linear(256, 8)))
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     gc.collect()
