@@ -106,7 +106,7 @@ def recordings_of(path: str) -> RunFiles:
             "; its telemetry alone cannot be replayed: `tb-bottleneck capture` requests a trace from a running script"
         )
         raise NotFound(
-            f"no trace was found under {path}; looked for *.pt.trace.json and *.pt.trace.json.gz"
+            f"no trace was found under {path}; looked for *.pt.trace.json, *.pt.trace.json.gz and *.pftrace"
             + (hint if recordings else "")
         )
     runs = sorted({recording.run for recording in traces})

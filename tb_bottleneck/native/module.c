@@ -143,7 +143,8 @@ static PyObject *scan(PyObject *self, PyObject *arguments) {
 /* A trace of Perfetto that is being written as text, and the bytes that it points into. */
 typedef struct {
     Perfetto trace;
-    PyObject *packets;
+    PyObject *packets, *names;
+    Slice *wanted;
 } OpenPerfetto;
 
 static const char PERFETTO[] = "tb_bottleneck.native.scanner.perfetto";
@@ -151,27 +152,50 @@ static const char PERFETTO[] = "tb_bottleneck.native.scanner.perfetto";
 static void close_perfetto(PyObject *capsule) {
     OpenPerfetto *open = PyCapsule_GetPointer(capsule, PERFETTO);
     perfetto_free(&open->trace);
-    Py_DECREF(open->packets);
+    Py_XDECREF(open->packets);
+    Py_XDECREF(open->names);
+    PyMem_Free(open->wanted);
     PyMem_Free(open);
 }
 
-static PyObject *perfetto(PyObject *self, PyObject *packets) {
+/* Reads the names of the arguments that are written; false with an exception. */
+static bool read_wanted(OpenPerfetto *open, PyObject *names) {
+    size_t count = (size_t)PyTuple_Size(names);
+    open->wanted = PyMem_Calloc(count + 1, sizeof *open->wanted);
+    if (open->wanted == NULL) return PyErr_NoMemory() != NULL;
+    for (size_t number = 0; number < count; number++) {
+        if (!slice_of(PyTuple_GetItem(names, (Py_ssize_t)number), &open->wanted[number])) return false;
+    }
+    open->trace.wanted = open->wanted;
+    open->trace.wanted_count = count;
+    return true;
+}
+
+static PyObject *perfetto(PyObject *self, PyObject *arguments) {
     Slice slice;
     enum Outcome outcome;
+    PyObject *packets, *names;
     (void)self;
-    if (!slice_of(packets, &slice)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "SO!", &packets, &PyTuple_Type, &names) || !slice_of(packets, &slice)) return NULL;
     OpenPerfetto *open = PyMem_Calloc(1, sizeof *open);
     if (open == NULL) return PyErr_NoMemory();
+    if (!read_wanted(open, names)) {
+        PyMem_Free(open->wanted);
+        PyMem_Free(open);
+        return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS
     outcome = read_packets(&open->trace, slice);
     Py_END_ALLOW_THREADS
     PyObject *capsule = outcome == SCANNED ? PyCapsule_New(open, PERFETTO, close_perfetto) : PyErr_NoMemory();
     if (capsule == NULL) {
         perfetto_free(&open->trace);
+        PyMem_Free(open->wanted);
         PyMem_Free(open);
         return NULL;
     }
     open->packets = Py_NewRef(packets);
+    open->names = Py_NewRef(names);
     return capsule;
 }
 
@@ -203,7 +227,7 @@ static int set_up(PyObject *module) {
 
 static PyMethodDef functions[] = {
     {"scan", scan, METH_VARARGS, PyDoc_STR("Scans lists of events into columns; see scanner.pyi.")},
-    {"perfetto", perfetto, METH_O, PyDoc_STR("Reads a native trace of Perfetto; see scanner.pyi.")},
+    {"perfetto", perfetto, METH_VARARGS, PyDoc_STR("Reads a native trace of Perfetto; see scanner.pyi.")},
     {"perfetto_text", perfetto_text, METH_VARARGS, PyDoc_STR("Writes the next events as JSON; see scanner.pyi.")},
     {NULL, NULL, 0, NULL},
 };

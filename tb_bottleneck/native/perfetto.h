@@ -61,6 +61,8 @@ typedef struct {
     size_t item_count, item_capacity;
     Slice *facts; /* messages of ChromeMetadata: further top-level keys */
     size_t fact_count, fact_capacity;
+    const Slice *wanted; /* names of arguments that are written; all if there are none */
+    size_t wanted_count;
     int64_t base; /* ns: the time that all others are relative to */
     bool has_base;
     bool whole; /* false if the last packet is incomplete */

@@ -48,6 +48,15 @@ static void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence,
     else if (!written) PUT(text, "[]"); /* torch writes an empty list as no value */
 }
 
+/* Returns true if an argument of this name is written. */
+static bool is_wanted(const Perfetto *trace, Slice name) {
+    for (size_t number = 0; number < trace->wanted_count; number++) {
+        Slice wanted = trace->wanted[number];
+        if (wanted.length == name.length && memcmp(wanted.at, name.at, name.length) == 0) return true;
+    }
+    return trace->wanted_count == 0;
+}
+
 static void put_annotations(Text *text, const Perfetto *trace, const Item *item) {
     Cursor cursor = cursor_of(item->message);
     Field field;
@@ -55,7 +64,9 @@ static void put_annotations(Text *text, const Perfetto *trace, const Item *item)
     PUT(text, ",\"args\":{");
     while (read_field(&cursor, &field)) {
         if (field.number != 4 || field.type != BYTES) continue;
-        put_key(text, annotation_name(trace, item->sequence, field.bytes), &first);
+        Slice name = annotation_name(trace, item->sequence, field.bytes);
+        if (!is_wanted(trace, name)) continue;
+        put_key(text, name, &first);
         put_annotation(text, trace, item->sequence, field.bytes, 0);
     }
     PUT(text, "}");
@@ -72,7 +83,7 @@ static Slice json_name(Slice name) {
     return name;
 }
 
-static Slice put_extra(Text *text, Slice message, bool *first) {
+static Slice put_extra(Text *text, const Perfetto *trace, Slice message, bool *first) {
     Cursor cursor = cursor_of(message);
     Field field;
     Slice name = {0}, value = {0};
@@ -81,8 +92,10 @@ static Slice put_extra(Text *text, Slice message, bool *first) {
         if (field.number == 2) value = field.bytes;
     }
     name = json_name(name);
-    put_key(text, name, first);
-    put_text_value(text, value);
+    if (is_wanted(trace, name)) {
+        put_key(text, name, first);
+        put_text_value(text, value);
+    }
     return IS(name, "stream") ? value : (Slice){0};
 }
 
@@ -109,6 +122,7 @@ static void put_launch_argument(Text *text, const Perfetto *trace, uint64_t sequ
         if (field.number == 1) name = name_of(&trace->names, sequence, ARGUMENT_NAME, field.value);
         if (field.number == 2) name = field.bytes;
         if (field.number < 3) continue;
+        if (!is_wanted(trace, json_name(name))) return;
         put_key(text, json_name(name), first);
         switch (field.number) {
             case 3: put_integer(text, (int64_t)field.value); return;
@@ -124,8 +138,9 @@ static void put_launch(Text *text, const Perfetto *trace, uint64_t sequence, Sli
     Cursor cursor = cursor_of(message);
     Field field;
     while (read_field(&cursor, &field)) {
-        if (field.number == 1 || field.number == 2) {
-            put_key(text, field.number == 1 ? KEY("grid") : KEY("block"), first);
+        Slice name = field.number == 1 ? KEY("grid") : KEY("block");
+        if (field.number <= 2 && is_wanted(trace, name)) {
+            put_key(text, name, first);
             put_dimensions(text, field.bytes);
         }
         if (field.number == 3) put_launch_argument(text, trace, sequence, field.bytes, first);
@@ -149,7 +164,7 @@ static void put_stage(Text *text, const Perfetto *trace, const Item *item) {
     PUT(text, ",\"args\":{");
     while (read_field(&cursor, &field)) {
         if (field.number == 6) {
-            Slice found = put_extra(text, field.bytes, &first);
+            Slice found = put_extra(text, trace, field.bytes, &first);
             if (found.length > 0) stream = found;
         }
         if (field.number == 21) put_launch(text, trace, item->sequence, field.bytes, &first);

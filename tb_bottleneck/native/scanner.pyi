@@ -19,8 +19,9 @@ def scan(lists: tuple[bytes, ...], categories: tuple[tuple[bytes, int], ...], ex
     Python as a whole, returns its index. Raises MemoryError.
     """
 
-def perfetto(packets: bytes, /) -> object:
+def perfetto(packets: bytes, arguments: tuple[bytes, ...], /) -> object:
     """Reads a native trace of Perfetto, as torch 2.15 writes it, without compression. The GIL is released meanwhile.
+    `arguments` are the names of those that are written for events; without any, all are.
 
     Returns an object for `perfetto_text`, which keeps `packets` alive. Raises MemoryError, also for more than 134
     million events.

@@ -1,6 +1,5 @@
 #include "text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,31 +8,32 @@
 
 enum { FIRST_BYTES = 1 << 16, NUMBER_BYTES = 48 };
 
-void put(Text *text, const char *bytes, size_t length) {
-    if (text->failed || length == 0) return;
-    if (text->capacity - text->length < length) {
-        size_t wanted = text->capacity == 0 ? FIRST_BYTES : text->capacity;
-        while (wanted - text->length < length) wanted *= 2;
-        char *moved = realloc(text->at, wanted);
-        if (moved == NULL) {
-            text->failed = true;
-            return;
-        }
-        text->at = moved;
-        text->capacity = wanted;
-    }
-    memcpy(text->at + text->length, bytes, length);
-    text->length += length;
+bool grow(Text *text, size_t length) {
+    if (text->failed) return false;
+    size_t wanted = text->capacity == 0 ? FIRST_BYTES : text->capacity;
+    while (wanted - text->length < length) wanted *= 2;
+    char *moved = realloc(text->at, wanted);
+    text->failed = moved == NULL;
+    if (text->failed) return false;
+    text->at = moved;
+    text->capacity = wanted;
+    return true;
 }
 
-void put_integer(Text *text, int64_t value) {
-    char digits[NUMBER_BYTES];
-    put(text, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value));
+/* Writes the digits of a number before `end`, at least so many. Returns where they begin. */
+static char *digits_of(uint64_t value, char *end, int least) {
+    for (; value > 0 || least > 0; value /= 10, least--) *--end = (char)('0' + value % 10);
+    return end;
 }
 
 void put_unsigned(Text *text, uint64_t value) {
-    char digits[NUMBER_BYTES];
-    put(text, digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu64, value));
+    char digits[NUMBER_BYTES], *end = digits + sizeof digits, *begin = digits_of(value, end, 1);
+    put(text, begin, (size_t)(end - begin));
+}
+
+void put_integer(Text *text, int64_t value) {
+    if (value < 0) PUT(text, "-");
+    put_unsigned(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 void put_double(Text *text, double value) {
@@ -46,10 +46,13 @@ void put_double(Text *text, double value) {
 }
 
 void put_time(Text *text, int64_t ns) {
-    char digits[NUMBER_BYTES];
-    int64_t size = ns < 0 ? -ns : ns;
-    int length = snprintf(digits, sizeof digits, "%s%" PRId64 ".%03d", ns < 0 ? "-" : "", size / 1000, (int)(size % 1000));
-    put(text, digits, (size_t)length);
+    char digits[NUMBER_BYTES], *end = digits + sizeof digits;
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    char *begin = digits_of(size % 1000, end, 3);
+    *--begin = '.';
+    begin = digits_of(size / 1000, begin, 1);
+    if (ns < 0) *--begin = '-';
+    put(text, begin, (size_t)(end - begin));
 }
 
 void put_string(Text *text, Slice value) {

@@ -11,7 +11,14 @@ typedef struct {
     bool failed; /* there is no memory */
 } Text;
 
-void put(Text *text, const char *bytes, size_t length);
+/* Makes room for more bytes; false if there is no memory. */
+bool grow(Text *text, size_t length);
+
+static inline void put(Text *text, const char *bytes, size_t length) {
+    if (length == 0 || (text->capacity - text->length < length && !grow(text, length))) return;
+    memcpy(text->at + text->length, bytes, length);
+    text->length += length;
+}
 
 #define PUT(text, literal) put((text), (literal), sizeof(literal) - 1)
 

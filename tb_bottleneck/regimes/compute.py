@@ -15,9 +15,9 @@ that contract. More or fewer threads than cores: torch's notes on CPU threading,
 """
 
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.measures.efficiency.hardware_counters import clock_below_highest, hottest, mean_power
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.hardware_counters import clock_below_highest, hottest, mean_power
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,

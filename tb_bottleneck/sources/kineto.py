@@ -28,6 +28,7 @@ from tb_bottleneck.sources.blocks import (
 )
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.lenient import LenientReader
+from tb_bottleneck.sources.other_programs import what_it_is
 from tb_bottleneck.sources.perfetto import as_json
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
@@ -146,7 +147,7 @@ class KinetoReader:
                 self._blocks.refuse_growing()
         if not head.strip():
             raise NotATrace("The file is empty: the profiler was stopped or killed before it wrote.")
-        raise NotATrace('No list "traceEvents" was found. A trace written by torch.profiler has one.')
+        raise NotATrace(what_it_is(self._blocks.path, head))
 
     def _events_with(self, block: bytes) -> Batch:
         """Returns the events up to the last boundary in this block; the rest is pending until the next block."""

@@ -7,8 +7,11 @@ begin and an end that may lie far apart in the file, so that all packets are in 
 from collections.abc import Iterator
 from itertools import chain
 
+import msgspec
+
 from tb_bottleneck.base.errors import NotATrace, TooLarge
 from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
+from tb_bottleneck.sources.trace_event import Args
 
 MAX_BYTES = 2 << 30
 """Packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
@@ -24,6 +27,8 @@ _KNOWN = {(8, 0), (10, 0), (13, 0), (58, 0), *((number, 2) for number in (11, 12
 
 _SEARCHED_PACKETS, _SEARCHED_FIELDS = 8, 64
 _SLICE = b'{"ph":"X"'
+_ARGUMENTS = tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args))
+"""The arguments of events that are read."""
 
 
 def is_perfetto(head: bytes) -> bool:
@@ -89,7 +94,7 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
             raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
     packets = b"".join(parts)
     parts.clear()
-    trace = perfetto(packets)
+    trace = perfetto(packets, _ARGUMENTS)
     del packets
     has_slices = False
     while text := perfetto_text(trace, TEXT_BYTES):

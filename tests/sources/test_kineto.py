@@ -263,3 +263,22 @@ def test_a_file_that_grows_while_it_is_read_is_still_growing(tmp_path):
     os.utime(path, (1e9, 1e9))
     with pytest.raises(StillGrowing, match="grew while it was read"):
         list(batches)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("report.nsys-rep", b"\x00NSYS", "a report of Nsight Systems"),
+        ("kernels.ncu-rep", b"NVR\x00", "a report of Nsight Compute"),
+        ("host.xplane.pb", b"\x0a\x10\x08\x01\x12\x09/host:CPU", "a trace of XLA's profiler"),
+        ("export", b"SQLite format 3\x00" + bytes(90), "a database, as Nsight Systems exports it"),
+        ("notes.txt", b"none of these", 'No list "traceEvents"'),
+    ],
+)
+def test_files_of_other_profilers_are_named(name, content, said, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(content)
+    os.utime(path, (1e9, 1e9))
+    with pytest.raises(NotATrace) as caught:
+        list(KinetoReader(str(path)).batches())
+    assert said in str(caught.value)

@@ -49,8 +49,8 @@ export function NoRecordings({ logdir, problems }: { logdir: string; problems: r
     <Empty heading="No recordings yet">
       <p>
         There is no recording under <code>{logdir}</code>. This tab reads the event files of the monitor, and the traces that
-        torch.profiler writes, <code>*.pt.trace.json</code> and <code>*.pt.trace.json.gz</code>, in the logdir and in every directory
-        below it.
+        torch.profiler writes, <code>*.pt.trace.json</code>, <code>*.pt.trace.json.gz</code> and <code>*.pftrace</code>, in the logdir and
+        in every directory below it.
       </p>
       <p>The monitor logs every step and records some traces:</p>
       <CodeBlock text={monitored(folder)} label="code that monitors a training run" />
