@@ -15,8 +15,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.efficiency.utilisation import utilisation
+from tb_bottleneck.measures.graph_replays import graph_replays
 from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
-from tb_bottleneck.measures.trace.graph_replays import graph_replays
 from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator

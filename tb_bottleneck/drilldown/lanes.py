@@ -1,4 +1,5 @@
-"""The rows of the timeline: owners of the time, steps, the critical path, host threads, and the device's streams.
+"""The rows of the timeline: owners of the time, steps, the critical path, host threads, the device's streams and
+counters.
 
 The events of a lane are sorted by start and do not overlap (on a stream, they rarely do).
 """
@@ -25,12 +26,15 @@ from tb_bottleneck.trace.steps import step_marks
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-KEYS = (*REGIMES, "op", "mark", "call", "python", "step")
+LEVELS = tuple(f"counter{level}" for level in range(10))
+"""Tenths of the range of a counter; the tab draws them as bars."""
+
+KEYS = (*REGIMES, "op", "mark", "call", "python", "step", *LEVELS)
 """Types of events on the timeline; the tab chooses colours by them."""
 
 KEY = {word: row for row, word in enumerate(KEYS)}
 
-MAX_HOST_THREADS, MAX_PYTHON_THREADS, MAX_STREAMS = 6, 2, 12
+MAX_HOST_THREADS, MAX_PYTHON_THREADS, MAX_STREAMS, MAX_COUNTERS = 6, 2, 12, 8
 MAX_DEPTH, MAX_PYTHON_DEPTH = 8, 10  # number of rows shown per thread
 MAX_NESTING = 72  # frames nest deeper than operators; deeper events are not shown
 # Frames that rarely change (the interpreter's start, main()) take a row each without information.
@@ -82,7 +86,7 @@ def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> La
         rows += _python(trace, thread, keys)
     streams = len(np.unique(trace.all_device_ops.queue))
     left_out = max(0, len(threads) - MAX_HOST_THREADS) + max(0, streams - MAX_STREAMS)
-    return Lanes((*rows, *_streams(trace, device_keys)), left_out)
+    return Lanes((*rows, *_streams(trace, device_keys), *_counters(trace)), left_out)
 
 
 def _account(spans: OwnedSpans) -> Lane:
@@ -208,6 +212,22 @@ def _host_keys(trace: Trace) -> Ints:
         keys[calls[trace.calls.role == role]] = KEY[word]
     keys[calls[trace.reads & (trace.calls.role == Role.COPY)]] = KEY[Regime.SYNC]
     return keys
+
+
+def _counters(trace: Trace) -> Iterator[Lane]:
+    """Yields the counters of the report's device; shares as they are, others as shares of their largest value."""
+    counters = trace.counters.take(trace.counters.device == trace.device_index)
+    for name in np.unique(counters.name)[:MAX_COUNTERS].tolist():
+        samples = counters.take(counters.name == name)
+        title, values = trace.counter_names[name], samples.value
+        if len(samples) < 2:
+            continue
+        begins = np.concatenate(([2 * samples.time[0] - samples.time[1]], samples.time[:-1]))
+        largest = 100.0 if "%" in title else max(float(values.max()), 1e-9)
+        level = np.clip(len(LEVELS) * values / largest, 0, len(LEVELS) - 1).astype(np.int64)
+        texts, which = np.unique(np.round(values), return_inverse=True)
+        names = [f"{value:,.0f}" for value in texts.tolist()]
+        yield Lane("counter", title, f"counter {name}", 0, begins, samples.time, level + KEY[LEVELS[0]], which, names)
 
 
 def _streams(trace: Trace, keys: Ints) -> Iterator[Lane]:

@@ -15,9 +15,14 @@ that contract. More or fewer threads than cores: torch's notes on CPU threading,
 """
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.efficiency.hardware_counters import clock_below_highest, hottest, mean_power
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.hardware_counters import (
+    bandwidth_in_use,
+    clock_below_highest,
+    hottest,
+    mean_power,
+)
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     full_precision_products,
@@ -56,7 +61,7 @@ RECOVERABLE_OF_PRODUCTS = 0.5
 # As of telemetry (regimes/telemetry/compute.py): large products at the power limit run up to a tenth below.
 LOW_CLOCK = 0.10
 
-ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak)
+ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak, bandwidth_in_use)
 """How the limits of kernels are known, and how close the kernels come to them."""
 
 

@@ -24,6 +24,7 @@ from tb_bottleneck.measures.trace.fusion import (
     pointwise_kernels,
     pointwise_share,
 )
+from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     full_precision_products,
     memory_reached,
@@ -48,7 +49,7 @@ RECOVERABLE_OF_POINTWISE = 0.5
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns judgement. Pointwise kernels of one operator each can be fused: a chain then reads and writes once."""
     share = measures.account.share(Regime.MEMORY)
-    evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded)
+    evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
     causes += _attention(measures, share) + _wide(measures, share)
     status = FIRES if share >= FIRES_AT or causes else CLEAR

@@ -12,10 +12,10 @@ window on, such kernels outweigh the other losses of a device-bound run.
 
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.efficiency.hardware_counters import sm_active
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.allocator import fitting_batch
+from tb_bottleneck.measures.trace.hardware_counters import sm_active
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels, multiprocessors, underfilled_share
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 

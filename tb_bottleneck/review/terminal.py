@@ -1,5 +1,6 @@
 """Formats the review of a logdir for a terminal, and its ledger as CSV. Names are untrusted; notes are clean."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,6 +18,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 _WIDTH = 100
 _MAX_UNREVIEWED = 20
+_MONITOR_FOLDER = re.compile(r"/tb_bottleneck/[^/]+$")
 _RESULTS = {"miss": "MISS", "as_predicted": "as predicted", "unknown": "unknown"}
 
 
@@ -108,7 +110,7 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
         titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
         what = ", with ".join(filter(None, (titles, row.change)))
         gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"
-        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {what}: {clean(row.run)} → {clean(row.fixed_in)}")
+        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {what}: {_shown(row.run)} → {_shown(row.fixed_in)}")
         if row.because:
             yield from _wrapped(row.because, "    ")
     yield from (line for each in ledger.causes for line in _wrapped(_accuracy(each)))
@@ -135,6 +137,11 @@ def _values(row: pb.LedgerRow) -> dict[str, object]:
         for name in ("speedup", "low", "high"):
             values[f"{field}_{name}"] = getattr(gain, name) if known else ""
     return values | {"because": row.because}
+
+
+def _shown(run: str) -> str:
+    """Returns the name of a run without the folder that the monitor creates in it."""
+    return _MONITOR_FOLDER.sub("", clean(run))
 
 
 def _gain(row: pb.LedgerRow, field: str, word: str) -> str:

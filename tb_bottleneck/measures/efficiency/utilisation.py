@@ -12,7 +12,7 @@ from tb_bottleneck.base.text import NS_PER_S, share_text
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.measures.efficiency.hardware_counters import sm_active
+from tb_bottleneck.measures.trace.hardware_counters import sm_active
 from tb_bottleneck.measures.trace.window import device_work
 from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_matrix_units
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, original_function
+from tb_bottleneck.measures.graph_replays import GraphReplays, ReplayedGraph
 from tb_bottleneck.measures.trace.compiled_steps import CompiledSteps
-from tb_bottleneck.measures.trace.graph_replays import GraphReplays, ReplayedGraph
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3

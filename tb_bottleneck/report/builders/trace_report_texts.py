@@ -7,6 +7,7 @@ from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
+from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
 from tb_bottleneck.measures.trace.kernel_efficiency import (
     compute_reached,
     memory_reached,
@@ -100,4 +101,6 @@ def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
     if near and isinstance(reachable, Measure) and facts.get(compute_reached.__name__) is reached:
         near += f"; matrix units of this device reach {share_text(reachable.value)} of the data sheet at most"
     near += "." if near else ""
-    return f"The limit is known from shapes for {share_text(known.value)} of the kernel time.{near}"
+    counted = isinstance(facts.get(bandwidth_in_use.__name__), Measure)
+    source = "shapes or the device's counters" if counted else "shapes"
+    return f"The limit is known from {source} for {share_text(known.value)} of the kernel time.{near}"

@@ -54,6 +54,7 @@ _MORE = (
     "Nothing recorded explains $share of the time.",
     "This rule failed. This is an error in tb_bottleneck; the other rules are not affected.",
     "The limit is known from shapes for $share of the kernel time.",
+    "The limit is known from shapes or the device's counters for $share of the kernel time.",
     "The kernels reach $share of it.",
     "The kernels reach $share of it; matrix units of this device reach $share of the data sheet at most.",
     "The limit is known from kernel names only: the recorded shapes do not give the work of these kernels.",

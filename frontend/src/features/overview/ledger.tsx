@@ -77,10 +77,13 @@ function Figure({ gain }: { gain: Gain | undefined }) {
   );
 }
 
+/** The name of a run without the folder that the monitor creates in it. */
+const shown = (run: string): string => run.replace(/\/tb_bottleneck\/[^/]+$/, "");
+
 /** Both runs; a click compares them. */
 function Pair({ row: { run, fixed_in }, runs, session }: { row: LedgerRow } & Props) {
   const [before, after] = [run, fixed_in].map((name) => runs.find((entry) => isTrace(entry) && (entry.run === name || comparedName(entry) === name)));
-  const text = `${run} → ${fixed_in}`;
+  const text = `${shown(run)} → ${shown(fixed_in)}`;
   if (!before || !after) return <bdi>{text}</bdi>;
   return (
     <button type="button" class="link" onClick={() => (session.choose(keyOf(after)), session.compare(keyOf(before)))}>

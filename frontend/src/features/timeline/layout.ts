@@ -24,10 +24,11 @@ const HEIGHTS: ReadonlyMap<string, number> = new Map([
   ["steps", 18],
   ["critical", 16],
   ["device", 20],
+  ["counter", 24],
   ["host", 15],
   ["python", 14],
 ]);
-const ORDER = ["steps", "account", "critical", "device", "host", "python"];
+const ORDER = ["steps", "account", "critical", "device", "counter", "host", "python"];
 const TITLES: ReadonlyMap<string, string> = new Map([
   ["account", "Time spent in"],
   ["steps", "Steps"],

@@ -84,10 +84,11 @@ function lane(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme, 
       const right = Math.min((strip.begin[index]! + strip.length[index]! + shift) * scale, farEdge);
       const blockWidth = Math.max(right - left, 0.7);
       const key = keys[strip.key[index]!] ?? "";
-      canvas.globalAlpha = strip.count[index]! > 1 ? 0.35 + 0.65 * strip.busy[index]! : 1;
+      canvas.globalAlpha = track.group === "counter" ? 0.55 : strip.count[index]! > 1 ? 0.35 + 0.65 * strip.busy[index]! : 1;
       canvas.fillStyle = theme.keys.get(key) ?? colourOf(key);
       // A thin gap between neighbours, if there is room for it.
-      canvas.fillRect(left, row.top, blockWidth > 3 && end <= to ? blockWidth - 0.6 : blockWidth, row.height);
+      const bar = row.height * levelOf(key);
+      canvas.fillRect(left, row.top + row.height - bar, blockWidth > 3 && end <= to ? blockWidth - 0.6 : blockWidth, bar);
       canvas.globalAlpha = 1;
       if (track.group === "account" && blockWidth > 2 && isLost(key)) lost.push([left, blockWidth - 0.6]);
       if (!labelled) continue;
@@ -102,6 +103,9 @@ function lane(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme, 
   // After all blocks: a block may continue in the next tile, which would cover its label.
   for (const text of labels) label(canvas, picture, theme, track, row, text);
 }
+
+/** The height of a bar: tenths of the range of a counter; all of the row for other items. */
+const levelOf = (key: string): number => (key.startsWith("counter") ? (Number(key.slice("counter".length)) + 1) / 10 : 1);
 
 interface Label {
   readonly key: string;
@@ -139,7 +143,7 @@ function label(canvas: CanvasRenderingContext2D, { titles }: Picture, theme: The
   const text = name || titles.get(key) || key;
   canvas.font = `11px ${theme.font}`;
   canvas.textBaseline = "middle";
-  canvas.fillStyle = track.group === "steps" || key === "mark" ? theme.text : LABEL_COLOUR;
+  canvas.fillStyle = track.group === "steps" || track.group === "counter" || key === "mark" ? theme.text : LABEL_COLOUR;
   canvas.fillText(text.length <= characters ? text : `${text.slice(0, characters - 1)}…`, left + 4, row.top + row.height / 2 + 0.5);
 }
 
