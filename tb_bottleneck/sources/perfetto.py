@@ -7,11 +7,7 @@ begin and an end that may lie far apart in the file, so that all packets are in 
 from collections.abc import Iterator
 from itertools import chain
 
-import msgspec
-
 from tb_bottleneck.base.errors import NotATrace, TooLarge
-from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
-from tb_bottleneck.sources.trace_event import Args
 
 MAX_BYTES = 2 << 30
 """Packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
@@ -27,8 +23,6 @@ _KNOWN = {(8, 0), (10, 0), (13, 0), (58, 0), *((number, 2) for number in (11, 12
 
 _SEARCHED_PACKETS, _SEARCHED_FIELDS = 8, 64
 _SLICE = b'{"ph":"X"'
-_ARGUMENTS = tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args))
-"""The arguments of events that are read."""
 
 
 def is_perfetto(head: bytes) -> bool:
@@ -78,6 +72,12 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
     if not is_perfetto(first):
         yield from chain([first] if first else [], blocks)
         return
+    # Not where this module is imported: a server looks for traces, and worker processes read them.
+    import msgspec
+
+    from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
+    from tb_bottleneck.sources.trace_event import Args
+
     if native_scan() is None:
         raise NotATrace(
             "A native trace of Perfetto is read by the compiled part of this package, which is switched off "
@@ -94,7 +94,7 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
             raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
     packets = b"".join(parts)
     parts.clear()
-    trace = perfetto(packets, _ARGUMENTS)
+    trace = perfetto(packets, tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args)))
     del packets
     has_slices = False
     while text := perfetto_text(trace, TEXT_BYTES):
