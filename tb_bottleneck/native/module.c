@@ -184,6 +184,7 @@ static PyObject *perfetto(PyObject *self, PyObject *arguments) {
         PyMem_Free(open);
         return NULL;
     }
+    open->trace.seed = seed;
     Py_BEGIN_ALLOW_THREADS
     outcome = read_packets(&open->trace, slice);
     Py_END_ALLOW_THREADS

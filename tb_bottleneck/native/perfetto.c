@@ -187,6 +187,7 @@ static bool read_packet(Perfetto *trace, Slice packet) {
 enum Outcome read_packets(Perfetto *trace, Slice packets) {
     Cursor cursor = cursor_of(packets);
     Field field;
+    trace->names.seed = trace->seed;
     while (read_field(&cursor, &field)) {
         if (field.number == 1 && field.type == BYTES && !read_packet(trace, field.bytes)) return NO_MEMORY;
     }

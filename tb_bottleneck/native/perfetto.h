@@ -27,6 +27,7 @@ typedef struct {
 typedef struct {
     Interned *slots;
     size_t count, size;
+    uint64_t seed;
 } Names;
 
 typedef struct {
@@ -53,6 +54,7 @@ typedef struct {
 
 typedef struct {
     Names names;
+    uint64_t seed; /* of the hash tables: a file must not be able to make its ids collide */
     Track *tracks;
     size_t track_count, track_capacity;
     uint32_t *track_slots; /* number of the track + 1, by the hash of its uuid */

@@ -11,7 +11,7 @@ static uint64_t mixed(uint64_t value) { /* the finalizer of splitmix64 */
 /* --- Names --- */
 
 static Interned *slot_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid) {
-    size_t at = mixed(iid * 16 + kind + mixed(sequence)) & (names->size - 1);
+    size_t at = mixed((iid * 16 + kind + mixed(sequence)) ^ names->seed) & (names->size - 1);
     for (;; at = (at + 1) & (names->size - 1)) {
         Interned *slot = &names->slots[at];
         if (!slot->used || (slot->sequence == sequence && slot->kind == kind && slot->iid == iid)) return slot;
@@ -19,7 +19,7 @@ static Interned *slot_of(const Names *names, uint64_t sequence, enum Kind kind, 
 }
 
 static bool grow_names(Names *names) {
-    Names larger = {NULL, names->count, names->size == 0 ? FIRST_SLOTS : names->size * 2};
+    Names larger = {NULL, names->count, names->size == 0 ? FIRST_SLOTS : names->size * 2, names->seed};
     if (names->count >= MAX_NAMES) return false;
     larger.slots = calloc(larger.size, sizeof *larger.slots);
     if (larger.slots == NULL) return false;
@@ -85,7 +85,7 @@ static bool grow_track_slots(Perfetto *trace) {
     uint32_t *slots = calloc(size, sizeof *slots);
     if (slots == NULL) return false;
     for (size_t number = 0; number < trace->track_count; number++) {
-        size_t at = mixed(trace->tracks[number].uuid) & (size - 1);
+        size_t at = mixed(trace->tracks[number].uuid ^ trace->seed) & (size - 1);
         while (slots[at] != 0) at = (at + 1) & (size - 1);
         slots[at] = (uint32_t)number + 1;
     }
@@ -97,7 +97,7 @@ static bool grow_track_slots(Perfetto *trace) {
 
 /* The slot of a track, which is 0 if there is no such track. */
 static uint32_t *track_slot(const Perfetto *trace, uint64_t uuid) {
-    size_t at = mixed(uuid) & (trace->track_slot_count - 1);
+    size_t at = mixed(uuid ^ trace->seed) & (trace->track_slot_count - 1);
     for (;; at = (at + 1) & (trace->track_slot_count - 1)) {
         uint32_t *slot = &trace->track_slots[at];
         if (*slot == 0 || trace->tracks[*slot - 1].uuid == uuid) return slot;

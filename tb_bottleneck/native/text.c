@@ -8,11 +8,14 @@
 
 enum { FIRST_BYTES = 1 << 16, NUMBER_BYTES = 48 };
 
+/* One event may name a long interned string many times. */
+static const size_t MAX_BYTES = (size_t)64 << 20;
+
 bool grow(Text *text, size_t length) {
     if (text->failed) return false;
     size_t wanted = text->capacity == 0 ? FIRST_BYTES : text->capacity;
     while (wanted - text->length < length) wanted *= 2;
-    char *moved = realloc(text->at, wanted);
+    char *moved = wanted <= MAX_BYTES ? realloc(text->at, wanted) : NULL;
     text->failed = moved == NULL;
     if (text->failed) return false;
     text->at = moved;

@@ -8,10 +8,10 @@
 typedef struct {
     char *at;
     size_t length, capacity;
-    bool failed; /* there is no memory */
+    bool failed; /* there is no memory, or it is too large */
 } Text;
 
-/* Makes room for more bytes; false if there is no memory. */
+/* Makes room for more bytes; false if there is no memory, or the text is too large. */
 bool grow(Text *text, size_t length);
 
 static inline void put(Text *text, const char *bytes, size_t length) {

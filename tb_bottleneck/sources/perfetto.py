@@ -12,6 +12,9 @@ from tb_bottleneck.base.errors import NotATrace, TooLarge
 MAX_BYTES = 2 << 30
 """Packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
 
+MAX_TEXT = 16 << 30
+"""The limit of a file in JSON (blocks.py). A short file can name a long string in each of its events."""
+
 TEXT_BYTES = 1 << 18
 """The text is written in parts of about the size of a block (blocks.py)."""
 
@@ -94,12 +97,18 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
             raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
     packets = b"".join(parts)
     parts.clear()
-    trace = perfetto(packets, tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args)))
-    del packets
-    has_slices = False
-    while text := perfetto_text(trace, TEXT_BYTES):
-        has_slices = has_slices or _SLICE in text
-        yield text
+    written, has_slices = 0, False
+    try:
+        trace = perfetto(packets, tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args)))
+        del packets
+        while text := perfetto_text(trace, TEXT_BYTES):
+            has_slices = has_slices or _SLICE in text
+            yield text
+            written += len(text)
+            if written > MAX_TEXT:
+                raise TooLarge(f"The trace has more than {MAX_TEXT >> 30} GiB as JSON. Record fewer steps.")
+    except MemoryError:
+        raise TooLarge("The trace has more events or longer names than fit into memory. Record fewer steps.") from None
     if not has_slices:
         raise NotATrace(
             "The file is a trace of Perfetto without slices of a program: a system trace of Linux or Android, for "

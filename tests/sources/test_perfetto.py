@@ -17,8 +17,9 @@ from helpers.perfetto_writer import Writer, convert, message, number, perfetto_o
 from helpers.reports import report_of
 
 from demo.pairs import RECORDED
-from tb_bottleneck.base.errors import BottleneckError, NotATrace
+from tb_bottleneck.base.errors import BottleneckError, NotATrace, TooLarge
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.sources import perfetto
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.logdir import scan
 from tb_bottleneck.sources.perfetto import is_perfetto
@@ -184,6 +185,20 @@ def test_damaged_files_cost_only_their_own_report(tmp_path):
             events_of(path) if case % 10 else diagnose(str(path))
         except BottleneckError:
             continue
+
+
+def test_a_long_name_in_many_places_takes_no_more_memory_than_allowed(tmp_path, monkeypatch):
+    writer = Writer(10**18)
+    writer.track(7, 8, "main")
+    writer.packet(message(12, message(29, number(1, 1) + message(2, "x" * (1 << 20)))))
+    hundred = message(12, number(17, 1)) * 100
+    writer.packet(message(11, number(9, 1) + number(11, 1) + message(4, message(10, "Input Dims") + hundred)), 0)
+    writer.packet(message(11, number(9, 2) + number(11, 1)), 5)
+    with pytest.raises(BottleneckError, match="memory"):
+        events_of(written(tmp_path, bytes(writer.out)))
+    monkeypatch.setattr(perfetto, "MAX_TEXT", 10_000)
+    with pytest.raises(TooLarge, match="as JSON"):
+        events_of(written(tmp_path, perfetto_of(drawn(STEPS, 1000)) * 40))
 
 
 def test_many_tracks_and_nested_values_take_no_quadratic_time(tmp_path):
