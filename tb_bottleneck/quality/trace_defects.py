@@ -109,6 +109,10 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
     return len(large) >= MIN_LARGE_KERNELS and busy > BUSY_SHARE * (steps.end - steps.begin)
 
 
+EARLY_SHARE = 0.01
+"""None of 60 public recordings has a kernel that begins before its launch; a few may follow from rounded times."""
+
+
 def damage_of(trace: Trace) -> Iterator[Defect]:
     """Yields the defects of a damaged file."""
     if trace.truncated:
@@ -126,11 +130,21 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": lost})
+    early = _kernels_before_launch(trace)
+    if early > EARLY_SHARE:
+        yield Defect("kernels_before_launch", False, {"share": early})
     if len(steps) < MIN_JUDGED_STEPS:
         yield Defect("few_steps", False, {"steps": len(steps)})
     overhead = _estimated_overhead(trace, steps) / (steps.end - steps.begin)
     if overhead > PROFILER_COST_SHARE:
         yield Defect("profiler_inflated", False, {"share": overhead, "kind": profiler_setup(trace)})
+
+
+def _kernels_before_launch(trace: Trace) -> float:
+    """Returns the share of the launched operations that begin before the call that launches them."""
+    ops = trace.device_ops
+    rows = np.flatnonzero(ops.launched)
+    return float((ops.start[rows] < trace.calls.start[ops.call[rows]]).mean()) if len(rows) else 0.0
 
 
 def profiler_setup(trace: Trace) -> str:

@@ -36,8 +36,9 @@ def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
     content = script.read_bytes() if script is not None else b""
     facts = [*command, str(Path.cwd()), platform.node(), hashlib.sha256(content).hexdigest()]
     for other in (cache / FOLDER).glob("*"):
-        if time.time() - other.stat().st_mtime > KEPT_S:
-            shutil.rmtree(other, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another trial may have deleted it
+            if time.time() - other.stat().st_mtime > KEPT_S:
+                shutil.rmtree(other, ignore_errors=True)
     return cache / FOLDER / hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 

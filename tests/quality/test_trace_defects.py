@@ -112,6 +112,13 @@ def test_launches_whose_kernels_were_lost_are_counted(tmp_path):
     assert "kernels_lost" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
 
 
+def test_a_device_clock_that_is_ahead_is_a_defect(tmp_path):
+    """As torch's own validator of traces checks it (torch/profiler/_trace_validator.py)."""
+    ahead = [{**kernel, "ts": kernel["ts"] - 400} for kernel in KERNELS]
+    assert "kernels_before_launch" in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + ahead))
+    assert "kernels_before_launch" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
+
+
 def test_fills_may_leave_no_record_on_the_device(tmp_path):
     fills = [row("cuda_runtime", "cudaMemsetAsync", 100 * n + 60, 5, correlation=100 + n) for n in range(10)]
     assert "kernels_lost" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS + fills))

@@ -1,4 +1,4 @@
-"""Measures of the hardware counters in a trace: multiprocessors, bandwidth and tensor cores in use, clock, power."""
+"""Measures of the hardware counters in a trace: multiprocessors and bandwidth in use, clock, power."""
 
 import numpy as np
 
@@ -22,11 +22,6 @@ def sm_active(recording: Recording) -> Measure | Missing:
 def bandwidth_in_use(recording: Recording) -> Measure | Missing:
     """Mean bandwidth of the device's memory in use, share of the peak; measured."""
     return _mean(recording, Signal.BANDWIDTH, "share")
-
-
-def tensor_cores_in_use(recording: Recording) -> Measure | Missing:
-    """Mean share of the window in which the tensor cores work; measured."""
-    return _mean(recording, Signal.TENSOR_ACTIVE, "share")
 
 
 def mean_power(recording: Recording) -> Measure | Missing:
