@@ -31,7 +31,7 @@ DEMO = sorted(RECORDED.glob("*/slow/*.pt.trace.json.gz"))[::5] + SIMULATED
 PUBLIC = sorted(
     path
     for path in Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent")).glob("*.json.gz")
-    if path.name.startswith(("h100_owlv2", "mi300", "rtx", "a4000"))
+    if path.name.startswith(("mi300_vit", "a4000"))
 )
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "300"))
 STEPS = """
