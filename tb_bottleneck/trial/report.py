@@ -48,6 +48,10 @@ def _variant(trial: Trial, variant: Variant) -> Iterator[str]:
         old, new = trial.before.parts[name], variant.parts[name]
         if abs(new - old) > WORTH * trial.before.step_ns:
             yield f"  {title}: {duration_text(old)} -> {duration_text(new)}"
+    if (variant.change.arguments or variant.change.folder) and not (
+        variant.samples_per_s and trial.before.samples_per_s
+    ):
+        yield "  samples per step are not known, so steps are compared: if the change alters their work, count samples"
     yield f"  peak memory: {_bytes(_peak(trial.before))} -> {_bytes(_peak(variant))}"
     yield f"  {_losses(trial, variant)}"
     for name, value in variant.change.settings:

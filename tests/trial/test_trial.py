@@ -35,6 +35,7 @@ class Blocks:
         self.steps, self.failing, self.interrupt_after, self.noise = steps, failing, interrupt_after, noise
         self.order: list[str] = []
         self.now = 0.0
+        self.samples = 8.0
 
     def clock(self) -> float:
         return self.now
@@ -52,7 +53,7 @@ class Blocks:
             step *= self.steps[name]
         step *= 1 + self.noise * (number % 3)
         parts = dict.fromkeys(PARTS, 0.0) | {"loader_wait": step / 2, "other": step / 2}
-        return BlockResult(step, 100, 8.0, parts, (1.0,) * 20, 1 << 20, Path("block"))
+        return BlockResult(step, 100, self.samples, parts, (1.0,) * 20, 1 << 20, Path("block"))
 
 
 def trial_of(blocks: Blocks, *words: str, deadline: float = 1e9) -> Trial:
@@ -71,6 +72,16 @@ def test_blocks_alternate_and_end_as_soon_as_the_gain_is_known() -> None:
     assert "losses agree" in text
     assert "waiting for data: 10.0 ms -> 5.0" in text.replace("5.01", "5.0")
     json.dumps(json_of(trial), allow_nan=False)
+
+
+def test_steps_whose_samples_are_not_known_are_called_that() -> None:
+    """Another batch size is not slower because its steps do more work."""
+    changes = [Change(arguments=("--batch-size", "64")), *parsed(["tf32"])]
+    blocks = Blocks({"tf32": 0.5})
+    for samples, said in ((0.0, True), (8.0, False)):
+        blocks.samples = samples
+        texts = ["\n".join(text_of(run_trial(blocks, [change], 1e9, clock=blocks.clock))) for change in changes]
+        assert ["samples per step are not known" in text for text in texts] == [said, False]
 
 
 def test_several_values_are_a_curve_and_a_known_one_takes_no_more_part() -> None:
