@@ -56,6 +56,11 @@ def test_every_suggested_change_exists_and_is_about_a_cause() -> None:
     assert trial_of("host_python", "") == ""
 
 
+@pytest.mark.parametrize(("dtype", "trial"), [("bfloat16", "bf16"), ("float16", "")])
+def test_a_fix_in_float16_is_not_measured_in_bfloat16(dtype: str, trial: str) -> None:
+    assert trial_of("fp32_without_tf32", f'with torch.autocast("cuda", dtype=torch.{dtype}):') == trial
+
+
 def test_a_patch_changes_calls_and_adds_lines_after_the_imports() -> None:
     patch = patch_of(parsed(["workers=4", "tf32", "fused", "bf16"])[0], "train.py", SCRIPT)
     added = [line[1:] for line in patch.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
