@@ -110,7 +110,7 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
         titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
         what = ", with ".join(filter(None, (titles, row.change)))
         gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"
-        yield from _wrapped(f"{_RESULTS[row.result]}: {gains}. {what}: {_shown(row.run)} → {_shown(row.fixed_in)}")
+        yield from _wrapped(f"{_result(row)}{gains}. {what}: {_shown(row.run)} → {_shown(row.fixed_in)}")
         if row.because:
             yield from _wrapped(row.because, "    ")
     yield from (line for each in ledger.causes for line in _wrapped(_accuracy(each)))
@@ -137,6 +137,12 @@ def _values(row: pb.LedgerRow) -> dict[str, object]:
         for name in ("speedup", "low", "high"):
             values[f"{field}_{name}"] = getattr(gain, name) if known else ""
     return values | {"because": row.because}
+
+
+def _result(row: pb.LedgerRow) -> str:
+    """Returns the result before the gains; nothing for a trial without a prediction, which the gains say."""
+    unpredicted = row.HasField("measured") and not row.HasField("expected")
+    return "" if unpredicted else f"{_RESULTS[row.result]}: "
 
 
 def _shown(run: str) -> str:

@@ -27,11 +27,12 @@ export function Ledger({ runs, session }: Props) {
 
 const RESULTS: Readonly<Record<string, string>> = { miss: "Miss", as_predicted: "As predicted", unknown: "Not known" };
 const ORDER = Object.keys(RESULTS);
+const resultOf = ({ result, expected, measured }: LedgerRow): string => (measured && !expected ? "Not predicted" : (RESULTS[result] ?? result));
 
 function columnsOf(runs: readonly RunEntry[], session: Session): readonly Column<LedgerRow>[] {
   return [
     { key: "fix", title: "Fixed", figure: false, value: causesOf, cell: (row) => <Fix row={row} /> },
-    { key: "result", title: "Result", figure: false, value: ({ result }) => ORDER.indexOf(result), cell: ({ result }) => RESULTS[result] ?? result },
+    { key: "result", title: "Result", figure: false, value: ({ result }) => ORDER.indexOf(result), cell: resultOf },
     { key: "expected", title: "Predicted", figure: true, value: ({ expected }) => expected?.speedup, cell: ({ expected }) => <Figure gain={expected} /> },
     { key: "measured", title: "Measured", hint: "Typical step time before / after", figure: true, value: ({ measured }) => measured?.speedup, cell: ({ measured }) => <Figure gain={measured} /> },
     { key: "runs", title: "Compare", figure: false, value: ({ run }) => run, cell: (row) => <Pair row={row} runs={runs} session={session} /> },
