@@ -135,6 +135,8 @@ def _folder(options: argparse.Namespace, program: list[str], script: Path | None
     from tb_bottleneck.trial.saved import describe, folder_of
     from tb_bottleneck.trial.work_tree import revision_id
 
+    if options.patch is not None and not options.patch.is_file():
+        raise NotFound(f"no such patch: {options.patch}")
     patch = options.patch.read_text(encoding="utf-8", errors="replace") if options.patch is not None else ""
     what = [*options.changes, *options.env, options.more, patch, revision_id(options.rev) if options.rev else ""]
     folder = folder_of([*program, *what, str(options.plan), str(options.seconds)], script)

@@ -292,6 +292,7 @@ def test_wrong_usage_says_what_to_do(
         (["workers=4"], "there is no command"),
         (["workers=4", "--", "python", "absent.py"], "no such script"),
         (["--", "python", str(Path(__file__))], "there is no change to try"),
+        (["--patch", "absent.diff", "--", "python", str(Path(__file__))], "no such patch: absent.diff"),
         (["--plan", "--", "python", str(Path(__file__))], "no recording with a finding"),
     ):
         assert main(["try", *arguments]) == 2
