@@ -110,7 +110,7 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
 
 
 EARLY_SHARE = 0.01
-"""None of 60 public recordings has a kernel that begins before its launch; a few may follow from rounded times."""
+"""None of 85 public recordings has a kernel that begins before its launch. Rounded times may give a few (chosen)."""
 
 
 def damage_of(trace: Trace) -> Iterator[Defect]:

@@ -16,9 +16,9 @@ from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 LEAST_BUSY = 0.05
-"""An interval with less work than this says nothing about kernels: its value is noise, divided by a small number."""
+"""An interval with less work than this says nothing about kernels: its value is mostly noise (chosen)."""
 LEAST_SAMPLES = 5
-"""Kernels of a name with less time than so many intervals have no measured use."""
+"""Kernels of a name with less time than so many intervals have no measured use (chosen)."""
 
 
 class Signal(Enum):

@@ -70,7 +70,7 @@ class KernelBounds(Table):
     bound_by: Ints = column("BoundBy", "what bounds the operation")
     reached: Floats = column("share", "time at that roof / time taken; 0 if the bound is unknown, may exceed 1")
     other: Floats = column("share", "time at the other roof / time taken; 0 if the bound is unknown")
-    small: Bools = column("flag", "a kernel that is too small to fill the device, whatever bounds it")
+    small: Bools = column("flag", "a kernel that is too small to fill the device; this precedes its bound")
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:

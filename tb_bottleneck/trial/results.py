@@ -19,7 +19,7 @@ WRITER = "tb-bottleneck try"
 
 
 def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> bool:
-    """Copies the last block of both variants into the logdir, and writes the gain to the ledger, whatever it is.
+    """Copies the last block of both variants into the logdir, and writes the gain to the ledger, also if there is none.
 
     It stands beside the gain that the recording `run` predicted for this cause; without one, alone. Returns False for
     too few blocks, or if the logdir cannot be written, which is said on stderr.

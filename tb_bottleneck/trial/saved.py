@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tb_bottleneck.base.persistence import cache_directory
 from tb_bottleneck.trial.blocks import BlockFailed, BlockResult
@@ -58,7 +59,7 @@ class SavedBlocks:
 
     runner: Runner
     folder: Path
-    saved: list[dict[str, object]] = field(default_factory=list)
+    saved: list[dict[str, Any]] = field(default_factory=list)
 
     def load(self) -> int:
         """Reads the blocks that are there. Returns their number."""
@@ -88,13 +89,13 @@ class SavedBlocks:
         self._write({"change": change.name, **asdict(result), "run": str(result.run)})
         return result
 
-    def _write(self, block: dict[str, object]) -> None:
+    def _write(self, block: dict[str, Any]) -> None:
         with (self.folder / FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(block) + "\n")
 
 
-def _result(block: dict[str, object]) -> BlockResult:
+def _result(block: dict[str, Any]) -> BlockResult:
     if "failure" in block:
         raise BlockFailed(str(block["failure"]))
-    given = {**block, "run": Path(str(block["run"])), "losses": tuple(block["losses"])}  # type: ignore[arg-type]
-    return BlockResult(**given)  # type: ignore[arg-type]
+    given = {**block, "run": Path(str(block["run"])), "losses": tuple(block["losses"])}
+    return BlockResult(**given)

@@ -14,7 +14,7 @@ MIN_PAIRS = 3
 NO_DIFFERENCE = 0.03
 """A gain whose interval lies within this much of 1 is none."""
 LOOK_AHEAD = 5
-"""From so many pairs on, a trial that cannot become known is ended."""
+"""From so many pairs on, a trial that cannot become known is ended (chosen: their spread is known by then)."""
 LEAST = 0.02
 """A smaller difference is not called a gain or a loss."""
 

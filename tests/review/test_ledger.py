@@ -118,7 +118,7 @@ def trial(measured, *causes, subject="slow"):
     )
 
 
-def test_a_trial_counts_whatever_it_measured_and_without_the_runs():
+def test_a_trial_counts_also_without_a_gain_and_without_the_runs():
     slow = report(100.0, [("a", 2, 1.8, 2.2)])
     found = rows([trial(1.0, "a"), trial(1.9, "a"), trial(1.5), trial(1.5, "a", subject="gone")], slow=slow)
     assert [(row.result, row.measured.speedup, row.change) for row in found] == [

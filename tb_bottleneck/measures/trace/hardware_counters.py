@@ -11,7 +11,7 @@ _NOT_RECORDED = Missing(
     "the trace has no counters of the device: torch 2.15 writes them with torch.profiler.PerformanceMetricsConfig"
 )
 _LOADED = 0.5
-"""Of a sample's time. An idle device lowers its clock by itself."""
+"""Of a sample's time, as for clocks of telemetry (measures/telemetry/device.py). An idle device lowers its clock."""
 
 
 def sm_active(recording: Recording) -> Measure | Missing:

@@ -4,7 +4,6 @@ torch 2.15 writes them as counter events ("C") of a process "GPU N Counters" (to
 _build_chrome_counters): the profiler samples them at a fixed interval, one event for each counter and sample.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,9 @@ from tb_bottleneck.trace.table import Floats, Ints, Table, column
 
 MAX_SAMPLES, MAX_NAMES = 5_000_000, 1_000
 """An hour of twenty counters at 1 kHz has 72 million samples, but a recording has seconds."""
+
+MAX_VALUE = 1e12
+"""No share, clock, power or temperature is negative or as large; NaN is neither."""
 
 _PROCESS = re.compile(r"GPU (\d{1,4}) Counters")
 
@@ -52,7 +54,7 @@ class CountersBuilder:
         for event in events:
             process = _PROCESS.fullmatch(event.pid) if isinstance(event.pid, str) else None
             value = getattr(event.args, "counter", None)
-            if process is None or not isinstance(value, int | float) or not math.isfinite(value):
+            if process is None or not isinstance(value, int | float) or not 0 <= value < MAX_VALUE:
                 continue  # a counter of something else, such as a queue of the program
             name = clean(event.name)
             known = name in self._names or len(self._names) < MAX_NAMES
