@@ -1,36 +1,42 @@
 """The first collective that not all ranks of its group called alike, from dumps of torch's Flight Recorder.
 
-torch's own tool, torchfrtrace, compares the ranks in the same way (torch/distributed/flight_recorder). Here only the
-first difference of each group counts: what follows it is a consequence.
+torch's own tool, torchfrtrace, compares the ranks by the same rules (torch/distributed/flight_recorder/components,
+`Op.match` and `error_analysis`). Here only the first difference of each group counts: what follows it is a consequence.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.base.text import ranks_text
-from tb_bottleneck.sources.flight_recorder import Call, Dump
+from tb_bottleneck.sources.flight_recorder import Call, Dump, Shapes
+
+Ranks = tuple[int, ...]
+
+_DID = {
+    "missing": "did not call",
+    "different": "called another operation than, or with other sizes or types,",
+    "not started": "did not begin",
+    "unequal": "sent and received different amounts in",
+}
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A collective of a group: `ranks` are those that did not call it, called another one, or did not begin it."""
+    """A collective of a group. `ranks` are those that did not call it, called another one, or did not begin it; of
+    an all-to-all whose ranks send more or less than they receive, all of them."""
 
     group: str
     call: Call
-    ranks: tuple[int, ...]
-    kind: str  # missing | different | not started
+    ranks: Ranks
+    kind: str  # missing | different | not started | unequal
 
     @property
     def sentence(self) -> str:
         """The difference in words."""
         what = f"{self.call.name or 'collective'} number {self.call.sequence} of group {self.group or 'default'}"
-        did = {
-            "missing": "did not call",
-            "different": "called another operation instead of",
-            "not started": "did not begin",
-        }
-        return f"Flight Recorder: {ranks_text(self.ranks)} {did[self.kind]} {what}."
+        return f"Flight Recorder: {ranks_text(self.ranks)} {_DID[self.kind]} {what}."
 
 
 def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
@@ -38,40 +44,87 @@ def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
 
     A dump has the last few thousand calls. Only what every rank of a group still has is compared.
     """
-    found = [_of_group(name, dumps) for name in {name for dump in dumps for name in dump.groups}]
+    found = [_of_group(name, members, dumps) for name, members in sorted(_groups(dumps))]
     known = [each for each in found if each is not None]
     return min(known, key=lambda each: (each.kind != "different", each.call.sequence, each.group), default=None)
 
 
-def _of_group(name: str, dumps: Sequence[Dump]) -> Divergence | None:
-    members = {rank for dump in dumps for rank in dump.groups.get(name, ())}
+def _groups(dumps: Sequence[Dump]) -> set[tuple[str, Ranks]]:
+    """Returns the groups by name and ranks: several groups can have the same name. With Gloo, the ranks of a group
+    are not in the dump; then they are those that called it."""
+    callers: dict[str, set[int]] = defaultdict(set)
+    known: set[tuple[str, Ranks]] = set()
+    for dump in dumps:
+        known.update((name, ranks) for name, ranks in dump.groups.items() if ranks)
+        for name in {call.group for call in dump.calls if not dump.groups.get(call.group)}:
+            callers[name].add(dump.rank)
+    return known | {(name, tuple(sorted(ranks))) for name, ranks in callers.items()}
+
+
+def _of_group(name: str, members: Ranks, dumps: Sequence[Dump]) -> Divergence | None:
     calls = {
-        dump.rank: {call.sequence: call for call in dump.calls if call.group == name}
+        dump.rank: _by_sequence(dump, name)
         for dump in dumps
-        if dump.rank in members
+        if dump.rank in members and dump.groups.get(name, members) in (members, ())
     }
     if len(calls) < 2 or not any(calls.values()):
         return None
-    first = max(min(each, default=0) for each in calls.values())
-    last = max(max(each, default=0) for each in calls.values())
-    for sequence in range(first, last + 1):
-        called = {rank: each[sequence] for rank, each in calls.items() if sequence in each}
-        if not called:
-            continue
-        usual = Counter((call.name, call.sizes) for call in called.values()).most_common(1)[0][0]
-        example = next(call for call in called.values() if (call.name, call.sizes) == usual)
-        different = tuple(sorted(rank for rank, call in called.items() if (call.name, call.sizes) != usual))
-        if different and not _may_differ(example.name):
-            return Divergence(name, example, different, "different")
-        missing = tuple(sorted(rank for rank in calls if rank not in called))
-        if missing:
-            return Divergence(name, example, missing, "missing")
-        waiting = tuple(sorted(rank for rank, call in called.items() if call.state == "scheduled"))
-        if waiting and len(waiting) < len(called) and sequence == last:
-            return Divergence(name, example, waiting, "not started")
+    begins = [min(each, default=0) for each in calls.values()]
+    sequences = sorted({sequence for each in calls.values() for sequence in each if sequence >= max(begins)})
+    for sequence in sequences:
+        called = {rank: each.get(sequence, []) for rank, each in calls.items()}
+        if sequence == max(begins) > min(begins) and len({len(each) for each in called.values()}) > 1:
+            continue  # the buffer of a rank begins within the parts of a coalesced collective
+        for index in range(max(map(len, called.values()))):
+            part = {rank: each[index] for rank, each in called.items() if index < len(each)}
+            found = _difference(name, part, members, set(calls), sequence == sequences[-1])
+            if found is not None:
+                return found
     return None
 
 
-def _may_differ(name: str) -> bool:
-    """Returns True for operations whose inputs have another size on each rank."""
-    return any(word in name for word in ("all_to_all", "scatter", "gather", "coalesced"))
+def _by_sequence(dump: Dump, name: str) -> dict[int, list[Call]]:
+    calls: dict[int, list[Call]] = defaultdict(list)
+    for call in dump.calls:
+        if call.group == name:
+            calls[call.sequence].append(call)
+    return calls
+
+
+def _difference(
+    name: str, called: Mapping[int, Call], members: Ranks, dumped: set[int], is_last: bool
+) -> Divergence | None:
+    """Returns how the ranks differ in one operation. `dumped` are the members whose dump exists."""
+    usual = Counter(map(_signature, called.values())).most_common(1)[0][0]
+    example = next(call for call in called.values() if _signature(call) == usual)
+    different = tuple(sorted(rank for rank, call in called.items() if _signature(call) != usual))
+    if different:
+        return Divergence(name, example, different, "different")
+    missing = tuple(sorted(dumped - set(called)))
+    if missing:
+        return Divergence(name, example, missing, "missing")
+    if _is_all_to_all(example) and set(members) == dumped:
+        sent = sum(_elements(call.inputs) for call in called.values())
+        if sent != sum(_elements(call.outputs) for call in called.values()):
+            return Divergence(name, example, tuple(sorted(called)), "unequal")
+    waiting = tuple(sorted(rank for rank, call in called.items() if call.state == "scheduled"))
+    if is_last and waiting and len(waiting) < len(called):
+        return Divergence(name, example, waiting, "not started")
+    return None
+
+
+def _signature(call: Call) -> tuple[object, ...]:
+    """Returns what has to be equal on all ranks. Inputs of a scatter, outputs of a gather and both of an all-to-all
+    may differ, and types where only the root has both."""
+    kind = call.name.rpartition(":")[2]
+    inputs = None if kind == "scatter" or _is_all_to_all(call) else call.inputs
+    outputs = None if kind == "gather" or _is_all_to_all(call) else call.outputs
+    return call.name, inputs, outputs, None if kind in ("scatter", "gather", "broadcast") else call.types
+
+
+def _is_all_to_all(call: Call) -> bool:
+    return "all_to_all" in call.name or "alltoall" in call.name
+
+
+def _elements(shapes: Shapes) -> int:
+    return sum(map(math.prod, shapes))

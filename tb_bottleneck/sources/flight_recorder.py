@@ -21,19 +21,26 @@ from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler
 MAX_BYTES = 256 << 20
 MAX_DUMPS = 4_096
 MAX_NAME = 200
+MAX_DIMENSIONS = 64  # of a tensor in torch
 _FILE = re.compile(r"^[\w.-]*rank_?(\d{1,6})(\.json|\.pkl|\.pickle)?$", re.ASCII)
 _LIMITS = PickleLimits(objects=30_000_000)
+_OF_TORCH = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\]torch[/\\\\]")
+
+Shapes = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a collective. `sequence` counts the collectives of its group; `state` is scheduled, started or
-    completed; `place` is the innermost line of its stack, or empty."""
+    """One call of a collective. `sequence` counts the collectives of its group; the parts of a coalesced one share a
+    number. `inputs` and `outputs` are the shapes of its tensors, `state` is scheduled, started or completed, and
+    `place` is the innermost line of its stack outside torch, or empty."""
 
     group: str
     sequence: int
     name: str
-    sizes: str
+    inputs: Shapes
+    outputs: Shapes
+    types: str
     state: str
     place: str
 
@@ -119,16 +126,39 @@ def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
 
 def _call(entry: dict[Any, Any]) -> Call | None:
     """Returns a collective; None for a point-to-point operation, which other ranks need not call."""
-    group, sequence = entry.get("process_group"), entry.get("collective_seq_id")
-    if entry.get("is_p2p") or not isinstance(sequence, int) or not isinstance(group, list | tuple) or not group:
+    group, sequence = entry.get("process_group"), _number(entry.get("collective_seq_id"))
+    if entry.get("is_p2p") or sequence is None or not isinstance(group, list | tuple) or not group:
         return None
-    frames = entry.get("frames")
-    first = frames[0] if isinstance(frames, list) and frames and isinstance(frames[0], dict) else {}
-    place = f"{_text(first.get('filename'))}:{first.get('line')}" if first else ""
-    state = "completed" if entry.get("retired") else _text(entry.get("state"))
     return Call(
-        _text(group[0]), sequence, _text(entry.get("profiling_name")), _text(entry.get("input_sizes")), state, place
+        _text(group[0]),
+        sequence,
+        _text(entry.get("profiling_name")),
+        _shapes(entry.get("input_sizes")),
+        _shapes(entry.get("output_sizes")),
+        f"{_text(entry.get('input_dtypes'))} {_text(entry.get('output_dtypes'))}",
+        "completed" if entry.get("retired") else _text(entry.get("state")),
+        _place(entry.get("frames")),
     )
+
+
+def _number(value: object) -> int | None:
+    """Returns a sequence number; some writers put it into a string."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    return value if isinstance(value, int) else None
+
+
+def _shapes(value: object) -> Shapes:
+    shapes = value if isinstance(value, list | tuple) else ()
+    known = [shape[:MAX_DIMENSIONS] for shape in shapes if isinstance(shape, list | tuple)]
+    return tuple(tuple(size for size in shape if isinstance(size, int)) for shape in known)
+
+
+def _place(frames: object) -> str:
+    known = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else []
+    own = (frame for frame in known if not _OF_TORCH.search(_text(frame.get("filename"))))
+    first = next(own, known[0] if known else None)
+    return f"{_text(first.get('filename'))}:{first.get('line')}" if first else ""
 
 
 def _text(value: object) -> str:

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -57,6 +58,16 @@ def write_dumps(folder: Path, *entries: list[dict[str, Any]]) -> list[Dump]:
     return dumps_in(str(folder))
 
 
+def coalesced(sequence: int, rows: int = 5) -> list[dict[str, Any]]:
+    """Returns two broadcasts that run as one all-gather of unequal parts."""
+    parts = [entry(sequence, "nccl:_broadcast_oop", input_sizes=[[size]], output_sizes=[[size]]) for size in (4, rows)]
+    return [*parts, entry(sequence, "nccl:ALLGATHER_coalesced", input_sizes=[[]], output_sizes=[[]])]
+
+
+def all_to_all(sent: int, received: int) -> list[dict[str, Any]]:
+    return [entry(2, "nccl:all_to_all", input_sizes=[[sent]], output_sizes=[[received]])]
+
+
 USUAL = [entry(1), entry(2), entry(3, state="started")]
 CASES = {
     "missing": ([USUAL, USUAL[:2], USUAL], (1,), "missing", 3),
@@ -64,7 +75,22 @@ CASES = {
     "another operation": ([USUAL, USUAL, [*USUAL[:2], entry(3, "nccl:all_gather", "started")]], (2,), "different", 3),
     "another size": ([USUAL, [entry(1), entry(2, input_sizes=[[1]]), USUAL[2]], USUAL], (1,), "different", 2),
     "not started": ([USUAL, USUAL, [*USUAL[:2], entry(3, state="scheduled")]], (2,), "not started", 3),
+    "another type": ([USUAL, USUAL, [*USUAL[:2], entry(3, input_dtypes=["Half"])]], (2,), "different", 3),
+    "another output": ([USUAL, [entry(1), entry(2, output_sizes=[[1]]), USUAL[2]], USUAL], (1,), "different", 2),
+    "a part of a coalesced one": (
+        [
+            [entry(1), *coalesced(2, 5)],
+            [entry(1), *coalesced(2, 5)],
+            [entry(1), *coalesced(2, 4)],
+        ],
+        (2,),
+        "different",
+        2,
+    ),
+    "no part of a coalesced one": ([[*coalesced(1)], [*coalesced(1)], [coalesced(1)[0]]], (2,), "missing", 1),
+    "an uneven all-to-all": ([USUAL[:1] + all_to_all(n, 4) for n in (4, 4, 5)], (0, 1, 2), "unequal", 2),
 }
+OF_TORCH = [name for name in CASES if name not in ("not started", "an uneven all-to-all")]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -81,7 +107,25 @@ def test_equal_ranks_and_cut_buffers_differ_in_nothing(tmp_path: Path) -> None:
     assert first_divergence(write_dumps(tmp_path / "cut", USUAL, USUAL[1:], USUAL)) is None
 
 
-@pytest.mark.parametrize("name", ["missing", "two missing", "another operation", "another size"])
+def test_an_even_all_to_all_of_unequal_parts_is_well(tmp_path: Path) -> None:
+    assert first_divergence(write_dumps(tmp_path, *(all_to_all(n, 8 - n) for n in (3, 4, 5)))) is None
+
+
+def test_groups_of_one_name_are_told_apart_by_their_ranks(tmp_path: Path) -> None:
+    """torch gives the groups of a split the same name; each rank has only its own."""
+    for rank, members in enumerate(([0, 1], [0, 1], [2, 3], [2, 3])):
+        calls = [entry(number) for number in range(1, 3 if members == [0, 1] else 4)]
+        config = {"0": {"name": "0", "desc": "mesh_tp", "ranks": str(members)}}
+        (tmp_path / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(dump(calls) | {"pg_config": config}))
+    assert first_divergence(dumps_in(str(tmp_path))) is None
+
+
+def test_distant_numbers_take_no_time(tmp_path: Path) -> None:
+    distant = [entry(1), entry(10**17)]
+    assert first_divergence(write_dumps(tmp_path, distant, distant, distant)) is None
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
 def test_torchs_own_tool_names_the_same_collective(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = pytest.importorskip("torch.distributed.flight_recorder.components.builder")
     entries, ranks, _, sequence = CASES[name]
@@ -94,30 +138,39 @@ def test_torchs_own_tool_names_the_same_collective(tmp_path: Path, name: str, mo
     wrong = [each for each in database.collectives if each.missing_ranks or not each.pass_check]
     first = min(wrong, key=lambda each: each.collective_seq_id)
     assert first.collective_seq_id == sequence
-    if first.missing_ranks:
-        assert tuple(sorted(first.missing_ranks)) == ranks
+    named = first.missing_ranks or first.mismatch_collectives
+    assert tuple(sorted(named)) == ranks
 
 
-def test_a_dump_of_this_torch_is_read(tmp_path: Path) -> None:
-    """A process with Gloo writes one with torch itself."""
-    import subprocess
-
-    program = """
+GLOO = """
 import os, sys
 os.environ["TORCH_FR_BUFFER_SIZE"] = "100"
 import torch, torch.distributed as dist
-dist.init_process_group("gloo", init_method="file://" + sys.argv[1] + "/store", rank=0, world_size=1)
+folder, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
 for _ in range(3):
     dist.all_reduce(torch.ones(8))
-open(sys.argv[1] + "/fr_rank_0", "wb").write(torch._C._distributed_c10d._dump_fr_trace())
+if rank == 0:
+    dist.all_reduce(torch.ones(9), async_op=True)
+open(f"{folder}/fr_rank_{rank}", "wb").write(torch._C._distributed_c10d._dump_fr_trace())
+os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"this torch writes no dump: {done.stderr[-200:]}")
-    found = read_dump(str(tmp_path / "fr_rank_0"))
+
+
+def test_dumps_of_this_torch_are_read_and_compared(tmp_path: Path) -> None:
+    """Two processes with Gloo write them with torch itself; rank 1 does not call the fourth collective."""
+    (tmp_path / "train.py").write_text(GLOO)
+    command = [sys.executable, str(tmp_path / "train.py"), str(tmp_path)]
+    processes = [subprocess.Popen([*command, str(rank)], stderr=subprocess.PIPE) for rank in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in processes]
+    if any(process.returncode for process in processes):
+        pytest.skip(f"this torch writes no dump: {errors}")
+    dumps = dumps_in(str(tmp_path))
+    assert [len(each.calls) for each in dumps] == [4, 3]
+    found = first_divergence(dumps)
     assert found is not None
-    assert len(found.calls) == 3
-    assert all("all_reduce" in call.name or "allreduce" in call.name for call in found.calls)
+    assert (found.ranks, found.kind, found.call.sequence) == ((1,), "missing", 4)
+    assert found.call.place == f"{tmp_path}/train.py:10"
 
 
 class Evil:
