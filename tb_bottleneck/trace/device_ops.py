@@ -46,6 +46,7 @@ class DeviceOps(Table):
     device: Ints = column("id", "device index")
     queue: Ints = column("row of threads", "the stream, as an interned (device, stream) pair")
     bytes: Ints = column("bytes", "size of a copy, a fill or a collective's message, else 0")
+    message: Ints = column("row of messages", "the arguments of a collective; 0 if the kernel has none")
     blocks: Ints = column("count", "thread blocks of the grid; 0 if not recorded")
     occupancy: Ints = column("percent", "estimated occupancy, plus one; 0 if not recorded")
     launched: Bools = column("flag", "True if the launching call was recorded")
@@ -79,6 +80,7 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
         device=packed(rows.device),
         queue=packed(rows.thread),
         bytes=rows.bytes,
+        message=rows.message,
         blocks=rows.blocks,
         occupancy=packed(rows.occupancy),
         launched=launched,

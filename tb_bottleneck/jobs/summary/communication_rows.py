@@ -1,7 +1,8 @@
 """Finds the collectives and messages of a recording, with their arguments.
 
-On a device, the arguments are those of the operator `record_param_comms` that encloses the launch; old recordings have
-only the annotation `nccl:NAME`. A batch of messages (`nccl:coalesced`) is launched after its operators, as one kernel.
+On a device, the arguments are those of the operator `record_param_comms` that encloses the launch, or the copy that the
+kernel has; old recordings have only the annotation `nccl:NAME`. A batch of messages (`nccl:coalesced`) is launched
+after its operators, as one kernel.
 Gloo runs on the host: its rows have neither group nor sequence number.
 """
 
@@ -62,6 +63,7 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
         issued, span = int(trace.calls.start[call[row]]), (int(ops.start[row]), int(ops.end[row]))
         name = trace.names[trace.events.name[annotation[row]]] if named[row] else trace.names[ops.name[row]]
         message = trace.messages[trace.events.message[operator[call[row]]]] if has_operator[call[row]] else NO_MESSAGE
+        message = message if message.operation else trace.messages[ops.message[row]]
         messages = [message] if message.operation else []
         if "coalesced" in name and (not message.operation or operation_of(message.operation) is Operation.OTHER):
             messages = batches.before(int(trace.calls.thread[call[row]]), issued) or messages

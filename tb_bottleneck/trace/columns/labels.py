@@ -50,9 +50,10 @@ class Labels(dict[tuple[Any, ...], int]):
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
         category, name, process, thread = key
-        label = len(self._name_of) << _KIND_BITS | kind_of_row(category or "", name)
+        kind = kind_of_row(category or "", name)
+        label = len(self._name_of) << _KIND_BITS | kind
         self._name_of.append(self._names[demangled(clean(name))[:MAX_NAME]])
-        if name == MESSAGE_OPERATOR:
+        if name == MESSAGE_OPERATOR or kind == Kind.KERNEL:
             self._messages.append(label)
         self._thread_of.append(self._threads[id_text(process), id_text(thread)])
         # The key would keep long texts in memory, and only their beginnings are used.
@@ -65,7 +66,7 @@ class Labels(dict[tuple[Any, ...], int]):
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
     def have_messages(self, labels: Ints) -> Bools:
-        """Returns True for the labels of MESSAGE_OPERATOR."""
+        """Returns True for the labels of MESSAGE_OPERATOR and of kernels."""
         return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
     def thread(self, process: object, thread: object) -> int:

@@ -1,7 +1,7 @@
 """Interned arguments of collectives and point-to-point messages: torch's ParamCommsDebugInfo, as Kineto writes it.
 
 They are on the operator `record_param_comms`, and copied to the kernels that it launches
-(libkineto/src/output_json.cpp); only the operator's are read. The values are untrusted; invalid numbers are -1.
+(libkineto/src/output_json.cpp). The values are untrusted; invalid numbers are -1.
 """
 
 from collections.abc import Sequence
