@@ -101,6 +101,9 @@ def ranks_in(text: str) -> tuple[int, ...]:
 
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
+# Times that were measured by events of two streams, as logs of published jobs have them, differ by some microseconds:
+# work that needs a message then begins just before its end.
+TOLERANCE_SHARE = 0.02
 # A collective of Gloo releases the waiting thread before its row ends: usually 0.1 ms, on a busy machine 1 ms before.
 RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
 
@@ -163,7 +166,8 @@ def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints
     """Returns per interval: the communication that ends last in it, or -1, and until when the rank waits for it."""
     by_end = np.argsort(communications.end, kind="stable")
     ends = communications.end[by_end]
-    position = np.searchsorted(ends, exposed.ends + TOLERANCE_NS, side="right") - 1
+    tolerance = np.maximum(TOLERANCE_NS, (exposed.ends - exposed.starts) * TOLERANCE_SHARE).astype(np.int64)
+    position = np.searchsorted(ends, exposed.ends + tolerance, side="right") - 1
     if not len(ends):
         return np.full(len(exposed), -1), exposed.ends
     end = ends[np.maximum(position, 0)]

@@ -160,3 +160,31 @@ def test_a_batch_of_messages_is_one_kernel_that_links_all_peers(tmp_path):
     assert rows.bytes.tolist()[:2] == [40, 40]
     assert rows.start[0] == rows.start[1]
     assert rows.end[0] == rows.end[1]
+
+
+def pipeline_step(base, begins_early):
+    """A stage that computes, receives a message of 50 us, and computes with it. Only the kernel has the arguments."""
+    kernels = (("gemm", 10, 30, 7, {}), ("ncclDevKernel_SendRecv", 30, 80, 20, message("recv", **{"Src Rank": 0})))
+    events = [event("user_annotation", f"ProfilerStep#{base // 100}", base, 100)]
+    for number, (name, at, end, stream, args) in enumerate((*kernels, ("gemm", 80 - begins_early, 95, 7, {}))):
+        link = 1 + base + number
+        events += [
+            event("cuda_runtime", "cudaLaunchKernel", base + 1 + 2 * number, 1, correlation=link),
+            event("kernel", name, base + at, end - at, stream, device=0, correlation=link, **args),
+        ]
+    return events
+
+
+@pytest.mark.parametrize("begins_early", [0, 0.9])
+def test_a_kernel_has_the_arguments_that_its_operator_lacks(tmp_path, begins_early):
+    """Converted recordings have no record_param_comms, and times that were measured on two streams."""
+    path = tmp_path / "t.json"
+    header = {"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}}
+    events = [each for step in range(5) for each in pipeline_step(step * 100, begins_early)]
+    path.write_text(json.dumps({**header, "traceEvents": events}))
+    found = of_file(path)
+    assert [(group.name, group.ranks) for group in found.groups] == [("3", (0, 1, 2, 3))]
+    assert set(found.communications.operation.tolist()) == {Operation.RECV}
+    assert set(found.communications.peer.tolist()) == {0}
+    assert found.points.resumes.sum() == len(found.communications), "the second product waits for the message"
+    assert found.own[found.points.resumes == 0][:, Own.HOST].max() <= 15_000, "the end of a step, not the message"
