@@ -39,8 +39,9 @@ SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.syn
 class Clocks:
     """Offsets per rank in ns, to be subtracted from its times: `offset` at `origin`, plus `drift` per ns after it.
 
-    `error` is the uncertainty in ns: the 90th percentile of the differences that remain, 0 if all ranks share one
-    clock; None if `because` says why the clocks cannot be aligned. The offsets are estimates even then.
+    `error` is the uncertainty in ns: the 90th percentile of the differences that remain, without those that are many
+    times as large as most; 0 if all ranks share one clock; None if `because` says why the clocks cannot be aligned. The
+    offsets are estimates even then.
     """
 
     offset: Floats
@@ -89,8 +90,14 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
     offset = _offsets(end - drift[mine] * end, pair, mine, count)
     residual = _residuals(end - offset[mine] - drift[mine] * end, pair)
     because = _refusal(pair, mine, count, stepped)
-    error = float(np.percentile(np.abs(residual), 90)) if len(residual) and not because else None
-    return Clocks(offset[clock], drift[clock], origin, error, because)
+    return Clocks(offset[clock], drift[clock], origin, _error(np.abs(residual)) if not because else None, because)
+
+
+def _error(residual: Floats) -> float | None:
+    """Returns the 90th percentile without the ends of different collectives, which would hide themselves in it."""
+    if not len(residual):
+        return None
+    return float(np.percentile(residual[residual <= MAX_APART * np.median(residual)], 90))
 
 
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:

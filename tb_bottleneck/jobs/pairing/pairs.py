@@ -138,10 +138,10 @@ class Pairs:
 def pairs_of(job: JobTable) -> Pairs:
     """Returns the pairs of a job.
 
-    Collectives are identified, in order of trust and at one level for all collectives of a job, by: Comms Id; group and
-    sequence number; group, step and position in the step; for recordings without groups also the operation and the
-    size. A message is the n-th of its step from one rank to another in its group: sequence numbers of senders and
-    receivers are counted apart.
+    Collectives are identified, in order of trust and at one level for all collectives of a job, by: Comms Id; group,
+    operation and sequence number, which some writers count per operation; group, step and position in the step; for
+    recordings without groups also the operation and the size. A message is the n-th of its step from one rank to
+    another in its group: sequence numbers of senders and receivers are counted apart.
     """
     rows = job.rows
     messages = np.isin(rows.operation, P2P)
@@ -166,7 +166,7 @@ def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
         return (zero, rows.key), "id"
     named = np.array([bool(group.name) for group in job.groups] or [False])[rows.group] if len(rows) else collectives
     if collectives.any() and named[collectives].all() and (rows.sequence[collectives] >= 0).all():
-        return (zero, rows.group, rows.sequence), "sequence"
+        return (zero, rows.group, rows.operation, rows.sequence), "sequence"
     known = bool(named[collectives].all())
     classes = ids_of((rows.group, *(() if known else (rows.operation, _size(rows)))))
     step, ordinal = ordinals_of(job, np.where(collectives, classes, -1))

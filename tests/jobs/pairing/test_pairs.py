@@ -172,3 +172,16 @@ def test_cut_lists_of_ranks_are_completed_by_other_ranks():
     job = job_table(cut)
     assert {group.name: group.ranks for group in job.groups}["t1"] == (4, 5, 6, 7)
     assert {group.name: group.ranks for group in job.groups}["t0"] == (0, 1, 2, 3)
+
+
+def test_operations_that_are_counted_apart_are_told_apart():
+    """Recordings converted from logs count each operation of a group alone: its first gather and first reduce are 0."""
+
+    def counted_apart(summary):
+        rows = summary.communications
+        place = list(zip(rows.group.tolist(), rows.operation.tolist(), strict=True))
+        return with_columns(summary, sequence=np.array([place[:n].count(of) for n, of in enumerate(place)], np.int64))
+
+    job, pairs = paired([counted_apart(summary) for summary in simulated("sharded")])
+    assert (pairs.level, pairs.wrong, pairs.unpaired) == ("sequence", 0, 0)
+    assert_right(job, pairs, 8)
