@@ -27,7 +27,6 @@ from simulate.jobs.topologies import FIRST_STEP, TOPOLOGIES, Faults  # noqa: E40
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
 from tb_bottleneck.jobs.culprits import MIN_COST, culprits_of  # noqa: E402
 from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse  # noqa: E402
-from tb_bottleneck.jobs.pairing.job_table import job_table  # noqa: E402
 from tb_bottleneck.jobs.summary.encoding import decode  # noqa: E402
 
 # Held out: methods and thresholds were examined with other seeds.
@@ -88,7 +87,7 @@ def judged(name: str, case: Case, *, through_files: bool = False) -> Judged:
     case = replace(case, shape=replace(case.shape, lead=1)) if through_files else case
     job = _job(case, case.faults)
     lines = execute(job)
-    context = JobContext(job_table((_summaries_of_files if through_files else summaries_of)(job, lines)))
+    context = JobContext.of((_summaries_of_files if through_files else summaries_of)(job, lines))
     verdict = culprits_of(context)
     gains = {culprit.candidate.cause: culprit.gain.expected for culprit in verdict.culprits}
     return Judged(

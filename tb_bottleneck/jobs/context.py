@@ -1,5 +1,6 @@
 """A job with everything that its analysis derives: pairs, clocks, wire times, graph, and the unmodified replay."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,12 +10,15 @@ from tb_bottleneck.base.intervals import union
 from tb_bottleneck.jobs.group_kinds import Grid, grid_of
 from tb_bottleneck.jobs.own_table import OwnTable, amounts_of, expected_device, own_table_of
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
-from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.job_table import JobTable, job_table
 from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
+from tb_bottleneck.jobs.pairing.unrecorded_barriers import arrivals_of, with_barriers
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
+from tb_bottleneck.jobs.replay.unrecorded_members import begins_of, with_unrecorded_arrivals
 from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, wire_times_of
+from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.trace.table import Floats, Ints
 
 # The replay of the unchanged job may differ by this share.
@@ -28,6 +32,15 @@ class JobContext:
     """One job. Everything but the table is computed on first use and cached."""
 
     job: JobTable
+
+    @classmethod
+    def of(cls, summaries: Sequence[RankSummary]) -> "JobContext":
+        """Returns the job of these ranks, with the waits at the ends of steps that were not recorded."""
+        found = cls(job_table(summaries))
+        arrivals = arrivals_of(found.job, found.clocks, found.graph.points)
+        job = with_barriers(found.job, found.clocks, arrivals)
+        other = cls(job)
+        return found if job is found.job or other.error > MAX_REPLAY_ERROR else other
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:
@@ -51,6 +64,11 @@ class JobContext:
         """Offsets of the ranks' clocks."""
         return self._aligned[1]
 
+    @property
+    def wrong_share(self) -> float:
+        """Share of the rows that are left out, because their pairs contradict themselves."""
+        return self.pairs.wrong / max(len(self.job.rows), 1)
+
     @cached_property
     def hosts(self) -> Ints:
         """The number of each rank's host, -1 where it is not known."""
@@ -73,15 +91,36 @@ class JobContext:
         return job_graph(self.job, self.pairs, self.clocks)
 
     @cached_property
+    def begins(self) -> tuple[Floats, Floats]:
+        """Per pair when its transfer begins, and how long that is after the last recorded arrival, in ns."""
+        return begins_of(self.job, self.pairs, self.clocks, self.wires)
+
+    @cached_property
+    def recorded(self) -> CompleteGraph:
+        """The dependency graph of the recorded ranks, which wait for nobody else."""
+        return as_recorded(self.graph, self.pairs)
+
+    @cached_property
     def complete(self) -> CompleteGraph:
-        """The dependency graph with the missing ranks, if these behave like their peers: if it is replayed as
-        recorded."""
-        recorded, times = as_recorded(self.graph, self.pairs), (self.graph.points.own, self.wires.wire, self.graph.tail)
+        """The dependency graph with the missing ranks: as peers of recorded ones if it is then replayed as recorded,
+        else with their arrivals as they were."""
+        if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
+            return self.unhindered
+        waiting = with_unrecorded_arrivals(self.graph, self.job, self.pairs, *self.begins)
+        return as_recorded(waiting, self.pairs) if waiting is not self.graph else self.unhindered
+
+    @cached_property
+    def unhindered(self) -> CompleteGraph:
+        """The same if no missing rank arrives late: after a fix that holds for all ranks."""
+        recorded = self.recorded
         found = complete_graph(self.job, self.pairs, self.clocks, self.grid, recorded)
-        if found is not recorded:
-            errors = [abs(graph.simulated(*times).length / self.recorded_ns - 1) for graph in (found, recorded)]
-            found = found if errors[0] <= max(MAX_REPLAY_ERROR, errors[1]) else recorded
+        if found is not recorded and self._error(found) > max(MAX_REPLAY_ERROR, self._error(recorded)):
+            return recorded
         return found
+
+    def _error(self, graph: CompleteGraph) -> float:
+        length = graph.simulated(self.graph.points.own, self.wires.wire, self.graph.tail).length
+        return abs(length / self.recorded_ns - 1)
 
     @cached_property
     def own(self) -> OwnTable:

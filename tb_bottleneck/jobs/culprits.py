@@ -36,7 +36,8 @@ class Intervals:
       be separated from other work.
     - the hosts of the next run, which are faster or slower than in this one (HOST_DRIFT).
     - everything else in the next run (RUN_TO_RUN_NOISE), and the error of the mean of few steps, in both runs.
-    - the replay: the error of that of the unchanged job.
+    - the replay: the error of that of the unchanged job, and the share of communications that are left out because they
+      contradict themselves.
     """
 
     def __init__(self, context: JobContext, candidates: Sequence[Candidate]) -> None:
@@ -61,7 +62,7 @@ class Intervals:
             "host": [gain_with(_on_next_hosts(after, context, factor)) for factor in HOST_DRIFTS],
         }
         sides = {source: deviations(gain, gains) for source, gains in errors.items()}
-        either = {"noise": self._noise, "replay": float(np.log1p(context.error))}
+        either = {"noise": self._noise, "replay": float(np.log1p(context.error + context.wrong_share))}
         found = with_bounds(gain, sides | {source: (error, error) for source, error in either.items()})
         return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
 
@@ -130,7 +131,7 @@ class Culprit:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The culprits by expected gain, and the gain of all fixes together."""
+    """The culprits by expected gain, those first whose fix is simulated, and the gain of all these fixes together."""
 
     culprits: tuple[Culprit, ...]
     gain: Gain
@@ -147,9 +148,15 @@ def culprits_of(context: JobContext) -> Verdict:
         without = _length(context, [other for other in candidates if other is not candidate])
         if max(base / alone, without / together) >= 1 / (1 - MIN_COST):
             found.append(Culprit(candidate, intervals.of([candidate])))
-    whole = intervals.of([culprit.candidate for culprit in found])  # in the order of FINDERS
-    found.sort(key=lambda culprit: (-culprit.gain.expected, culprit.candidate.cause, culprit.candidate.ranks.tolist()))
-    return Verdict(tuple(found), whole)
+    simulated = [culprit for culprit in found if culprit.candidate.bound is None]
+    whole = intervals.of([culprit.candidate for culprit in simulated or found])  # in the order of FINDERS
+    return Verdict(tuple(sorted(found, key=_rank)), whole)
+
+
+def _rank(culprit: Culprit) -> tuple[bool, float, str, list[int]]:
+    """Returns the sorting key of a culprit. A bound is no forecast: it comes after gains that were simulated."""
+    candidate = culprit.candidate
+    return candidate.bound is not None, -culprit.gain.expected, candidate.cause, candidate.ranks.tolist()
 
 
 def merged(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -37,6 +37,13 @@ class OwnTable:
         return self.own - self.usual
 
     @cached_property
+    def typical(self) -> Floats:
+        """Own time of shape (ranks, kinds): the median step, which single steps do not change, or the mean block, since
+        blocks have different parts of a step."""
+        middle = np.nanmedian if self.by_step else np.nanmean
+        return np.asarray(middle(self.own, axis=1), np.float64)
+
+    @cached_property
     def total(self) -> Floats:
         """Own time of all kinds, of shape (ranks, steps)."""
         return np.asarray(self.own.sum(axis=2), np.float64)
@@ -87,7 +94,9 @@ def _usual(own: Floats, grid: Grid) -> Floats:
 
 
 def lower_median(values: Floats) -> Floats:
-    """Returns the lower median over the first axis; NaN counts as missing."""
+    """Returns the lower median over the first axis; NaN counts as missing, and is the median of nothing."""
+    if not len(values):
+        return np.full(values.shape[1:], np.nan)
     ordered = np.sort(values, axis=0)  # NaN last
     known = np.count_nonzero(~np.isnan(values), axis=0)
     middle = np.maximum(known - 1, 0) // 2

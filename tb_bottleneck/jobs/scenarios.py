@@ -16,11 +16,15 @@ MIN_SLOW_DEVICE = 1.05
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns."""
+    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns.
+
+    `of_all` is True if all ranks are changed alike, also those that were not recorded: none of these is late then.
+    """
 
     own: Floats
     wire: Floats
     tail: Floats
+    of_all: bool = False
 
     def length(self, context: JobContext) -> float:
         """Returns the simulated length of the job in ns."""
@@ -28,7 +32,8 @@ class Changed:
 
     def result(self, context: JobContext) -> Result:
         """Returns the simulated job."""
-        return context.complete.simulated(self.own, self.wire, self.tail)
+        graph = context.unhindered if self.of_all else context.complete
+        return graph.simulated(self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:
@@ -107,7 +112,7 @@ def even(changed: Changed, context: JobContext) -> Changed:
     total = np.bincount(mine, weights=device, minlength=len(pieces))[mine]
     own = changed.own.copy()
     own[:, Own.DEVICE] = np.where(total > 0, device * mean[key] * speed / np.maximum(total, 1.0), device)
-    return replace(changed, own=own)
+    return replace(changed, own=own, of_all=True)
 
 
 def _slots(context: JobContext) -> Ints:
@@ -120,11 +125,10 @@ def _slots(context: JobContext) -> Ints:
 
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
-    """Returns the same device work, spread evenly over the stages of the pipeline. `stages` is the typical device time
-    of each, in ns."""
+    """Returns stages of the pipeline with their device work divided by these factors; NaN for stages that stay."""
     factor = np.ones_like(context.own.own)
-    factor[:, :, Own.DEVICE] = (stages.mean() / np.maximum(stages, 1.0))[context.grid.stage][:, None]
-    return scaled(changed, context, factor)
+    factor[:, :, Own.DEVICE] = np.nan_to_num(1 / stages, nan=1.0)[context.grid.stage][:, None]
+    return replace(scaled(changed, context, factor), of_all=True)
 
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
@@ -136,7 +140,7 @@ def even_microbatches(changed: Changed, context: JobContext) -> Changed:
     count = np.maximum(np.bincount(classes[known]), 1)
     own = changed.own.copy()
     own[known, Own.DEVICE] = (np.bincount(classes[known], weights=device) / count)[classes[known]] * speed
-    return replace(changed, own=own)
+    return replace(changed, own=own, of_all=True)
 
 
 def microbatch_classes(context: JobContext) -> Ints:
@@ -207,7 +211,7 @@ def at_common_steps(changed: Changed, context: JobContext, collected: Floats) ->
     own = changed.own.copy()
     own[:, Own.INTERRUPTION] = interrupted * (1 - moved.ravel() / np.maximum(total, 1.0))[place]
     own[first, Own.INTERRUPTION] += target.ravel()[known]
-    return replace(changed, own=own)
+    return replace(changed, own=own, of_all=True)
 
 
 def _common_steps(collects: Bools) -> Ints:

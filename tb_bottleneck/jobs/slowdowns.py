@@ -71,9 +71,9 @@ def _length(context: JobContext, factor: Floats, recorded: Bools, wire: Floats) 
 
 def _stage_factors(context: JobContext) -> Floats:
     """Returns the mean device time of the stages / that of each stage."""
-    device = np.nanmedian(context.own.own[:, :, Own.DEVICE], axis=1)
+    device = context.own.typical[:, Own.DEVICE]
     usual = np.array([lower_median(device[context.grid.stage == stage]) for stage in range(context.grid.stages)])
-    return np.asarray(usual.mean() / np.maximum(usual, 1.0), np.float64)
+    return np.asarray(np.nanmean(usual) / np.maximum(usual, 1.0), np.float64)
 
 
 def _usual_wire(context: JobContext) -> Floats:

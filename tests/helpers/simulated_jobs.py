@@ -11,7 +11,6 @@ from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 
 
@@ -40,7 +39,7 @@ def planted(cause: str, seed: int) -> tuple[Case, list[RankSummary]]:
 
 def context_of(summaries: list[RankSummary]) -> JobContext:
     """Returns the job of these ranks."""
-    return JobContext(job_table(summaries))
+    return JobContext.of(summaries)
 
 
 def without_rows(summary: RankSummary, lost: list[int]) -> RankSummary:

@@ -16,7 +16,7 @@ from live.beats import NOW_S, beat, still, write
 
 from tb_bottleneck.live.collectives import first_divergence
 from tb_bottleneck.live.state import LiveJobs
-from tb_bottleneck.sources.flight_recorder import Dump, dumps_in, read_dump
+from tb_bottleneck.sources.flight_recorder import Dump, dumps_in
 
 RANKS = 3
 

@@ -13,7 +13,15 @@ from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import even_stages, even_work, hidden, microbatch_classes, unchanged, wires_at_most
+from tb_bottleneck.jobs.scenarios import (
+    Changed,
+    even_stages,
+    even_work,
+    hidden,
+    microbatch_classes,
+    unchanged,
+    wires_at_most,
+)
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -65,18 +73,28 @@ def _correlation(device: Floats, work: Floats) -> float:
 
 
 def _stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
-    device = np.nanmedian(context.own.own[:, :, Own.DEVICE], axis=1)
-    usual = np.zeros(context.grid.stages)
-    for stage in range(context.grid.stages):
+    device = context.own.typical[:, Own.DEVICE]
+    usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
+    for stage in np.unique(context.grid.stage).tolist():
         members = np.flatnonzero(context.grid.stage == stage)
         others = np.setdiff1d(members, slow)
         usual[stage] = lower_median(device[others if len(others) else members])
-    if usual.mean() <= 0 or usual.max() / usual.mean() < MIN_STAGE_RATIO:
+    mean = float(np.nanmean(usual))
+    if mean <= 0 or np.nanmax(usual) / mean < MIN_STAGE_RATIO:
         return
-    slowest = int(usual.argmax())
+    slowest = int(np.nanargmax(usual))
     members = np.flatnonzero(context.grid.stage == slowest)
-    facts = {"stage": float(slowest), "stage_ratio": float(usual.max() / usual.mean())}
-    yield Candidate("stage_imbalance", members, lambda changed, of: even_stages(changed, of, usual), facts)
+    ratio = float(np.nanmax(usual) / mean)
+    facts = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
+    faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
+
+    def moved(changed: Changed, of: JobContext) -> Changed:
+        return even_stages(changed, of, usual / mean)
+
+    def shortened(changed: Changed, of: JobContext) -> Changed:
+        return even_stages(changed, of, faster / mean)
+
+    yield Candidate("stage_imbalance", members, moved, facts, high=shortened)
 
 
 def _microbatches(context: JobContext) -> Iterator[Candidate]:

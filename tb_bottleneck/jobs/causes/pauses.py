@@ -28,7 +28,8 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     collected = collections(context)
     interrupted = excess[:, :, Own.INTERRUPTION] > MIN_PAUSE * context.step_ns
     by_collector = interrupted & (collected >= MIN_COLLECTED * excess[:, :, Own.INTERRUPTION])
-    if len(_ranks(by_collector)) < 2:
+    all_recorded = len(context.job.ranks) == context.job.world_size
+    if len(_ranks(by_collector)) < (2 if all_recorded else 1):  # others may collect where nobody recorded
         by_collector = np.zeros_like(by_collector)
     time = np.where(by_collector, collected, 0.0)
     yield from _of_kind(context, "rank_interruption", interrupted & ~by_collector, Own.INTERRUPTION, slow, time)

@@ -30,7 +30,8 @@ MAX_TRIED = 64
 class CompleteGraph:
     """The graph of all ranks. Points, rows and ranks of missing ones follow those of the recorded ones.
 
-    Per point, row and rank, the recorded one that it behaves like; `pair` is the pair of each row.
+    Per point, row and rank, the recorded one that it behaves like; `pair` is the pair of each row. `missing` are the
+    numbers of the ranks that follow.
     """
 
     graph: JobGraph
@@ -38,6 +39,7 @@ class CompleteGraph:
     row: Ints
     rank: Ints
     pair: Ints
+    missing: tuple[int, ...] = ()
 
     def simulated(self, own: Floats, wire: Floats, tail: Floats) -> Result:
         """Returns the job with these times of the recorded points, rows and ranks, in ns."""
@@ -79,7 +81,9 @@ def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, reco
     added = np.bincount(graph.points.rank, minlength=len(job.ranks))[like]
     points = _points(graph.points, point, added, first, job.first[rank])
     completed = job_graph(all_ranks, all_pairs, all_clocks, points)
-    return CompleteGraph(completed, point, row, rank, all_pairs.pair) if not len(completed.levels.left) else recorded
+    if len(completed.levels.left):
+        return recorded
+    return CompleteGraph(completed, point, row, rank, all_pairs.pair, tuple(peer.missing for peer in peers))
 
 
 @dataclass(frozen=True)

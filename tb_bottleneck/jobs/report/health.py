@@ -5,31 +5,36 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.text import ranks_text, share_text
 from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
+from tb_bottleneck.jobs.culprits import MIN_COST
+from tb_bottleneck.jobs.pairing.job_table import JobTable
+from tb_bottleneck.jobs.pairing.unrecorded_barriers import is_barrier
 from tb_bottleneck.jobs.report.rank_table import rank_table, step_table
 from tb_bottleneck.jobs.report.saved_job import JobTables, saved_path, write
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.table import Bools, Floats
 
-# Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on.
-DEGRADED, REFUSED = 0.01, 0.05
+# Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on. What
+# is wrong is left out and makes the intervals wider; that the rest still describes the job, the replay shows. Both
+# shares are chosen.
+DEGRADED, REFUSED = 0.01, 0.25
 # A damaged recording whose steps have less than this share of the communications of its other steps is cut short: with
 # more than 5 % of the rows unpaired there are no figures of waiting.
 MIN_STEADY = 0.95
+# Waiting for ranks without a recording is named from this share of the time on, which is what a cause has to cost.
+MIN_LATE_SHARE = MIN_COST
+# The ranks to record explain this share of it. Of them, and of ranks in the place of others, at most so many are named.
+MOST_LATE, MAX_PEERS = 0.9, 8
 
 
 def is_cut_short(summary: RankSummary) -> bool:
     """Returns True if a part of the steps is missing in a damaged recording. Such a rank counts as missing."""
     calls = np.bincount(summary.communications.step, minlength=summary.steps)
     return summary.facts.lost and bool(calls.min() < MIN_STEADY * calls.max() or not calls.max())
-
-
-def wrong_share(context: JobContext) -> float:
-    """Returns the share of the rows in pairs that contradict themselves."""
-    return context.pairs.wrong / max(len(context.job.rows), 1)
 
 
 def unpaired_share(context: JobContext) -> float:
@@ -39,7 +44,7 @@ def unpaired_share(context: JobContext) -> float:
 
 def is_trusted(context: JobContext) -> bool:
     """Returns True if enough is paired, and the replay reproduces the recording."""
-    return context.pairs.count > 0 and wrong_share(context) < REFUSED and context.error <= MAX_REPLAY_ERROR
+    return context.pairs.count > 0 and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
 
 def health_of(context: JobContext) -> pb.Health:
@@ -56,16 +61,62 @@ def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
     if not context.pairs.count:
         yield _reason("nothing_paired")
         return
-    if wrong_share(context) >= DEGRADED:
-        yield _reason("wrong_pairs", share=share_text(wrong_share(context)))
+    if context.wrong_share >= DEGRADED:
+        yield _reason("wrong_pairs", share=share_text(context.wrong_share))
     if unpaired_share(context) >= DEGRADED:
         yield _reason("unpaired", share=share_text(unpaired_share(context)))
+    yield from _unrecorded(context)
     if context.clocks.because:
         yield _reason("clocks", why=job_texts().why[context.clocks.because])
     if context.error > MAX_REPLAY_ERROR:
         yield _reason("replay", share=share_text(context.error))
     if any(summary.facts.cut for summary in job.summaries):
         yield _reason("cut")
+
+
+def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
+    """Yields what the recorded ranks wait for that is not recorded, and how the replay treats it."""
+    complete, ranks = context.complete, context.job.ranks
+    if complete.missing:
+        peers = complete.rank[len(ranks) :].tolist()
+        like = [f"{rank} like {ranks[at]}" for rank, at in zip(complete.missing, peers, strict=True)]
+        more = [f"{len(like) - MAX_PEERS} more"] if len(like) > MAX_PEERS else []
+        yield _reason("peers", like=", ".join([*like[:MAX_PEERS], *more]))
+    else:
+        late, wanted = late_ranks(context)
+        if late >= MIN_LATE_SHARE and wanted:
+            yield _reason("late", share=share_text(late), ranks=ranks_text(wanted))
+    barriers = waited_share(context, is_barrier(context.job))
+    if barriers >= DEGRADED:
+        yield _reason("barriers", share=share_text(barriers))
+
+
+def waited_share(context: JobContext, rows: Bools) -> float:
+    """Returns the share of the time of all ranks in which they wait for others in these communications."""
+    total = sum(float(summary.edges[-1] - summary.edges[0]) for summary in context.job.summaries)
+    return float(context.waited[0][rows].sum()) / max(total, 1.0)
+
+
+def late_ranks(context: JobContext) -> tuple[float, list[int]]:
+    """Returns the share of the time in which recorded ranks wait for ranks without a recording, and the fewest of those
+    that are in most of these waits."""
+    job, (_, late) = context.job, context.begins
+    rows = context.pairs.pair >= 0
+    rows[rows] = late[context.pairs.pair[rows]] > 0
+    waited = np.zeros(len(job.groups))
+    np.add.at(waited, job.rows.group[rows], context.waited[0][rows])
+    members = {rank: {g for g, group in enumerate(job.groups) if rank in group.ranks} for rank in _missing(job, waited)}
+    found: list[int] = []
+    left = waited.copy()
+    while members and left.sum() > (1 - MOST_LATE) * waited.sum() and len(found) < MAX_PEERS:
+        best = max(members, key=lambda rank: (float(left[list(members[rank])].sum()), -rank))
+        found.append(best)
+        left[list(members.pop(best))] = 0.0
+    return waited_share(context, rows), sorted(found)
+
+
+def _missing(job: JobTable, waited: Floats) -> list[int]:
+    return sorted({rank for group in np.flatnonzero(waited > 0) for rank in job.groups[group].ranks} - set(job.ranks))
 
 
 def _reason(code: str, **values: str) -> pb.HealthReason:

@@ -13,7 +13,6 @@ from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
-from tb_bottleneck.jobs.pairing.job_table import job_table
 from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
 from tb_bottleneck.jobs.report.rank_table import group_rows
 from tb_bottleneck.jobs.report.wording import (
@@ -97,7 +96,7 @@ def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> 
     if len(summaries) < 2:
         return job, None
     try:
-        context = JobContext(job_table(summaries))
+        context = JobContext.of(summaries)
         job.health.CopyFrom(health_of(context))
         if is_trusted(context):
             _fill(job, context, reports)

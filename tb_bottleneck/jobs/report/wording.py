@@ -26,7 +26,13 @@ WORK = frozenset(kind.name.lower() for kind in Own)
 MAX_NAME = 200  # characters of a name from a recording
 
 _FACTOR = re.compile(r"[0-9]{1,6}\.[0-9]{2}x")
-_FIGURES = {"share": r"[0-9.]{1,8} %", "count": "[0-9]{1,7}", "world": "[0-9]{1,7}"}
+_FIGURES = {
+    "share": r"[0-9.]{1,8} %",
+    "count": "[0-9]{1,7}",
+    "world": "[0-9]{1,7}",
+    "ranks": "ranks? [0-9, and-]{1,80}",
+    "like": "(?:[0-9]{1,7} like [0-9]{1,7}(?:, )?){1,8}(?:[0-9]{1,7} more)?",
+}
 
 
 def action_of(culprit: pb.Culprit) -> str:

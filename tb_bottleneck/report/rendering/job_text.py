@@ -39,9 +39,9 @@ def _lines(job: pb.Job) -> Iterator[str]:
     yield from account_lines(job)
     for number, culprit in enumerate(job.culprits, 1):
         yield from ("", *_culprit(number, culprit))
-    if len(job.culprits) > 1:
+    if sum(culprit.speedup.basis != "bound" for culprit in job.culprits) > 1:
         gain = f"{factor_text(job.speedup_all.expected)} ({bounds_text(job.speedup_all.low, job.speedup_all.high)})"
-        yield from ("", f"All of these fixed: {gain} as fast, simulated together.")
+        yield from ("", f"All of these fixed whose gain is simulated: {gain} as fast.")
     yield from _groups(job)
     yield from efficiency.efficiency_lines(
         job.efficiency, explained=("mfu", "samples_per_second", "cost_per_million_samples")

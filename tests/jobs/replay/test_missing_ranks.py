@@ -1,10 +1,11 @@
 """Missing ranks of a job behave like their peers, if the job is then replayed as recorded."""
 
 import pytest
-from helpers.simulated_jobs import context_of, simulated
+from helpers.simulated_jobs import context_of, planted, simulated
 from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.jobs.culprits import culprits_of
+from tb_bottleneck.jobs.report.health import health_of, is_trusted, late_ranks
 
 PIPELINE = {"topology": "pipeline", "ranks": 16, "faults": Faults(host={9: 0.5})}
 """Stages of four ranks: rank 9 is in the pipeline of ranks 1, 5 and 13."""
@@ -51,3 +52,45 @@ def test_a_missing_slow_rank_is_no_slow_link():
     """The others of its group wait for it, so that their transfers look long."""
     context = context_without((5,), topology="tensor", faults=Faults(host={5: 0.5}))
     assert "slow_link" not in {culprit.candidate.cause for culprit in culprits_of(context).culprits}
+
+
+PARTS = [(cause, 2, seed) for cause in ("unsynchronised_gc", "data_imbalance", "stage_imbalance") for seed in (3, 4, 6)]
+
+
+@pytest.mark.parametrize(("cause", "every", "seed"), [*PARTS, ("stage_imbalance", 4, 3), ("stage_imbalance", 4, 4)])
+def test_a_part_of_the_ranks_shows_a_cause_of_all(cause, every, seed):
+    """The gain is that of the job with all ranks, since the fix is one of all."""
+    _, summaries = planted(cause, seed)
+    whole = {each.candidate.cause: each.gain for each in culprits_of(context_of(summaries)).culprits}
+    context = context_of([summary for summary in summaries if summary.facts.rank % every == 0])
+    assert is_trusted(context)
+    found = {each.candidate.cause: each.gain for each in culprits_of(context).culprits}
+    assert found[cause].expected == pytest.approx(whole[cause].expected, rel=0.1)
+
+
+LATE = {"topology": "sharded", "ranks": 16, "faults": Faults(pauses={(3, 4): 1.5, (3, 6): 1.5, (9, 5): 0.5})}
+"""Ranks 3 and 9 pause, which are not recorded."""
+
+
+@pytest.fixture(scope="module")
+def late():
+    return context_without(range(1, 16, 2), **LATE)
+
+
+def test_the_replay_waits_for_ranks_that_were_not_recorded(late):
+    assert is_trusted(late)
+    assert not culprits_of(late).culprits, "none of the recorded ranks is late"
+
+
+def test_the_report_says_for_whom_the_recorded_ranks_wait(late):
+    share, ranks = late_ranks(late)
+    assert 0.1 < share < 0.6
+    assert len(ranks) == 1, "one more recording would show it: all ranks are in one group"
+    (reason,) = (reason for reason in health_of(late).reasons if reason.code == "job_late")
+    assert f"rank {ranks[0]}" in reason.detail
+
+
+def test_ranks_in_the_place_of_others_are_named():
+    context = context_without((5,), **MEGATRON)
+    (reason,) = (reason for reason in health_of(context).reasons if reason.code == "job_peers")
+    assert reason.detail.endswith(f": 5 like {context.job.ranks[context.complete.rank[-1]]}.")

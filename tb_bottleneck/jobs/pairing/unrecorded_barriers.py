@@ -1,0 +1,189 @@
+"""Waits of all ranks for each other that no recorded communication explains.
+
+Ranks of different stages are done with a step at different times, and yet begin the next collective of their groups
+together: they waited for each other in something that is not in the recording, such as a collective in a CUDA graph, a
+barrier over a store, or a norm of all gradients. The recording shows this as own time, for example as kernels that take
+as long as the wait. Here the shortest of these times is the work; the rest becomes a barrier that all ranks leave
+together.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tb_bottleneck.jobs.pairing.clocks import SYNCHRONISING, Clocks
+from tb_bottleneck.jobs.pairing.job_table import JobTable, job_table
+from tb_bottleneck.jobs.replay.waits import RankPoints
+from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation, Own, Points, RankSummary
+from tb_bottleneck.trace.header import ProcessGroup
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+# The ranks are done this far apart, as a share of the step: less cannot cost more than the noise of steps.
+MIN_APART = 0.03
+# And they continue together: within this share of how far apart they were. That is chosen.
+TOGETHER = 0.1
+# So it is for this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both are
+# chosen.
+MIN_SHARE, MIN_COUNT = 0.8, 2
+NAME = "not recorded"
+"""Name of the group of such barriers."""
+
+_KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
+"""Own time that may hide a wait. Waiting for data or for a checkpoint is known to be that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """The starts of synchronising collectives of one rank: `point` is the start's row of its points, `kind` tells alike
+    ones of all ranks apart. On the common clock, in ns: the rank was `free` since its last wait, began nothing else
+    since `issued`, and started the collective at `time`."""
+
+    point: Ints
+    kind: Ints
+    free: Floats
+    issued: Floats
+    time: Floats
+
+
+def with_barriers(job: JobTable, clocks: Clocks, arrivals: list[Arrivals]) -> JobTable:
+    """Returns the job with these barriers, or the same job if it has none."""
+    reference = min(arrivals, key=lambda each: len(each.point), default=None)
+    if reference is None or len(arrivals) < 2:
+        return job
+    step = float(np.median(np.concatenate([np.diff(summary.edges) for summary in job.summaries])))
+    found: list[Ints] = []
+    for kind in np.unique(reference.kind).tolist():
+        chosen = _of_kind(arrivals, reference, kind)
+        if chosen is None:
+            continue
+        free, left = (_values(arrivals, chosen, name) for name in ("free", "time"))
+        apart, together = free.max(axis=0) - free.min(axis=0), left.max(axis=0) - left.min(axis=0)
+        waited = (apart >= MIN_APART * step) & (together <= TOGETHER * apart)
+        if waited.sum() >= max(MIN_COUNT, MIN_SHARE * len(waited)):
+            found.append(chosen[:, waited])
+    if not found:
+        return job
+    places = np.concatenate(found, axis=1)
+    free, issued, left = (_values(arrivals, places, name) for name in ("free", "issued", "time"))
+    release = left.min(axis=0)
+    arrival = np.minimum(np.maximum(issued, free + (left - free).min(axis=0)), release - 1)
+    summaries = []
+    for row, summary in enumerate(job.summaries):
+        begin, at = _window_begin(job, clocks, row), arrivals[row].point[places[row]]
+        summaries.append(_with_barriers(summary, at, arrival[row] - begin, release - begin, job.ranks))
+    return job_table(summaries)
+
+
+def arrivals_of(job: JobTable, clocks: Clocks, points: RankPoints) -> list[Arrivals]:
+    """Returns the arrivals of each recorded rank. `points` also has the waits that were too short to be recorded."""
+    kinds = {name: number for number, name in enumerate(sorted({group.description for group in job.groups}))}
+    described = np.array([kinds[group.description] for group in job.groups] or [0], np.int64)
+    bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
+    return [
+        _of_rank(job, clocks, row, described, points, slice(bounds[row], bounds[row + 1]))
+        for row in range(len(job.summaries))
+    ]
+
+
+def _of_rank(job: JobTable, clocks: Clocks, row: int, described: Ints, points: RankPoints, mine: slice) -> Arrivals:
+    time, own, recorded = points.time[mine], job.summaries[row].own, ~points.added[mine]
+    last = np.maximum.accumulate(np.where(points.resumes[mine], np.arange(len(time)), -1))
+    free = np.where(last >= 0, time[np.maximum(last, 0)], 0.0)
+    rows, resumes = points.row[mine][recorded], points.resumes[mine][recorded]
+    hides = 2 * own[:, _KINDS].sum(axis=1) >= np.maximum(own.sum(axis=1), 1.0)
+    at = np.flatnonzero(~resumes & hides & np.isin(job.rows.operation[rows], SYNCHRONISING))
+    at = at[at > 0]
+    offset = _window_begin(job, clocks, row)
+    return Arrivals(
+        point=at,
+        kind=described[job.rows.group[rows[at]]] * len(Operation) + job.rows.operation[rows[at]],
+        free=free[recorded][at] + offset,
+        issued=time[recorded][at - 1] + offset,
+        time=time[recorded][at] + offset,
+    )
+
+
+def _window_begin(job: JobTable, clocks: Clocks, row: int) -> float:
+    """Returns the begin of a rank's window on the common clock, in ns."""
+    return float(clocks.aligned(np.array([row]), np.array([job.summaries[row].facts.begin_ns]))[0])
+
+
+def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints | None:
+    """Returns of each rank the arrivals of a kind nearest to those of the reference, of shape (ranks, arrivals); None
+    if a rank has none. Those that are nearest to two are left out."""
+    wanted = reference.time[reference.kind == kind]
+    found, unique = [], np.ones(len(wanted), np.bool_)
+    for each in arrivals:
+        mine = np.flatnonzero(each.kind == kind)
+        if not len(mine):
+            return None
+        times = each.time[mine]
+        after = np.minimum(np.searchsorted(times, wanted), len(times) - 1)
+        before = np.maximum(after - 1, 0)
+        nearest = np.where(np.abs(times[before] - wanted) < np.abs(times[after] - wanted), before, after)
+        unique &= np.bincount(nearest, minlength=len(times))[nearest] == 1
+        found.append(mine[nearest])
+    return np.stack(found)[:, unique] if unique.any() else None
+
+
+def _values(arrivals: list[Arrivals], places: Ints, name: str) -> Floats:
+    return np.stack([getattr(each, name)[place] for each, place in zip(arrivals, places, strict=True)])
+
+
+def _with_barriers(
+    summary: RankSummary, at: Ints, arrival: Floats, release: Floats, ranks: tuple[int, ...]
+) -> RankSummary:
+    """Returns the summary of a rank with a barrier before each of these points, in ns since the begin of its window."""
+    order = np.argsort(at, kind="stable")
+    at, old = at[order], summary.communications
+    start = np.round(arrival[order]).astype(np.int64)
+    end = np.maximum(np.round(release[order]).astype(np.int64), start + 1)
+    count = len(at)
+    lane = np.full(count, int(old.lane.max(initial=0)) + 1)
+    fresh = {
+        "step": old.step[summary.points.communication[at]], "order": len(old) + np.arange(count),
+        "group": np.full(count, len(summary.groups)), "operation": np.full(count, int(Operation.BARRIER)),
+        "sequence": order, "key": order + 1, "peer": np.full(count, -1), "lane": lane, "start": start, "end": end,
+    }  # fmt: skip
+    columns = {
+        name: np.concatenate((getattr(old, name), fresh.get(name, np.zeros(count, np.int64))))
+        for name in Communications.__dataclass_fields__
+    }
+    by_start = np.argsort(columns["start"], kind="stable")
+    place = np.empty(len(by_start), np.int64)
+    place[by_start] = np.arange(len(by_start))
+    return replace(
+        summary,
+        groups=(*summary.groups, ProcessGroup(NAME, NAME, ranks, len(ranks))),
+        communications=Communications(*(np.ascontiguousarray(columns[name][by_start]) for name in columns)),
+        points=_split(summary.points, place, at, place[len(old) :], start, end),
+    )
+
+
+def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: Ints) -> Points:
+    """Returns the points with a start and the end of a wait for each barrier, before the point that follows it."""
+    columns = {name: getattr(points, name) for name in Points.__dataclass_fields__}
+    columns["communication"] = place[points.communication]
+    before, length = points.time[at - 1], np.maximum(points.time[at] - points.time[at - 1], 1)
+    for name in ("device", "input", "host", "interruption", "other"):
+        first, last = (
+            np.round(columns[name][at] * np.clip(share, 0.0, 1.0)).astype(np.int64)
+            for share in ((start - before) / length, (points.time[at] - end) / length)
+        )
+        rest = columns[name].copy()
+        rest[at] = last
+        columns[name] = _inserted(rest, at, first, np.zeros(len(at), np.int64))
+    columns["time"] = _inserted(columns["time"], at, start, end)
+    columns["communication"] = _inserted(columns["communication"], at, rows, rows)
+    columns["resumes"] = _inserted(columns["resumes"], at, np.zeros(len(at), np.int64), np.ones(len(at), np.int64))
+    return Points(**columns)
+
+
+def _inserted(values: Ints, at: Ints, first: Ints, second: Ints) -> Ints:
+    return np.insert(values, np.repeat(at, 2), np.stack((first, second), axis=1).ravel())
+
+
+def is_barrier(job: JobTable) -> Bools:
+    """Returns per row of the job: True for a barrier that was not recorded."""
+    named = np.array([group.name == NAME for group in job.groups] or [False])
+    return named[job.rows.group] if len(job.rows) else np.zeros(0, np.bool_)
