@@ -12,7 +12,7 @@ from tb_bottleneck.jobs.own_table import OwnTable, amounts_of, expected_device, 
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
 from tb_bottleneck.jobs.pairing.job_table import JobTable, job_table
 from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
-from tb_bottleneck.jobs.pairing.unrecorded_barriers import arrivals_of, with_barriers
+from tb_bottleneck.jobs.pairing.unrecorded_barriers import with_barriers
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
@@ -37,10 +37,8 @@ class JobContext:
     def of(cls, summaries: Sequence[RankSummary]) -> "JobContext":
         """Returns the job of these ranks, with the waits at the ends of steps that were not recorded."""
         found = cls(job_table(summaries))
-        arrivals = arrivals_of(found.job, found.clocks, found.graph.points)
-        job = with_barriers(found.job, found.clocks, arrivals)
-        other = cls(job)
-        return found if job is found.job or other.error > MAX_REPLAY_ERROR else other
+        other = cls(with_barriers(found.job, found.clocks, found.graph.points))
+        return found if other.job is found.job or other.error > MAX_REPLAY_ERROR else other
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:

@@ -7,6 +7,7 @@ as long as the wait. Here the shortest of these times is the work; the rest beco
 together.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,8 @@ TOGETHER = 0.1
 # So it is for this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both are
 # chosen.
 MIN_SHARE, MIN_COUNT = 0.8, 2
+# Ranks that are tried first: a barrier is one of all ranks.
+MAX_TRIED = 64
 NAME = "not recorded"
 """Name of the group of such barriers."""
 
@@ -45,11 +48,31 @@ class Arrivals:
     time: Floats
 
 
-def with_barriers(job: JobTable, clocks: Clocks, arrivals: list[Arrivals]) -> JobTable:
-    """Returns the job with these barriers, or the same job if it has none."""
-    reference = min(arrivals, key=lambda each: len(each.point), default=None)
-    if reference is None or len(arrivals) < 2:
+def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable:
+    """Returns the job with these barriers, or the same job if it has none. `points` also has the waits that were too
+    short to be recorded."""
+    some = range(0, len(job.summaries), -(-len(job.summaries) // MAX_TRIED))
+    if _places(job, _arrivals(job, clocks, points, some)) is None:
         return job
+    arrivals = _arrivals(job, clocks, points, range(len(job.summaries)))
+    places = _places(job, arrivals)
+    if places is None:
+        return job
+    free, issued, left = (_values(arrivals, places, name) for name in ("free", "issued", "time"))
+    release = left.min(axis=0)
+    arrival = np.minimum(np.maximum(issued, free + (left - free).min(axis=0)), release - 1)
+    summaries = []
+    for row, summary in enumerate(job.summaries):
+        begin, at = _window_begin(job, clocks, row), arrivals[row].point[places[row]]
+        summaries.append(_with_barriers(summary, at, arrival[row] - begin, release - begin, job.ranks))
+    return job_table(summaries)
+
+
+def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
+    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits); None without any."""
+    if len(arrivals) < 2:
+        return None
+    reference = min(arrivals, key=lambda each: len(each.point))
     step = float(np.median(np.concatenate([np.diff(summary.edges) for summary in job.summaries])))
     found: list[Ints] = []
     for kind in np.unique(reference.kind).tolist():
@@ -61,28 +84,15 @@ def with_barriers(job: JobTable, clocks: Clocks, arrivals: list[Arrivals]) -> Jo
         waited = (apart >= MIN_APART * step) & (together <= TOGETHER * apart)
         if waited.sum() >= max(MIN_COUNT, MIN_SHARE * len(waited)):
             found.append(chosen[:, waited])
-    if not found:
-        return job
-    places = np.concatenate(found, axis=1)
-    free, issued, left = (_values(arrivals, places, name) for name in ("free", "issued", "time"))
-    release = left.min(axis=0)
-    arrival = np.minimum(np.maximum(issued, free + (left - free).min(axis=0)), release - 1)
-    summaries = []
-    for row, summary in enumerate(job.summaries):
-        begin, at = _window_begin(job, clocks, row), arrivals[row].point[places[row]]
-        summaries.append(_with_barriers(summary, at, arrival[row] - begin, release - begin, job.ranks))
-    return job_table(summaries)
+    return np.concatenate(found, axis=1) if found else None
 
 
-def arrivals_of(job: JobTable, clocks: Clocks, points: RankPoints) -> list[Arrivals]:
-    """Returns the arrivals of each recorded rank. `points` also has the waits that were too short to be recorded."""
+def _arrivals(job: JobTable, clocks: Clocks, points: RankPoints, ranks: Iterable[int]) -> list[Arrivals]:
+    """Returns the arrivals of some ranks, by their position among the recorded ones."""
     kinds = {name: number for number, name in enumerate(sorted({group.description for group in job.groups}))}
     described = np.array([kinds[group.description] for group in job.groups] or [0], np.int64)
     bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
-    return [
-        _of_rank(job, clocks, row, described, points, slice(bounds[row], bounds[row + 1]))
-        for row in range(len(job.summaries))
-    ]
+    return [_of_rank(job, clocks, row, described, points, slice(bounds[row], bounds[row + 1])) for row in ranks]
 
 
 def _of_rank(job: JobTable, clocks: Clocks, row: int, described: Ints, points: RankPoints, mine: slice) -> Arrivals:
