@@ -8,6 +8,9 @@ from simulate.jobs.topologies import FIRST_STEP, PER_HOST, STAGES, Faults, Shape
 
 STEPS = 7
 _PIPELINES = ("pipeline", "megatron")
+_SCHEDULES = ("pipeline", "pipeline", "interleaved", "zero_bubble")
+"""1F1B, and what takes its place in half of the jobs with a pipeline."""
+
 _SIZES = {"megatron": (32,)}
 _USUAL_SIZES = (8, 8, 8, 16, 16, 32)
 
@@ -103,7 +106,7 @@ def _expert_imbalance(random: Random, draft: Draft) -> None:
 
 
 def _slow_link(random: Random, draft: Draft) -> None:
-    if draft.topology == "pipeline":
+    if draft.topology in _SCHEDULES:
         replicas = draft.ranks // STAGES
         sender = random.randrange(draft.ranks - replicas)
         draft.faults.link[f"{sender}->{sender + replicas}"] = random.uniform(15, 40)
@@ -125,13 +128,13 @@ def _exposed_collectives(random: Random, draft: Draft) -> None:
     draft.causes["exposed_collectives"] = frozenset()
 
 
-_ANY = ("data", "sharded", "tensor", "experts", "pipeline", "megatron")
+_ANY = ("data", "sharded", "tensor", "experts", *_PIPELINES)
 PLANTERS: dict[str, tuple[Planter, tuple[str, ...]]] = {
     "slow_rank": (_slow_rank, _ANY),
     "slow_host": (_slow_host, ("data", "sharded", "tensor", "experts", "megatron")),
-    "slow_link": (_slow_link, ("tensor", "pipeline", "megatron")),
+    "slow_link": (_slow_link, ("tensor", *_PIPELINES)),
     "stage_imbalance": (_stage_imbalance, _PIPELINES),
-    "data_imbalance": (_data_imbalance, ("data", "sharded", "tensor", "pipeline", "megatron")),
+    "data_imbalance": (_data_imbalance, ("data", "sharded", "tensor", *_PIPELINES)),
     "expert_imbalance": (_expert_imbalance, ("experts",)),
     "rank_input": (_rank_input, _ANY),
     "rank_interruption": (_rank_interruption, _ANY),
@@ -150,10 +153,14 @@ def planted(cause: str, seed: int, ranks: int = 0) -> Case:
     """Returns a job with one planted cause, of `ranks` ranks or of a small random size."""
     random = Random(f"{cause} {seed}")
     plant, topologies = PLANTERS[cause]
-    topology = random.choice(topologies)
+    topology = _scheduled(random.choice(topologies), seed) if cause != "pipeline_bubble" else random.choice(topologies)
     draft = Draft(topology, ranks or _size(random, topology))
     plant(random, draft)
     return _case(draft, seed, random)
+
+
+def _scheduled(topology: str, seed: int) -> str:
+    return Random(f"schedule {seed}").choice(_SCHEDULES) if topology == "pipeline" else topology
 
 
 def planted_two(seed: int) -> Case:
@@ -163,7 +170,7 @@ def planted_two(seed: int) -> Case:
     common = sorted(set(PLANTERS[first][1]) & set(PLANTERS[second][1]))
     if not common:
         return planted_two(seed + 1_000_003)
-    topology = random.choice(common)
+    topology = _scheduled(random.choice(common), seed)
     draft = Draft(topology, _size(random, topology, least=16))
     PLANTERS[first][0](random, draft)
     PLANTERS[second][0](random, draft)
@@ -176,7 +183,7 @@ def planted_two(seed: int) -> Case:
 def healthy(seed: int, ranks: int = 0) -> Case:
     """Returns a job without a cause: with more noise, slightly different stages, or the usual bubble."""
     random = Random(f"healthy {seed}")
-    topology = random.choice(_ANY)
+    topology = _scheduled(random.choice(_ANY), seed)
     draft = Draft(topology, ranks or _size(random, topology))
     draft.faults.microbatches = random.choice((8, 12, 16, 24))
     if random.random() < 0.5:

@@ -308,6 +308,114 @@ def _one_forward_one_backward(
         build.programs[rank] += [Wait(comm) for comm in sends[-2:]]
 
 
+Action = tuple[str, int, int]
+"""A phase (F, B, or W for the gradients of weights alone), the virtual stage and the microbatch."""
+
+CHUNKS = 2
+"""Virtual stages of each rank of an interleaved pipeline."""
+
+
+def interleaved(shape: Shape, faults: Faults) -> Job:
+    """Megatron's interleaved 1F1B (arXiv 2104.04473, section 2.2): each rank has several chunks of layers."""
+
+    def order(stage: int, count: int) -> list[Action]:
+        whole = count * CHUNKS
+        warm = min(2 * (STAGES - 1 - stage) + (CHUNKS - 1) * STAGES, whole)
+        forward = [_place(number, backward=False) for number in range(whole)]
+        backward = [_place(number, backward=True) for number in range(whole)]
+        actions = [("F", chunk * STAGES + stage, m) for chunk, m in forward[:warm]]
+        for (chunk, m), (back, n) in zip(forward[warm:], backward, strict=False):
+            actions += [("F", chunk * STAGES + stage, m), ("B", back * STAGES + stage, n)]
+        return actions + [("B", chunk * STAGES + stage, m) for chunk, m in backward[whole - warm :]]
+
+    return _by_schedule(shape, faults, order, CHUNKS)
+
+
+def _place(number: int, *, backward: bool) -> tuple[int, int]:
+    """Returns the chunk and the microbatch of a rank's n-th forward or backward pass: STAGES microbatches of a chunk,
+    then of the next one."""
+    chunk = number // STAGES % CHUNKS
+    microbatch = number // (STAGES * CHUNKS) * STAGES + number % STAGES
+    return (CHUNKS - 1 - chunk if backward else chunk), microbatch
+
+
+def zero_bubble(shape: Shape, faults: Faults) -> Job:
+    """ZB-H1 (arXiv 2401.10241): the gradients of weights fill the time in which a stage would wait."""
+
+    def order(stage: int, count: int) -> list[Action]:
+        warm = min(STAGES - 1 - stage, count)
+        actions: list[Action] = [("F", stage, m) for m in range(warm)]
+        done = 0
+        for m in range(count):
+            actions += [("F", stage, m + warm)] if m + warm < count else []
+            actions.append(("B", stage, m))
+            if m >= stage or m + warm >= count:
+                actions.append(("W", stage, done))
+                done += 1
+        return actions + [("W", stage, m) for m in range(done, count)]
+
+    return _by_schedule(shape, faults, order, 1)
+
+
+def _by_schedule(shape: Shape, faults: Faults, order: Callable[[int, int], list[Action]], chunks: int) -> Job:
+    """Returns a pipeline with replicas whose ranks work in the given order."""
+    build = _Builder(shape, faults)
+    per_stage = shape.ranks // STAGES
+    microbatches = faults.microbatches or 4 * STAGES
+    build.group("0", "default_pg", tuple(range(shape.ranks)))
+    lines = [tuple(range(first, shape.ranks, per_stage)) for first in range(per_stage)]
+    pipes = [build.group(f"p{n}", "PIPELINE_MODEL_PARALLEL_GROUP", ranks) for n, ranks in enumerate(lines)]
+    bounds = [(stage * per_stage, (stage + 1) * per_stage) for stage in range(STAGES)]
+    data = [build.group(f"d{n}", "DATA_PARALLEL_GROUP", tuple(range(*ends))) for n, ends in enumerate(bounds)]
+    split = any(phase == "W" for phase, _, _ in order(0, microbatches))
+    for step in shape.numbers:
+        last = [build.comm("allreduce", name, 100 << 20, 1.0 * MS, lane=22) for name in data]
+        drawn = build.amounts(microbatches * per_stage)
+        for replica, ranks in enumerate(lines):
+            amounts = drawn[replica * microbatches : (replica + 1) * microbatches]
+            messages = _messages(build, pipes[replica], ranks, microbatches, chunks)
+            for stage, rank in enumerate(ranks):
+                build.begin(rank, step)
+                for action in order(stage, microbatches):
+                    _act(build, rank, action, messages, amounts, chunks, 1 if split else 2)
+                build.programs[rank] += [Start(last[stage]), Wait(last[stage])] if per_stage > 1 else []
+                build.work(rank, 0.03)
+    return build.job()
+
+
+def _messages(
+    build: _Builder, group: str, ranks: tuple[int, ...], count: int, chunks: int
+) -> dict[tuple[str, int, int], Comm]:
+    """Returns the messages by the phase, the virtual stage and the microbatch that need them."""
+    found = {}
+    for virtual in range(STAGES * chunks - 1):
+        here, there = ranks[virtual % STAGES], ranks[(virtual + 1) % STAGES]
+        for m in range(count):
+            found["F", virtual + 1, m] = build.comm("p2p", group, 4 << 20, 0.05 * MS, 30 + 4 * virtual, (here, there))
+            found["B", virtual, m] = build.comm("p2p", group, 4 << 20, 0.05 * MS, 32 + 4 * virtual, (there, here))
+    return found
+
+
+def _act(
+    build: _Builder,
+    rank: int,
+    action: Action,
+    messages: dict[tuple[str, int, int], Comm],
+    amounts: list[float],
+    chunks: int,
+    backward: int,
+) -> None:
+    """Adds a phase: its message, its work (`backward` times that of a forward pass), and what it sends."""
+    phase, virtual, m = action
+    program = build.programs[rank]
+    inbound = messages.get(action)
+    program += [Start(inbound), Wait(inbound)] if inbound is not None else []
+    share = 0.97 / len(amounts) / chunks / 3 * (backward if phase == "B" else 1)
+    build.work(rank, share, stage=virtual % STAGES, amount=amounts[m])
+    outbound = messages.get((phase, virtual + (1 if phase == "F" else -1), m))
+    program += [Start(outbound)] if outbound is not None else []
+
+
 TOPOLOGIES: dict[str, Callable[[Shape, Faults], Job]] = {
     "data": data_parallel,
     "sharded": sharded,
@@ -315,4 +423,6 @@ TOPOLOGIES: dict[str, Callable[[Shape, Faults], Job]] = {
     "experts": experts,
     "pipeline": pipeline,
     "megatron": megatron,
+    "interleaved": interleaved,
+    "zero_bubble": zero_bubble,
 }
