@@ -1,6 +1,7 @@
 """The own time of each rank by step and kind, compared with that of its peers, and the work that explains it.
 
-The peers of a rank are the ranks of the same stage. Own time is time without waiting.
+The peers of a rank are the ranks of the same stage. If it is the only one of its stage, they are all ranks, for what
+all stages do alike: host time and interruptions. Own time is time without waiting.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from tb_bottleneck.trace.table import Floats, Ints
 
 # With fewer steps the table has BLOCKS of communications, if there are enough: a name needs 5 steps or 20 collectives.
 MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
+_ALIKE = np.isin(np.arange(len(Own)), (Own.HOST, Own.INTERRUPTION, Own.OTHER))
+"""Own time that does not depend on the layers of a stage. Only the first and the last stage wait for data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +90,12 @@ def _by_block(points: RankPoints, grid: Grid, starts: Ints) -> OwnTable:
 
 def _usual(own: Floats, grid: Grid) -> Floats:
     usual = np.empty_like(own)
+    anywhere = lower_median(own)
     for stage in range(grid.stages):
         peers = np.flatnonzero(grid.stage == stage)
         usual[peers] = lower_median(own[peers])
+        if len(peers) == 1 < grid.stages:
+            usual[peers[0]] = np.where(_ALIKE, np.minimum(own[peers[0]], anywhere), own[peers[0]])
     return usual
 
 

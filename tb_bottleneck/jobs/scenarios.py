@@ -147,7 +147,8 @@ def microbatch_classes(context: JobContext) -> Ints:
     """Returns per point the class of the work before it, or -1: its stage and the communications around it.
 
     A stage that receives a gradient and then sends an activation has worked backward and forward in between; one that
-    sends two activations only forward. Averages of gradients are not of one microbatch.
+    sends two activations only forward. In an interleaved pipeline, the first stage receives activations of the last one
+    and gradients of the second. Averages of gradients are not of one microbatch.
     """
     job, points, grid = context.job, context.graph.points, context.grid
     rows = job.rows
@@ -155,9 +156,10 @@ def microbatch_classes(context: JobContext) -> Ints:
     peer = np.array([place.get(rank, -1) for rank in rows.peer.tolist()], np.int64)[points.row]
     stage, operation = grid.stage[points.rank], rows.operation[points.row]
     layered = np.isin(np.array(grid.kinds or ("",)), LAYER_KINDS)[rows.group[points.row]] & (peer < 0)
-    code = np.where((peer >= 0) | layered, operation * 2 + (peer > stage), 2 * len(Operation))
-    before = np.where(points.first, 2 * len(Operation), np.concatenate(([0], code[:-1]))[: len(code)])
-    kinds = 2 * len(Operation) + 1
+    none = (grid.stages + 1) * len(Operation)
+    code = np.where((peer >= 0) | layered, operation * (grid.stages + 1) + peer + 1, none)
+    before = np.where(points.first, none, np.concatenate(([0], code[:-1]))[: len(code)])
+    kinds = none + 1
     classes = ((stage * kinds + before) * kinds + code) * 2 + points.resumes
     _, numbers = np.unique(classes, return_inverse=True)
     return np.where((peer >= 0) | layered, numbers, -1)

@@ -98,6 +98,8 @@ def _usual_total(context: JobContext) -> Floats:
     for stage in range(context.grid.stages):
         peers = np.flatnonzero(context.grid.stage == stage)
         usual[peers] = lower_median(context.own.total[peers])
+        if len(peers) == 1:
+            usual[peers] = context.own.usual[peers].sum(axis=2)
     return usual
 
 
