@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class JobAnswer(_message.Message):
-    __slots__ = ("id", "state", "progress", "basis", "job", "ranks", "steps", "speaker", "because", "command", "saved_ns", "other_version")
+    __slots__ = ("id", "state", "progress", "basis", "job", "ranks", "steps", "speaker", "because", "command", "saved_ns", "other_version", "pipeline")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
@@ -21,6 +21,7 @@ class JobAnswer(_message.Message):
     COMMAND_FIELD_NUMBER: _ClassVar[int]
     SAVED_NS_FIELD_NUMBER: _ClassVar[int]
     OTHER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: str
     progress: float
@@ -33,7 +34,8 @@ class JobAnswer(_message.Message):
     command: str
     saved_ns: float
     other_version: bool
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., basis: _Optional[str] = ..., job: _Optional[_Union[_bottleneck_pb2.Job, _Mapping]] = ..., ranks: _Optional[_Union[RankTable, _Mapping]] = ..., steps: _Optional[_Union[StepTable, _Mapping]] = ..., speaker: _Optional[int] = ..., because: _Optional[str] = ..., command: _Optional[str] = ..., saved_ns: _Optional[float] = ..., other_version: bool = ...) -> None: ...
+    pipeline: PipelineTable
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[str] = ..., progress: _Optional[float] = ..., basis: _Optional[str] = ..., job: _Optional[_Union[_bottleneck_pb2.Job, _Mapping]] = ..., ranks: _Optional[_Union[RankTable, _Mapping]] = ..., steps: _Optional[_Union[StepTable, _Mapping]] = ..., speaker: _Optional[int] = ..., because: _Optional[str] = ..., command: _Optional[str] = ..., saved_ns: _Optional[float] = ..., other_version: bool = ..., pipeline: _Optional[_Union[PipelineTable, _Mapping]] = ...) -> None: ...
 
 class RankTable(_message.Message):
     __slots__ = ("rank", "id", "source", "host", "stage", "step_ns", "regime", "severity", "account", "excess_share", "wait_share", "wire_share")
@@ -84,3 +86,21 @@ class StepTable(_message.Message):
     account: _containers.RepeatedCompositeFieldContainer[RegimeShares]
     wait_share: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, count: _Optional[int] = ..., begin_ns: _Optional[_Iterable[float]] = ..., end_ns: _Optional[_Iterable[float]] = ..., account: _Optional[_Iterable[_Union[RegimeShares, _Mapping]]] = ..., wait_share: _Optional[_Iterable[float]] = ...) -> None: ...
+
+class PipelineTable(_message.Message):
+    __slots__ = ("step", "rank", "phase", "microbatch", "begin_ns", "end_ns", "critical")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    MICROBATCH_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    CRITICAL_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    rank: _containers.RepeatedScalarFieldContainer[int]
+    phase: _containers.RepeatedScalarFieldContainer[str]
+    microbatch: _containers.RepeatedScalarFieldContainer[int]
+    begin_ns: _containers.RepeatedScalarFieldContainer[float]
+    end_ns: _containers.RepeatedScalarFieldContainer[float]
+    critical: _containers.RepeatedScalarFieldContainer[bool]
+    def __init__(self, step: _Optional[int] = ..., rank: _Optional[_Iterable[int]] = ..., phase: _Optional[_Iterable[str]] = ..., microbatch: _Optional[_Iterable[int]] = ..., begin_ns: _Optional[_Iterable[float]] = ..., end_ns: _Optional[_Iterable[float]] = ..., critical: _Optional[_Iterable[bool]] = ...) -> None: ...

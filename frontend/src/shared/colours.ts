@@ -22,6 +22,15 @@ const COLOURS: Readonly<Record<RegimeColour, string>> = {
 
 const REGIME_COLOURS: ReadonlyMap<string, string> = new Map(REGIMES.map(({ id, colour }) => [id, COLOURS[colour]]));
 
+/** Of the phases of a pipeline. */
+const PHASE_COLOURS: ReadonlyMap<string, string> = new Map([
+  ["forward", COLOURS.blue],
+  ["backward", COLOURS.green],
+  ["both", COLOURS.teal],
+]);
+
+export const phaseColour = (phase: string): string => PHASE_COLOURS.get(phase) ?? COLOURS.grey;
+
 /** Muted colours of everything else on the timeline, so that lost time stands out. On the light and on the dark page. */
 const QUIET: ReadonlyMap<string, readonly [string, string]> = new Map([
   ["op", ["#b4c2d3", "#8b9db3"]],

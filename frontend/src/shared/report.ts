@@ -1826,6 +1826,8 @@ export interface JobAnswer {
   readonly saved_ns: number;
   /** saved: by another version of tb_bottleneck */
   readonly other_version: boolean;
+  /** absent without a pipeline or aligned clocks, and in a brief answer */
+  readonly pipeline?: PipelineTable;
 }
 
 /** The ranks of a job in order. */
@@ -1871,6 +1873,22 @@ export interface StepTable {
   readonly account: readonly RegimeShares[];
   /** part of the collectives in which the rank waits for others, of the step */
   readonly wait_share: readonly number[];
+}
+
+/** One step of a pipeline, on one clock. Items are spans of work of the ranks that are shown, by replica and stage. */
+export interface PipelineTable {
+  /** number of the step */
+  readonly step: number;
+  readonly rank: readonly number[];
+  /** forward | backward | both (one after the other) | other (no message before or after) */
+  readonly phase: readonly string[];
+  /** n-th pass of the rank, from 1; 0 if not known */
+  readonly microbatch: readonly number[];
+  /** since the first span */
+  readonly begin_ns: readonly number[];
+  readonly end_ns: readonly number[];
+  /** the length of the job contains it */
+  readonly critical: readonly boolean[];
 }
 
 /** The review of one recording. */

@@ -10,6 +10,7 @@ from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
 from tb_bottleneck.jobs.culprits import MIN_COST
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.unrecorded_barriers import is_barrier
+from tb_bottleneck.jobs.report.pipeline_table import pipeline_table
 from tb_bottleneck.jobs.report.rank_table import rank_table, step_table
 from tb_bottleneck.jobs.report.saved_job import JobTables, saved_path, write
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
@@ -152,4 +153,6 @@ class JobWriter:
 
 def tables_of(job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> JobTables:
     """Returns a job with its tables."""
-    return JobTables(job, rank_table(reports, context), step_table(context) if context is not None else None)
+    if context is None:
+        return JobTables(job, rank_table(reports, context), None)
+    return JobTables(job, rank_table(reports, context), step_table(context), pipeline_table(context))

@@ -21,13 +21,14 @@ from tb_bottleneck.base.errors import BottleneckError, Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS, PHASES
 from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, StepTable
+from tb_bottleneck.schema.job_pb2 import JobAnswer, PipelineTable, RankTable, StepTable
 from tb_bottleneck.sources.local_files import display_name
 from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
@@ -51,6 +52,7 @@ _WORDS = {
     "status": ("ok", "degraded"),
     "kind": _KINDS,
     "of": ("rank", "stage", "operation"),
+    "phase": PHASES,
     "regime": (*REGIMES, Regime.GPU_UNUSED),
 }
 """The values of fields that are ids, by the name of the field in every message."""
@@ -67,6 +69,7 @@ class JobTables:
     job: pb.Job
     ranks: RankTable
     steps: StepTable | None
+    pipeline: PipelineTable | None = None
 
 
 def saved_path(traces: Sequence[str]) -> Path:
@@ -92,6 +95,7 @@ def write(tables: JobTables, traces: Sequence[str]) -> Path:
         "job": as_dict(without_texts(tables.job)),
         "ranks": as_dict(_without_files(tables.ranks)),
         "steps": as_dict(tables.steps) if tables.steps is not None else None,
+        **({"pipeline": as_dict(tables.pipeline)} if tables.pipeline is not None else {}),
     }
     path = saved_path(traces)
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -108,7 +112,9 @@ def read(path: str, run: str) -> JobAnswer:
     """
     try:
         content = json.loads(_bytes_of(path))
-        _expect(isinstance(content, dict) and content.get("format") == FORMAT and content.keys() == _KEYS)
+        _expect(
+            isinstance(content, dict) and content.get("format") == FORMAT and content.keys() - {"pipeline"} == _KEYS
+        )
         traces = [(_file_name(name), int(size), int(mtime)) for name, size, mtime in content["traces"]]
         answer = _answer(content)
         _check(answer, len(traces))
@@ -132,6 +138,7 @@ def _answer(content: Mapping[str, Any]) -> JobAnswer:
         job=json_format.ParseDict(content["job"], pb.Job()),
         ranks=json_format.ParseDict(content["ranks"], RankTable()),
         steps=json_format.ParseDict(content["steps"], StepTable()) if content["steps"] is not None else None,
+        pipeline=json_format.ParseDict(content["pipeline"], PipelineTable()) if "pipeline" in content else None,
         saved_ns=float(content["saved_s"]) * NS_PER_S,
         other_version=content["made_by"] != code_version(),
     )
@@ -199,7 +206,10 @@ def _check(answer: JobAnswer, traces: int) -> None:
     _expect(all(length == count for length in [*columns, *(len(entry.share) for entry in table.account)]))
     _expect(all(len(column) in (0, count) for column in optional))
     _expect(all(length == rows for length in [*by_step, *(len(entry.share) for entry in steps.account)]))
-    listed = [list(job.ranks), list(job.missing_ranks)]
+    spans = answer.pipeline
+    of_spans = (spans.phase, spans.microbatch, spans.begin_ns, spans.end_ns, spans.critical)
+    _expect(all(len(column) == len(spans.rank) <= MAX_SPANS for column in of_spans))
+    listed = [list(job.ranks), list(job.missing_ranks), list(spans.rank)]
     listed += [list(item.ranks) for item in job.groups]
     listed += [list(item.ranks) for item in job.culprits]
     listed += [list(item.ranks) for item in job.hosts]

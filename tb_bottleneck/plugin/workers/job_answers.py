@@ -69,7 +69,9 @@ def computed_job(question: JobQuestion, progress: ProgressCallback | None) -> Jo
 
 
 def _computed(tables: JobTables) -> JobAnswer:
-    answer = JobAnswer(job=tables.job, ranks=tables.ranks, steps=tables.steps, basis="computed")
+    answer = JobAnswer(
+        job=tables.job, ranks=tables.ranks, steps=tables.steps, pipeline=tables.pipeline, basis="computed"
+    )
     answer.job.verdict.headline = headline_of(answer.job)  # without what the report of a rank says
     return answer
 

@@ -97,6 +97,17 @@ def test_another_version_is_named(traces):
     assert read(str(path), ".").other_version
 
 
+SPANS = {
+    "rank": [0], "phase": ["forward"], "microbatch": [1], "begin_ns": [0.0], "end_ns": [1.0], "critical": [True],
+}  # fmt: skip
+
+
+def test_spans_of_a_pipeline_are_kept(traces):
+    path = write(tables(), traces)
+    change(path, lambda content: content.update(pipeline=SPANS))
+    assert list(read(str(path), ".").pipeline.phase) == ["forward"]
+
+
 ATTACKS = {
     "format": lambda c: c.update(format=2),
     "key": lambda c: c.update(more=1),
@@ -128,6 +139,10 @@ ATTACKS = {
     "infinite factor": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "7", "factor": "Infinity"}]),
     "slowdown": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "<b>", "factor": 1}]),
     "id": lambda c: c["ranks"].update(id=["a"] * 8),
+    "phase": lambda c: c.update(pipeline=SPANS | {"phase": ["<b>"]}),
+    "span": lambda c: c.update(pipeline=SPANS | {"end_ns": []}),
+    "rank of a span": lambda c: c.update(pipeline=SPANS | {"rank": [9_000]}),
+    "many spans": lambda c: c.update(pipeline={name: each * 9_000 for name, each in SPANS.items()}),
 }
 
 

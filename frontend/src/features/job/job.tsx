@@ -20,6 +20,7 @@ import { Culprits, Gains } from "./culprits";
 import { HeatMap } from "./heat_map";
 import sheet from "./job.css";
 import { jobMarkdown } from "./markdown";
+import { Pipeline } from "./pipeline";
 import { ProcessGroups } from "./process_groups";
 import { Slowdowns } from "./slowdowns";
 import { RankList } from "./rank_list";
@@ -93,6 +94,7 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
       {job.health && <Health health={job.health} />}
       {job.efficiency && <p class="muted footnote">{unknownText(job.efficiency)}</p>}
       <HeatMap job={job} table={table} selected={selected} toggle={toggle} openRank={openRank} />
+      <Pipeline pipeline={answer.pipeline} table={table} openRank={openRank} />
       <div class="halves">
         <div class="half">
           <Culprits job={job} table={table} openRank={openRank} />
