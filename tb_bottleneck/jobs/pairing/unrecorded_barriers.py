@@ -23,6 +23,9 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 MIN_APART = 0.03
 # And they continue together: within this share of how far apart they were. That is chosen.
 TOGETHER = 0.1
+# Their own times since the collective before differ by this part of it. Ranks with equal work that begin together end
+# together without waiting, as in a pipeline without bubbles. That is chosen.
+MIN_UNEQUAL = 0.5
 # So it is for this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both are
 # chosen.
 MIN_SHARE, MIN_COUNT = 0.8, 2
@@ -39,13 +42,14 @@ _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
 class Arrivals:
     """The starts of synchronising collectives of one rank: `point` is the start's row of its points, `kind` tells alike
     ones of all ranks apart. On the common clock, in ns: the rank was `free` since its last wait, began nothing else
-    since `issued`, and started the collective at `time`."""
+    since `issued`, and started the collective at `time`. Until then it has `worked` so long since its window began."""
 
     point: Ints
     kind: Ints
     free: Floats
     issued: Floats
     time: Floats
+    worked: Floats
 
 
 def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable:
@@ -81,7 +85,9 @@ def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
             continue
         free, left = (_values(arrivals, chosen, name) for name in ("free", "time"))
         apart, together = free.max(axis=0) - free.min(axis=0), left.max(axis=0) - left.min(axis=0)
-        waited = (apart >= MIN_APART * step) & (together <= TOGETHER * apart)
+        work = np.diff(_values(arrivals, chosen, "worked"), axis=1, prepend=0.0)
+        unequal = work.max(axis=0) - work.min(axis=0) >= MIN_UNEQUAL * apart
+        waited = (apart >= MIN_APART * step) & (together <= TOGETHER * apart) & unequal
         if waited.sum() >= max(MIN_COUNT, MIN_SHARE * len(waited)):
             found.append(chosen[:, waited])
     return np.concatenate(found, axis=1) if found else None
@@ -110,6 +116,7 @@ def _of_rank(job: JobTable, clocks: Clocks, row: int, described: Ints, points: R
         free=free[recorded][at] + offset,
         issued=time[recorded][at - 1] + offset,
         time=time[recorded][at] + offset,
+        worked=np.cumsum(own.sum(axis=1))[at],
     )
 
 
