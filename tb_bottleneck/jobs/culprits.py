@@ -153,10 +153,12 @@ def culprits_of(context: JobContext) -> Verdict:
     return Verdict(tuple(sorted(found, key=_rank)), whole)
 
 
-def _rank(culprit: Culprit) -> tuple[bool, float, str, list[int]]:
-    """Returns the sorting key of a culprit. A bound is no forecast: it comes after gains that were simulated."""
-    candidate = culprit.candidate
-    return candidate.bound is not None, -culprit.gain.expected, candidate.cause, candidate.ranks.tolist()
+def _rank(culprit: Culprit) -> tuple[bool, bool, float, str, list[int]]:
+    """Returns the sorting key of a culprit. A bound is no forecast: it comes after gains that were simulated. Few
+    microbatches are a plan and not a fault: they come last."""
+    candidate, gain = culprit.candidate, culprit.gain.expected
+    planned = candidate.cause == "pipeline_bubble"
+    return candidate.bound is not None, planned, -gain, candidate.cause, candidate.ranks.tolist()
 
 
 def merged(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -7,6 +7,7 @@ if there are many in each step between neighbouring ranks, split layers over the
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -77,8 +78,8 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
 def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
     """Returns the position of each recorded rank in its pipeline.
 
-    The ranks that exchange messages are one pipeline, in order of rank: that is how Megatron-LM and torch number the
-    stages.
+    The ranks that exchange messages are one pipeline, and so are those of a group that is described as one, in order of
+    rank: that is how Megatron-LM and torch number the stages.
     """
     pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
     messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)
@@ -91,6 +92,12 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
     for a, b in edges.T.tolist():
         root_a, root_b = _root(member, a), _root(member, b)
         member[max(root_a, root_b)] = min(root_a, root_b)
+    exchanging = set(np.unique(job.rows.group[messages]).tolist()) if len(edges.T) else set()
+    for row in exchanging:
+        if kinds[row] == "pipeline":
+            for a, b in pairwise(job.groups[row].ranks):
+                root_a, root_b = _root(member, a), _root(member, b)
+                member[max(root_a, root_b)] = min(root_a, root_b)
     pipelines: defaultdict[int, list[int]] = defaultdict(list)
     for rank in sorted(member):
         pipelines[_root(member, rank)].append(rank)

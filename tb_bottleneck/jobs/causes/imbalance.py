@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
 from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import lower_median
+from tb_bottleneck.jobs.own_table import BLOCKS, lower_median
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import (
     Changed,
@@ -73,19 +73,30 @@ def _correlation(device: Floats, work: Floats) -> float:
 
 
 def _stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
+    """Yields a candidate for the slowest stage.
+
+    If a stage has no recorded rank, the others do not pass on in the replay what a fix saves: the bound is then that of
+    m microbatches, of which all but the first wait for the slowest stage.
+    """
     device = context.own.typical[:, Own.DEVICE]
     usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
     for stage in np.unique(context.grid.stage).tolist():
         members = np.flatnonzero(context.grid.stage == stage)
         others = np.setdiff1d(members, slow)
         usual[stage] = lower_median(device[others if len(others) else members])
-    mean = float(np.nanmean(usual))
+    unknown = np.isnan(usual)
+    mean = float(np.where(unknown, lower_median(usual), usual).mean())
     if mean <= 0 or np.nanmax(usual) / mean < MIN_STAGE_RATIO:
         return
     slowest = int(np.nanargmax(usual))
     members = np.flatnonzero(context.grid.stage == slowest)
     ratio = float(np.nanmax(usual) / mean)
     facts = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
+    if unknown.any():
+        passes = max(_microbatches_of(context), 1.0)
+        saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)
+        yield Candidate("stage_imbalance", members, None, facts, bound=float(context.replay.length - saved))
+        return
     faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
 
     def moved(changed: Changed, of: JobContext) -> Changed:
@@ -220,17 +231,21 @@ def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
     yield Candidate("exposed_collectives", everyone, None, facts, bound=none.length(context))
 
 
+def _microbatches_of(context: JobContext) -> float:
+    """Returns the messages that a rank of the first recorded stage sends per step; 0 without any."""
+    rows = context.job.rows
+    first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
+    return float(((rows.operation == Operation.SEND) & np.isin(rows.rank, first)).sum()) / len(first) / context.steps
+
+
 def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
     """Yields a candidate if too few microbatches fill the pipeline.
 
     The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473).
     """
-    stages, rows = context.grid.stages, context.job.rows
-    first = np.flatnonzero(context.grid.stage == 0)
-    sends = (rows.operation == Operation.SEND) & np.isin(rows.rank, first)
-    if stages < 2 or not sends.any():
+    stages, microbatches = context.grid.stages, _microbatches_of(context)
+    if stages < 2 or not microbatches:
         return
-    microbatches = float(sends.sum()) / len(first) / context.steps
     bubble = (stages - 1) / (microbatches + stages - 1)
     if bubble < MIN_BUBBLE:
         return

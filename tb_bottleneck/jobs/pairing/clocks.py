@@ -90,6 +90,8 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
     offset = _offsets(end - drift[mine] * end, pair, mine, count)
     residual = _residuals(end - offset[mine] - drift[mine] * end, pair)
     because = _refusal(pair, mine, count, stepped)
+    if because == "hosts_not_connected" and job.numbered:
+        offset = _with_steps(job, clock, offset, _labels(pair, mine, count), origin)
     return Clocks(offset[clock], drift[clock], origin, _error(np.abs(residual)) if not because else None, because)
 
 
@@ -247,8 +249,32 @@ def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
     return "clock_stepped" if stepped else ""
 
 
+def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin: int) -> Floats:
+    """Returns offsets with which ranks that no pair connects begin their steps together.
+
+    This is exact to some milliseconds: enough to replay the ranks together, not to tell waiting from transfer.
+    """
+    begins: dict[int, list[Floats]] = {}
+    numbers = sorted(set.intersection(*(set(summary.numbers) for summary in job.summaries)))
+    for number, summary in zip(clock.tolist(), job.summaries, strict=True):
+        places = [summary.numbers.index(each) for each in numbers]
+        begin = summary.edges[places] + (summary.facts.begin_ns - origin) - offset[number]
+        begins.setdefault(int(label[number]), []).append(begin)
+    if not numbers:
+        return offset
+    shift = np.zeros(len(offset))
+    for of, each in begins.items():
+        shift[label == of] = np.median(np.mean(each, axis=0) - np.mean(begins[int(label[clock[0]])], axis=0))
+    return offset + shift
+
+
 def _connected(pair: Ints, clock: Ints, count: int) -> bool:
     """Returns True if pairs connect all clocks, directly or over others."""
+    return bool((_labels(pair, clock, count) == 0).all())
+
+
+def _labels(pair: Ints, clock: Ints, count: int) -> Ints:
+    """Returns the lowest clock that pairs connect each one with, directly or over others."""
     label = np.arange(count)
     for _ in range(count):
         lowest = np.full(int(pair.max(initial=0)) + 1, count)
@@ -258,4 +284,4 @@ def _connected(pair: Ints, clock: Ints, count: int) -> bool:
         if (renewed == label).all():
             break
         label = renewed
-    return bool((label == 0).all())
+    return label

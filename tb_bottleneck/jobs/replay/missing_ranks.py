@@ -46,13 +46,15 @@ class CompleteGraph:
         return sweep(self.graph, own[self.point], self._wires(wire), tail[self.rank])
 
     def _wires(self, recorded: Floats) -> Floats:
-        """Returns the wire times. Whoever waited for a missing rank has at most those of that rank's peer."""
+        """Returns the wire times: with a missing rank, the shortest of the pair. The others may contain waits for it,
+        and those of its peer waits for a missing rank too."""
         wire, added = recorded[self.row], np.arange(len(self.row)) >= len(recorded)
         if added.any():
-            most = np.full(int(self.pair.max(initial=-1)) + 1, np.inf)
-            paired = self.pair >= 0
-            np.minimum.at(most, self.pair[paired & added], wire[paired & added])
-            wire[paired] = np.minimum(wire[paired], most[self.pair[paired]])
+            count, paired = int(self.pair.max(initial=-1)) + 1, self.pair >= 0
+            least, partly = np.full(count, np.inf), np.zeros(count, np.bool_)
+            np.minimum.at(least, self.pair[paired], wire[paired])
+            partly[self.pair[paired & added]] = True
+            wire[paired] = np.where(partly[self.pair[paired]], least[self.pair[paired]], wire[paired])
         return wire
 
 
@@ -141,13 +143,15 @@ class _Peers:
         group, kind = self._job.groups[row], self._grid.kinds[row]
         if missing in group.ranks:
             return None if self._exchanges[row] else row
+        place = group.ranks.index(peer) if peer in group.ranks else -1
+        different: int | None = UNKNOWN
         for other in self._groups_of[missing]:
             alike = self._job.groups[other]
             if self._grid.kinds[other] == kind and alike.description == group.description:
-                place = group.ranks.index(peer) if peer in group.ranks else -1
-                same = len(alike.ranks) == len(group.ranks) and place >= 0 and alike.ranks[place] == missing
-                return other if same else None
-        return UNKNOWN
+                if len(alike.ranks) == len(group.ranks) and place >= 0 and alike.ranks[place] == missing:
+                    return other
+                different = None
+        return different
 
 
 def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobRows:

@@ -94,3 +94,31 @@ def test_ranks_in_the_place_of_others_are_named():
     context = context_without((5,), **MEGATRON)
     (reason,) = (reason for reason in health_of(context).reasons if reason.code == "job_peers")
     assert reason.detail.endswith(f": 5 like {context.job.ranks[context.complete.rank[-1]]}.")
+
+
+SLOW_STAGE = {"topology": "pipeline", "ranks": 8, "steps": 7, "faults": Faults(stage={3: 1.5}, microbatches=8)}
+"""Ranks 6 and 7 are the last of four stages."""
+
+
+def imbalance_of(context):
+    (culprit,) = culprits_of(context).culprits
+    assert culprit.candidate.cause == "stage_imbalance"
+    assert {context.job.ranks[position] for position in culprit.candidate.ranks} <= {6, 7}
+    return culprit
+
+
+@pytest.mark.parametrize("recorded", [(0, 3, 4, 7), (1, 2, 5, 6), (0, 2, 4, 6)])
+def test_one_rank_of_each_stage_shows_a_slow_stage(recorded):
+    """Even if no two of them are in one pipeline: the others behave like them."""
+    whole = imbalance_of(context_without((), **SLOW_STAGE)).gain
+    gain = imbalance_of(context_without(set(range(8)) - set(recorded), **SLOW_STAGE)).gain
+    assert gain.expected == pytest.approx(whole.expected, rel=0.05)
+
+
+@pytest.mark.parametrize("recorded", [(0, 2, 6), (0, 1, 6, 7), (0, 6)])
+def test_a_stage_without_a_recording_leaves_a_bound(recorded):
+    """What is saved in the slow stage cannot be followed through the pipeline."""
+    whole = imbalance_of(context_without((), **SLOW_STAGE)).gain
+    culprit = imbalance_of(context_without(set(range(8)) - set(recorded), **SLOW_STAGE))
+    assert culprit.candidate.bound is not None
+    assert culprit.gain.expected == pytest.approx(whole.expected, rel=0.1)
