@@ -25,6 +25,9 @@ MIN_TENSOR_CALLS = 16
 MAX_TENSOR_RANKS = 16
 # Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
 MIN_MESSAGES = 2
+OVERLAPPED_KINDS = ("data", "sharded", "unknown")
+"""Groups whose collectives can run beside the work that follows. The others carry what that work needs."""
+
 LAYER_KINDS = ("tensor", "context", "expert")
 """Groups whose collectives are within the layers, and so within the work of a microbatch."""
 

@@ -1,7 +1,4 @@
-"""Imbalance between ranks or stages, and time in communication that no slow rank explains.
-
-That time is due to slow links, exposed collectives, or pipeline bubbles.
-"""
+"""Imbalance between ranks, and time in communication that no slow rank explains: slow links, exposed collectives."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -9,16 +6,14 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
+from tb_bottleneck.jobs.causes.pipelines import uneven_microbatches, uneven_stages
 from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import BLOCKS, lower_median
+from tb_bottleneck.jobs.group_kinds import OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import (
-    Changed,
-    even_stages,
     even_work,
     hidden,
-    microbatch_classes,
     unchanged,
     wires_at_most,
 )
@@ -29,10 +24,6 @@ from tb_bottleneck.trace.table import Floats, Ints
 MIN_SPREAD = 0.03
 # Device time that follows the amount of work: the correlation that sequence lengths reach (OSDI'25, arXiv 2505.05713).
 MIN_CORRELATION = 0.8
-# Stages that differ by less are balanced as well as whole layers allow.
-MIN_STAGE_RATIO = 1.05
-# Relative standard deviation of the microbatches of a stage: kernels of equal work vary by some percent.
-MIN_MICROBATCH_SPREAD = 0.08
 
 
 def imbalance(context: JobContext) -> Iterator[Candidate]:
@@ -40,8 +31,8 @@ def imbalance(context: JobContext) -> Iterator[Candidate]:
     slow = slow_devices(context)
     ranks = np.setdiff1d(np.arange(len(context.job.summaries)), slow)
     if context.grid.stages > 1:
-        yield from _stages(context, slow)
-        yield from _microbatches(context)
+        yield from uneven_stages(context, slow)
+        yield from uneven_microbatches(context)
     elif len(ranks) > 1 and context.own.by_step:
         yield from _ranks(context, ranks)
 
@@ -72,70 +63,13 @@ def _correlation(device: Floats, work: Floats) -> float:
     return float(np.corrcoef(a[known], b[known])[0, 1])
 
 
-def _stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
-    """Yields a candidate for the slowest stage.
-
-    If a stage has no recorded rank, the others do not pass on in the replay what a fix saves: the bound is then that of
-    m microbatches, of which all but the first wait for the slowest stage.
-    """
-    device = context.own.typical[:, Own.DEVICE]
-    usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
-    for stage in np.unique(context.grid.stage).tolist():
-        members = np.flatnonzero(context.grid.stage == stage)
-        others = np.setdiff1d(members, slow)
-        usual[stage] = lower_median(device[others if len(others) else members])
-    unknown = np.isnan(usual)
-    mean = float(np.where(unknown, lower_median(usual), usual).mean())
-    if mean <= 0 or np.nanmax(usual) / mean < MIN_STAGE_RATIO:
-        return
-    slowest = int(np.nanargmax(usual))
-    members = np.flatnonzero(context.grid.stage == slowest)
-    ratio = float(np.nanmax(usual) / mean)
-    facts = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
-    if unknown.any():
-        passes = max(_microbatches_of(context), 1.0)
-        saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)
-        yield Candidate("stage_imbalance", members, None, facts, bound=float(context.replay.length - saved))
-        return
-    faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
-
-    def moved(changed: Changed, of: JobContext) -> Changed:
-        return even_stages(changed, of, usual / mean)
-
-    def shortened(changed: Changed, of: JobContext) -> Changed:
-        return even_stages(changed, of, faster / mean)
-
-    yield Candidate("stage_imbalance", members, moved, facts, high=shortened)
-
-
-def _microbatches(context: JobContext) -> Iterator[Candidate]:
-    points = context.graph.points
-    device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
-    used = np.flatnonzero((classes >= 0) & (device > 0))
-    if not len(used):
-        return
-    _, of_rank = np.unique(classes[used] * len(context.job.summaries) + points.rank[used], return_inverse=True)
-    count, total = np.bincount(of_rank), np.bincount(of_rank, weights=device[used])
-    mean = total / count
-    deviation = np.sqrt(np.maximum(np.bincount(of_rank, weights=device[used] ** 2) / count - mean**2, 0.0))
-    spread = float((deviation * count).sum() / total.sum())
-    if spread >= MIN_MICROBATCH_SPREAD:
-        everyone = np.arange(len(context.job.summaries))
-        yield Candidate("data_imbalance", everyone, even_work, {"microbatch_spread": spread})
-
-
 # A link is slow if it reaches this share of the bandwidth of its peers.
 SLOW_BANDWIDTH = 0.7
 # Exposed transfers take this share of the step.
 MIN_EXPOSED = 0.10
 # Of several operations that are exposed together, one with less is left alone.
 MIN_PART = 0.01
-# A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
-# microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
-MIN_BUBBLE = 0.34
 MIN_CALLS = 3
-OVERLAPPED_KINDS = ("data", "sharded", "unknown")
-"""Groups whose collectives can run beside the work that follows. The others carry what that work needs."""
 
 
 def slow_links(context: JobContext) -> Iterator[Candidate]:
@@ -229,27 +163,3 @@ def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
         return
     none = wires_at_most(unchanged(context), np.flatnonzero(chosen), np.zeros(int(chosen.sum())))
     yield Candidate("exposed_collectives", everyone, None, facts, bound=none.length(context))
-
-
-def _microbatches_of(context: JobContext) -> float:
-    """Returns the messages that a rank of the first recorded stage sends per step; 0 without any."""
-    rows = context.job.rows
-    first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
-    return float(((rows.operation == Operation.SEND) & np.isin(rows.rank, first)).sum()) / len(first) / context.steps
-
-
-def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate if too few microbatches fill the pipeline.
-
-    The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473).
-    """
-    stages, microbatches = context.grid.stages, _microbatches_of(context)
-    if stages < 2 or not microbatches:
-        return
-    bubble = (stages - 1) / (microbatches + stages - 1)
-    if bubble < MIN_BUBBLE:
-        return
-    filled = (microbatches + stages - 1) / (microbatches + (stages - 1) / 2)
-    facts = {"bubble": bubble, "microbatches": microbatches, "stages": float(stages)}
-    everyone = np.arange(len(context.job.summaries))
-    yield Candidate("pipeline_bubble", everyone, None, facts, bound=context.replay.length / filled)

@@ -21,7 +21,8 @@ from tb_bottleneck.base.errors import BottleneckError, Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.text import NS_PER_S
-from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS, PHASES
+from tb_bottleneck.jobs.passes import PHASES
+from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS
 from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE

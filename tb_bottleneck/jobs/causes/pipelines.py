@@ -1,0 +1,137 @@
+"""What holds up a pipeline: uneven stages, uneven microbatches, and too few of them."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.own_table import BLOCKS, lower_median
+from tb_bottleneck.jobs.passes import BACKWARD, FORWARD, is_interleaved, spans_of
+from tb_bottleneck.jobs.scenarios import Changed, even_stages, even_work, microbatch_classes
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.trace.table import Ints
+
+# Stages that differ by less are balanced as well as whole layers allow.
+MIN_STAGE_RATIO = 1.05
+# Relative standard deviation of the microbatches of a stage: kernels of equal work vary by some percent.
+MIN_MICROBATCH_SPREAD = 0.08
+# Forward and backward time of a microbatch vary together at least so much if its length is the reason; from the second
+# value on, a smaller deviation is no noise either. The lower value is chosen: equal microbatches have 0. The higher one
+# is that of sequence lengths (OSDI'25, arXiv 2505.05713, section 5.3).
+MIN_PASSES_CORRELATION, CERTAIN_CORRELATION = 0.3, 0.9
+MIN_CERTAIN_SPREAD = 0.03
+# Fewer passes show no correlation. Of large jobs, so many ranks are looked at.
+MIN_PASSES, MAX_CORRELATED = 12, 32
+# A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
+# microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
+MIN_BUBBLE = 0.34
+
+
+def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
+    """Yields a candidate for the slowest stage.
+
+    If a stage has no recorded rank, the others do not pass on in the replay what a fix saves: the bound is then that of
+    m microbatches, of which all but the first wait for the slowest stage.
+    """
+    device = context.own.typical[:, Own.DEVICE]
+    usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
+    for stage in np.unique(context.grid.stage).tolist():
+        members = np.flatnonzero(context.grid.stage == stage)
+        others = np.setdiff1d(members, slow)
+        usual[stage] = lower_median(device[others if len(others) else members])
+    unknown = np.isnan(usual)
+    mean = float(np.where(unknown, lower_median(usual), usual).mean())
+    if mean <= 0 or np.nanmax(usual) / mean < MIN_STAGE_RATIO:
+        return
+    slowest = int(np.nanargmax(usual))
+    members = np.flatnonzero(context.grid.stage == slowest)
+    ratio = float(np.nanmax(usual) / mean)
+    facts = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
+    if unknown.any():
+        passes = max(_microbatches_of(context), 1.0)
+        saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)
+        yield Candidate("stage_imbalance", members, None, facts, bound=float(context.replay.length - saved))
+        return
+    faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
+
+    def moved(changed: Changed, of: JobContext) -> Changed:
+        return even_stages(changed, of, usual / mean)
+
+    def shortened(changed: Changed, of: JobContext) -> Changed:
+        return even_stages(changed, of, faster / mean)
+
+    yield Candidate("stage_imbalance", members, moved, facts, high=shortened)
+
+
+def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
+    points = context.graph.points
+    device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
+    used = np.flatnonzero((classes >= 0) & (device > 0))
+    if not len(used):
+        return
+    _, of_rank = np.unique(classes[used] * len(context.job.summaries) + points.rank[used], return_inverse=True)
+    count, total = np.bincount(of_rank), np.bincount(of_rank, weights=device[used])
+    mean = total / count
+    deviation = np.sqrt(np.maximum(np.bincount(of_rank, weights=device[used] ** 2) / count - mean**2, 0.0))
+    spread = float((deviation * count).sum() / total.sum())
+    passes = _passes_correlation(context) if spread >= MIN_CERTAIN_SPREAD else None
+    certain = passes is not None and passes >= CERTAIN_CORRELATION
+    if spread >= (MIN_CERTAIN_SPREAD if certain else MIN_MICROBATCH_SPREAD) and not _is_noise(passes):
+        facts = {"microbatch_spread": spread} | ({} if passes is None else {"passes_correlation": passes})
+        yield Candidate("data_imbalance", np.arange(len(context.job.summaries)), even_work, facts)
+
+
+def _is_noise(correlation: float | None) -> bool:
+    return correlation is not None and correlation < MIN_PASSES_CORRELATION
+
+
+def _passes_correlation(context: JobContext) -> float | None:
+    """Returns the correlation of the forward and the backward time of a microbatch, each relative to its rank; None if
+    too few passes have both, or in an interleaved pipeline, where the n-th passes are not of one microbatch.
+
+    A long sequence takes longer in both (OSDI'25, arXiv 2505.05713, section 5.3). What only one of them shows is noise.
+    """
+    times: list[tuple[float, float]] = []
+    if is_interleaved(context):
+        return None
+    for row in range(0, len(context.job.summaries), -(-len(context.job.summaries) // MAX_CORRELATED)):
+        mine: defaultdict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+        for place in range(context.job.summaries[row].steps):
+            for span in spans_of(context, row, place):
+                of = mine[span.phase]
+                of[place, span.microbatch] = of.get((place, span.microbatch), 0.0) + span.end - span.begin
+        forward, backward = mine[FORWARD], mine[BACKWARD]
+        both = sorted(forward.keys() & backward.keys())
+        if len(both) > 1:
+            pair = np.array([[of[key] for key in both] for of in (forward, backward)])
+            times += list(zip(*(pair / pair.mean(axis=1, keepdims=True)), strict=True))
+    values = np.array(times).T
+    if len(times) < MIN_PASSES or values.std(axis=1).min() == 0:
+        return None
+    return float(np.corrcoef(values)[0, 1])
+
+
+def _microbatches_of(context: JobContext) -> float:
+    """Returns the messages that a rank of the first recorded stage sends per step; 0 without any."""
+    rows = context.job.rows
+    first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
+    return float(((rows.operation == Operation.SEND) & np.isin(rows.rank, first)).sum()) / len(first) / context.steps
+
+
+def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
+    """Yields a candidate if too few microbatches fill the pipeline.
+
+    The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473).
+    """
+    stages, microbatches = context.grid.stages, _microbatches_of(context)
+    if stages < 2 or not microbatches:
+        return
+    bubble = (stages - 1) / (microbatches + stages - 1)
+    if bubble < MIN_BUBBLE:
+        return
+    filled = (microbatches + stages - 1) / (microbatches + (stages - 1) / 2)
+    facts = {"bubble": bubble, "microbatches": microbatches, "stages": float(stages)}
+    everyone = np.arange(len(context.job.summaries))
+    yield Candidate("pipeline_bubble", everyone, None, facts, bound=context.replay.length / filled)
