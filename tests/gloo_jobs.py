@@ -1,8 +1,9 @@
 """Judges real jobs with planted causes: `python tests/gloo_jobs.py [--ranks N ...] [--repeats N] [--write]`.
 
-torchrun starts small trainings with Gloo on this machine (gloo_training.py), each with a cause and with its fix in
-turn. The planted one is judged, and the predicted gain is compared with the ratio of the recorded and of the unprofiled
-steps of both. The page goes to stdout, and with --write to tests/GLOO.md; progress goes to stderr.
+torchrun starts small trainings with Gloo on this machine (gloo_training.py with DDP, gloo_parallel.py with a pipeline
+and with FSDP2), each with a cause and with its fix in turn. The planted one is judged, and the predicted gain is
+compared with the ratio of the recorded and of the unprofiled steps of both. The page goes to stdout, and with --write
+to tests/GLOO.md; progress goes to stderr.
 """
 
 import argparse
@@ -22,13 +23,13 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+import gloo_parallel  # noqa: E402
 import gloo_training  # noqa: E402
 from helpers.pages import progress, publish  # noqa: E402
 
 from tb_bottleneck.jobs.context import JobContext  # noqa: E402
 from tb_bottleneck.jobs.culprits import culprits_of  # noqa: E402
 from tb_bottleneck.jobs.execution.rank_analysis import Task, analyse  # noqa: E402
-from tb_bottleneck.jobs.pairing.job_table import job_table  # noqa: E402
 from tb_bottleneck.jobs.report.health import is_trusted  # noqa: E402
 from tb_bottleneck.jobs.summary.encoding import decode  # noqa: E402
 
@@ -38,7 +39,15 @@ CAUSES = {
     "rank_interruption": [gloo_training.SAVING_RANK],
     "data_imbalance": [],
 }
-"""Planted causes with their ranks; empty: any."""
+"""Planted causes of the trainings with DDP, with their ranks; empty: any."""
+
+PARALLEL_RANKS = 4
+PARALLEL = {
+    ("pipeline", "stage_imbalance"): [PARALLEL_RANKS - 1],
+    ("pipeline", "slow_rank"): [gloo_parallel.SLOW_RANK],
+    ("sharded", "slow_rank"): [gloo_parallel.SLOW_RANK],
+}
+"""Planted causes of the other trainings, by kind."""
 
 SECONDS = 900
 
@@ -52,18 +61,19 @@ class Run:
     context: JobContext
 
 
-def run(cause: str, variant: str, ranks: int) -> Run:
+def run(kind: str, cause: str, variant: str, ranks: int) -> Run:
     """Trains, and reads the traces."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-        command += [str(HERE / "gloo_training.py"), cause, variant, folder]
+        script = ["gloo_training.py"] if kind == "data" else ["gloo_parallel.py", kind]
+        command += [str(HERE / script[0]), *script[1:], cause, variant, folder]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, check=True, env=environment, timeout=SECONDS, capture_output=True)
         files = sorted(Path(folder).glob("*.json.gz"))
         summaries = [decode(analyse(Task(str(file), ".", cache=False)).summary) for file in files]
         unprofiled = json.loads((Path(folder) / "unprofiled.json").read_text())
     recorded = float(np.mean([summary.edges[-1] / summary.steps for summary in summaries])) / 1e9
-    return Run(recorded, unprofiled, JobContext(job_table(summaries)))
+    return Run(recorded, unprofiled, JobContext.of(summaries))
 
 
 def page(sizes: list[int], repeats: int) -> Iterator[str]:
@@ -72,24 +82,38 @@ def page(sizes: list[int], repeats: int) -> Iterator[str]:
     yield ""
     yield "Written by `python tests/gloo_jobs.py --write`. Figures as they come; nothing is left out."
     yield ""
-    yield f"Trainings of {' and '.join(map(str, sizes))} ranks on one machine of {os.cpu_count()} cores. Compute and"
-    yield "delays are sleeps, but everything else shares the cores. Measured is the ratio of the mean steps"
+    yield f"Trainings of {' and '.join(map(str, sizes))} ranks with DDP (data), and of {PARALLEL_RANKS} with 1F1B of"
+    yield f"torch.distributed.pipelining and with FSDP2 (sharded), on one machine of {os.cpu_count()} cores. Compute"
+    yield "and delays are sleeps, but everything else shares the cores. Measured is the ratio of the mean steps"
     yield "with the cause and with its fix, as recorded and without a profiler. Load is the number of processes that"
     yield "want a core, averaged over a minute, before the training with the cause and before that with the fix."
     yield ""
-    heads = ("ranks", "planted", "found", "predicted", "recorded", "unprofiled", "inside", "load", "replay error")
+    heads = (
+        "training",
+        "ranks",
+        "planted",
+        "found",
+        "predicted",
+        "recorded",
+        "unprofiled",
+        "inside",
+        "load",
+        "replay error",
+    )
     yield f"| {' | '.join(heads)} |"
-    yield "|---:|---|---|---:|---:|---:|---|---:|---:|"
-    healthy, inside, whole, steps = 0, 0, len(CAUSES) * repeats * len(sizes), defaultdict(list)
-    jobs = [(ranks, cause) for ranks in sizes for _ in range(repeats) for cause in CAUSES]
-    for number, (ranks, cause) in enumerate(jobs):
+    yield "|---|---:|---|---|---:|---:|---:|---|---:|---:|"
+    jobs = [("data", ranks, cause, CAUSES[cause]) for ranks in sizes for _ in range(repeats) for cause in CAUSES]
+    parallel = [(kind, PARALLEL_RANKS, cause, at) for (kind, cause), at in PARALLEL.items()]
+    jobs += [job for _ in range(repeats) for job in parallel]
+    healthy, inside, whole, steps = 0, 0, len(jobs), defaultdict(list)
+    for number, (kind, ranks, cause, at) in enumerate(jobs):
         progress("job", number + 1, whole)
         loads = [os.getloadavg()[0]]
-        planted = run(cause, "planted", ranks)
+        planted = run(kind, cause, "planted", ranks)
         loads.append(os.getloadavg()[0])
-        fixed = run(cause, "fixed", ranks)
+        fixed = run(kind, cause, "fixed", ranks)
         healthy += not is_trusted(fixed.context) or not culprits_of(fixed.context).culprits
-        steps[ranks, cause].append(fixed.unprofiled)
+        steps[kind, ranks, cause].append(fixed.unprofiled)
         # A job whose replay is wrong is judged by the accounts of its ranks, without a gain.
         culprits = culprits_of(planted.context).culprits if is_trusted(planted.context) else ()
         found = ", ".join(f"{culprit.candidate.cause} {culprit.candidate.ranks.tolist()}" for culprit in culprits)
@@ -99,7 +123,7 @@ def page(sizes: list[int], repeats: int) -> Iterator[str]:
         inside += all(hits)
         verdict = "both" if all(hits) else "recorded" if hits[0] else "unprofiled" if hits[1] else "no"
         predicted = f"{gain.expected:.2f} ({gain.low:.2f} to {gain.high:.2f})" if gain is not None else "-"
-        cells = [str(ranks), f"{cause} {CAUSES[cause] or ''}".strip(), found or "nothing", predicted]
+        cells = [kind, str(ranks), f"{cause} {at or ''}".strip(), found or "nothing", predicted]
         cells += [f"{recorded:.2f}", f"{unprofiled:.2f}", verdict, " and ".join(f"{load:.1f}" for load in loads)]
         yield f"| {' | '.join([*cells, f'{planted.context.error:.1%}'])} |"
     yield ""
