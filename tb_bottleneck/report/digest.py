@@ -88,7 +88,6 @@ class Digest:
     step_times_ns: tuple[float, ...] = ()
     rank: int | None = None
     world_size: int = 0
-    account: tuple[AccountRow, ...] = ()  # only if the job has several ranks
     membership: Membership | None = None
     live: bool = False  # telemetry that still grows
     device: str = ""
@@ -101,6 +100,12 @@ class Digest:
     headroom_bytes: float | None = None
     revision: str = ""
     brief: Report = field(default_factory=Report)  # what decides which training it belongs to, and its verdict
+
+    @property
+    def account(self) -> tuple[AccountRow, ...]:
+        """The account; empty if the job has one rank. The rows exist in the message only: as objects of thousands of
+        digests, the garbage collector would look at all of them again and again."""
+        return tuple(self.brief.account)
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
@@ -118,7 +123,6 @@ class Digest:
             step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
-            account=tuple(brief.account),
             device=report.device.name or report.device.kind,
             action=_action(report),
             gain=_gain(report),

@@ -11,11 +11,12 @@ as snapshots of an allocator do.
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.measure import Record, replace
 from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name, without_host
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.perfetto import is_perfetto
@@ -41,9 +42,11 @@ _PHASE = re.compile(rb'"ph"\s*:\s*"[a-zA-Z]"')
 Natural = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class RecordingFile:
+class RecordingFile(Record, frozen=True, gc=False):
     """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
+
+    The garbage collector need not look at it: it refers to text and numbers only. A scan makes thousands, and a full
+    collection over them would stop the server for a tenth of a second.
 
     `run` and `source` are for display and always valid Unicode; `source` is the file's name without that of a host
     (host_names.py). `path` is absolute, without links, and for opening.

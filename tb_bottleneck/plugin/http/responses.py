@@ -17,6 +17,7 @@ from werkzeug.wrappers import Response as WsgiResponse
 
 from tb_bottleneck.base.text import one_line
 from tb_bottleneck.plugin.http.static_files import HostPolicy, refusal
+from tb_bottleneck.plugin.turns import short_turns
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.worker_client import Reply
@@ -168,7 +169,7 @@ class SharedResponse:
         last = self._last
         if last is not None and (self._now() < self._valid_until or self._making.locked()):
             return last
-        with self._making:
+        with self._making, short_turns():
             if self._last is not None and self._now() < self._valid_until:
                 return self._last  # another thread made it meanwhile
             return self._made()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from tb_bottleneck.plugin.turns import short_turns
 from tb_bottleneck.review.notes import Note
 from tb_bottleneck.review.states import reviews_of
 from tb_bottleneck.review.store import read_all
@@ -101,6 +102,15 @@ class RunIndex:
     def _scan_logdir(self) -> None:
         began = time.monotonic()
         try:
+            self._scan_in_turns()
+        finally:
+            ended = time.monotonic()
+            with self._lock:
+                self._due = ended + max(SCAN_SECONDS, PAUSE_FACTOR * (ended - began))
+                self._thread = None
+
+    def _scan_in_turns(self) -> None:
+        with short_turns():
             listing, review = self._scan(self._roots), read_all(self._roots)
             last, recordings = self._last, listing.recordings
             if last is not None and recordings == last.listing.recordings:
@@ -113,8 +123,3 @@ class RunIndex:
             )
             with self._lock:
                 self._last = scan
-        finally:
-            ended = time.monotonic()
-            with self._lock:
-                self._due = ended + max(SCAN_SECONDS, PAUSE_FACTOR * (ended - began))
-                self._thread = None
