@@ -24,7 +24,7 @@ MAX_NAME = 200
 MAX_DIMENSIONS = 64  # of a tensor in torch
 _FILE = re.compile(r"^[\w.-]*rank_?(\d{1,6})(\.json|\.pkl|\.pickle)?$", re.ASCII)
 _LIMITS = PickleLimits(objects=30_000_000)
-_OF_TORCH = re.compile(r"[/\\\\](?:site|dist)-packages[/\\\\]torch[/\\\\]")
+_OF_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 Shapes = tuple[tuple[int, ...], ...]
 

@@ -11,12 +11,7 @@ from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import (
-    even_work,
-    hidden,
-    unchanged,
-    wires_at_most,
-)
+from tb_bottleneck.jobs.scenarios import even_work, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Floats, Ints
 

@@ -18,11 +18,11 @@ MIN_STAGE_RATIO = 1.05
 # Relative standard deviation of the microbatches of a stage: kernels of equal work vary by some percent.
 MIN_MICROBATCH_SPREAD = 0.08
 # Forward and backward time of a microbatch vary together at least so much if its length is the reason; from the second
-# value on, a smaller deviation is no noise either. The lower value is chosen: equal microbatches have 0. The higher one
-# is that of sequence lengths (OSDI'25, arXiv 2505.05713, section 5.3).
+# value on, a smaller deviation is no noise either. Both are chosen: in simulated pipelines, equal microbatches have 0.0
+# and unequal ones 0.97 (tests/jobs/causes/test_pipelines.py).
 MIN_PASSES_CORRELATION, CERTAIN_CORRELATION = 0.3, 0.9
-MIN_CERTAIN_SPREAD = 0.03
-# Fewer passes show no correlation. Of large jobs, so many ranks are looked at.
+MIN_CERTAIN_SPREAD = 0.03  # chosen, as the least cost that is named
+# Fewer passes show no correlation. Of large jobs, so many ranks are looked at. Both are chosen.
 MIN_PASSES, MAX_CORRELATED = 12, 32
 # A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
 # microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
@@ -66,6 +66,7 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 
 
 def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
+    """Yields a candidate if the microbatches of a stage take different times, and not by chance."""
     points = context.graph.points
     device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
     used = np.flatnonzero((classes >= 0) & (device > 0))
@@ -91,7 +92,7 @@ def _passes_correlation(context: JobContext) -> float | None:
     """Returns the correlation of the forward and the backward time of a microbatch, each relative to its rank; None if
     too few passes have both, or in an interleaved pipeline, where the n-th passes are not of one microbatch.
 
-    A long sequence takes longer in both (OSDI'25, arXiv 2505.05713, section 5.3). What only one of them shows is noise.
+    A long sequence takes longer in both (OSDI'25, arXiv 2505.05713). What only one of them shows is noise.
     """
     times: list[tuple[float, float]] = []
     if is_interleaved(context):

@@ -26,8 +26,8 @@ TOGETHER = 0.1
 # Their own times since the collective before differ by this part of it. Ranks with equal work that begin together end
 # together without waiting, as in a pipeline without bubbles. That is chosen.
 MIN_UNEQUAL = 0.5
-# So it is for this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both are
-# chosen.
+# A barrier precedes this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both
+# are chosen.
 MIN_SHARE, MIN_COUNT = 0.8, 2
 # Ranks that are tried first: a barrier is one of all ranks.
 MAX_TRIED = 64

@@ -1,7 +1,7 @@
 """Arrivals of ranks that were not recorded, where recorded ranks of their group wait for them.
 
 When such a rank arrives is known from when its collective begins to transfer. It is taken as the rank's own pace: so
-long after the collective of its group before, whatever the recorded ranks do meanwhile. Without this, a job that waits
+long after the collective of its group before, even if the recorded ranks are faster. Without this, a job that waits
 for an unrecorded rank would be replayed faster than it was.
 """
 
@@ -16,9 +16,8 @@ from tb_bottleneck.jobs.replay.job_graph import JobGraph
 from tb_bottleneck.jobs.replay.wire_times import WireTimes
 from tb_bottleneck.trace.table import Floats, Ints
 
-# Transfers of one size vary by about a tenth (nccl-tests, doc/PERFORMANCE.md: the range of repeated runs).
 MIN_LATE = 0.25
-"""Share of the transfer from which on a later begin is an arrival."""
+"""Share of the transfer from which on a later begin is an arrival, and not the spread of transfers. It is chosen."""
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:

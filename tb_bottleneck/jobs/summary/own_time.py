@@ -102,7 +102,7 @@ def ranks_in(text: str) -> tuple[int, ...]:
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
 # Times that were measured by events of two streams, as logs of published jobs have them, differ by some microseconds:
-# work that needs a message then begins just before its end.
+# work that needs a message then begins just before its end. The share is chosen.
 TOLERANCE_SHARE = 0.02
 # A collective of Gloo releases the waiting thread before its row ends: usually 0.1 ms, on a busy machine 1 ms before.
 RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
