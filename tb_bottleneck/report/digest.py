@@ -3,8 +3,7 @@
 It states the step time, what the headline names, the first action, and notes about the recording's health.
 """
 
-from dataclasses import dataclass, field
-
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -77,66 +76,86 @@ def health_notes(report: pb.Report) -> list[str]:
     return [reason.detail for reason in report.health.reasons if reason.code not in _NO_FIGURE]
 
 
-@dataclass(frozen=True)
-class Digest:
-    """The part of a report that a list of recordings shows; the plugin keeps one for every recording."""
+class Digest(Record, frozen=True, gc=False):
+    """The part of a report that a list of recordings shows; the plugin keeps one for every recording.
+
+    Its messages are kept encoded: as objects of thousands of digests, the garbage collector would look at all of them
+    again and again, and stop the server for a tenth of a second each time.
+    """
 
     health: str
     reason: str
-    verdict: Verdict | None
     step_ns: float | None
+    encoded: bytes = b""  # the message `brief`
+    encoded_gain: bytes | None = None
     step_times_ns: tuple[float, ...] = ()
     rank: int | None = None
     world_size: int = 0
-    membership: Membership | None = None
     live: bool = False  # telemetry that still grows
     device: str = ""
     action: str = ""
-    gain: Speedup | None = None
     causes: tuple[str, ...] = ()  # of the findings
     lost_share: float | None = None  # of the time in which the device does not compute, for a known reason
-    efficiency: Efficiency | None = None
     peak_bytes: float | None = None
     headroom_bytes: float | None = None
     revision: str = ""
-    brief: Report = field(default_factory=Report)  # what decides which training it belongs to, and its verdict
+
+    @property
+    def brief(self) -> Report:
+        """What decides which training the recording belongs to, its verdict, and its throughput."""
+        return Report.FromString(self.encoded)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict, if there is one."""
+        brief = self.brief
+        return brief.verdict if brief.HasField("verdict") else None
+
+    @property
+    def membership(self) -> Membership | None:
+        """What tells the job of one rank, if it is one of several."""
+        brief = self.brief
+        return brief.membership if brief.HasField("membership") else None
+
+    @property
+    def efficiency(self) -> Efficiency | None:
+        """The throughput, if it was computed."""
+        brief = self.brief
+        return brief.efficiency if brief.HasField("efficiency") else None
 
     @property
     def account(self) -> tuple[AccountRow, ...]:
-        """The account; empty if the job has one rank. The rows exist in the message only: as objects of thousands of
-        digests, the garbage collector would look at all of them again and again."""
+        """The account; empty if the job has one rank."""
         return tuple(self.brief.account)
+
+    @property
+    def gain(self) -> Speedup | None:
+        """The predicted gain of the whole plan, or of the first finding without one, if there is one."""
+        return Speedup.FromString(self.encoded_gain) if self.encoded_gain is not None else None
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
-        """Returns the digest of a report; absent parts stay absent.
-
-        It refers to no part of the report: a part of a message keeps all of it in memory, and a report takes 100 KB.
-        """
-        brief = _brief(report)
-        reasons = report.health.reasons
+        """Returns the digest of a report; absent parts stay absent."""
+        reasons, gain = report.health.reasons, _gain(report)
         return cls(
             health=report.health.status,
             reason=reasons[0].code if reasons else "",
-            verdict=brief.verdict if brief.HasField("verdict") else None,
             step_ns=step_ns_of(report),
+            encoded=_brief(report).SerializeToString(),
+            encoded_gain=gain.SerializeToString() if gain is not None else None,
             step_times_ns=tuple(report.window.step_times_ns),
             rank=report.rank if report.HasField("rank") else None,
             world_size=report.world_size,
             device=report.device.name or report.device.kind,
             action=_action(report),
-            gain=_gain(report),
             causes=(
                 *(finding.cause for finding in report.findings),
                 *(finding.cause for finding in worth_fixing(report.memory)),
             ),
-            membership=brief.membership if brief.HasField("membership") else None,
             lost_share=_lost_share(report),
-            efficiency=_throughput(report) if report.HasField("efficiency") else None,
             peak_bytes=report.memory.peak_bytes or None,
             headroom_bytes=report.memory.headroom_bytes if report.memory.HasField("headroom_bytes") else None,
             revision=report.revision,
-            brief=brief,
         )
 
 
@@ -168,9 +187,7 @@ def _gain(report: Report) -> Speedup | None:
     finding = _finding(report)
     if finding is None or finding.speedup.expected <= 1:
         return None
-    gain = Speedup()
-    gain.CopyFrom(finding.speedup)
-    return gain
+    return finding.speedup
 
 
 def _throughput(report: Report) -> Efficiency:
@@ -190,7 +207,8 @@ def _lost_share(report: Report) -> float | None:
 
 
 def _brief(report: Report) -> Report:
-    """Returns the parts of the report that grouping (trainings.py) and the choice of the evidence source read."""
+    """Returns the parts of the report that grouping (trainings.py), the choice of the evidence source and lists
+    read."""
     brief = Report(
         run=report.run,
         source=report.source,
@@ -208,4 +226,6 @@ def _brief(report: Report) -> Report:
         brief.verdict.CopyFrom(report.verdict)
     if report.HasField("membership"):
         brief.membership.CopyFrom(report.membership)
+    if report.HasField("efficiency"):
+        brief.efficiency.CopyFrom(_throughput(report))
     return brief

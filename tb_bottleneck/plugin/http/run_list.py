@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.plugin.state.job_index import KnownJob
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
@@ -22,8 +23,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 ROWS_AT_A_TIME, TRAININGS_AT_A_TIME = 100, 50
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(Record, frozen=True, gc=False):
     """One recording's entry as JSON, with the inputs that it was built from."""
 
     state: AnalysisState

@@ -11,9 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.base.measure import replace
 from tb_bottleneck.plugin.state.run_index import LruCache
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState
 from tb_bottleneck.report.digest import Digest

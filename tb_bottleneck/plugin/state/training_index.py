@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import is_
 
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.plugin.state.job_index import KnownJob
 from tb_bottleneck.plugin.turns import in_turns
 from tb_bottleneck.report.digest import Digest
@@ -20,8 +20,7 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 """Recordings, each with its digest once there is one."""
 
 
-@dataclass(frozen=True)
-class GroupedTraining:
+class GroupedTraining(Record, frozen=True, gc=False):
     """The recordings of one training. The first one has its verdict, unless it is a job: that of a job is its own."""
 
     recordings: tuple[RecordingFile, ...]
@@ -30,8 +29,7 @@ class GroupedTraining:
     alert: MemoryAlert | None = None
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Record, frozen=True, gc=False):
     """A directory, or the logdir of a monitor, with the inputs that its trainings were built from."""
 
     recordings: tuple[RecordingFile, ...]

@@ -9,7 +9,7 @@ from tb_bottleneck.plugin.http.run_list import RunListBuilder
 from tb_bottleneck.plugin.state.run_index import LogdirScan
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisState
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.schema.bottleneck_pb2 import Verdict
+from tb_bottleneck.schema.bottleneck_pb2 import Health, Report, Verdict
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
 
 A, B = (RecordingFile(f"/logs/{name}.json", ".", f"{name}.json", 7, 1) for name in "ab")
@@ -17,7 +17,7 @@ HALF = AnalysisState("analysing", 0.5)
 
 
 def digest(share: float) -> Digest:
-    return Digest("ok", "", Verdict(regime="input", share=share), 5e6)
+    return Digest.of(Report(verdict=Verdict(regime="input", share=share), health=Health(status="ok")))
 
 
 class Progress(dict[RecordingFile, tuple[AnalysisState, Digest | None]]):
