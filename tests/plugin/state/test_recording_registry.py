@@ -1,4 +1,6 @@
-"""The report of one rank: its predictions agree with those of analysed ranks with an equal account."""
+"""The recordings of a scan are taken over once; predictions of one rank agree with those of ranks of equal account."""
+
+import threading
 
 import pytest
 
@@ -57,6 +59,33 @@ def test_ranks_that_are_not_analysed_yet_or_have_another_account_do_not_matter()
     reports = {0: rank(0, 1.8), 1: rank(1, 1.0, communication=0.4)}
     assert shown(reports, 0) == 1.8
     assert shown(reports, 1) == 1.0
+
+
+class Slow(Analyses):
+    """Takes over recordings until it is released, and counts how often."""
+
+    def __init__(self):
+        super().__init__({})
+        self.count, self.began, self.released = 0, threading.Event(), threading.Event()
+
+    def want(self, recordings, on_request=frozenset()):
+        self.count += 1
+        self.began.set()
+        assert self.released.wait(10)
+
+
+def test_one_request_takes_over_a_new_scan_and_the_others_do_not_wait():
+    analyses = Slow()
+    registry, scan = RecordingRegistry(analyses, Analyses({})), tuple(recording(rank) for rank in range(4))
+    first = threading.Thread(target=registry.want, args=(scan,))
+    first.start()
+    assert analyses.began.wait(10)
+    registry.want(scan)
+    assert analyses.count == 1
+    analyses.released.set()
+    first.join(10)
+    registry.want(scan)
+    assert analyses.count == 2, "each request says that somebody still asks"
 
 
 TRACE = RecordingFile("/logs/a/own.pt.trace.json", "a", "own.pt.trace.json", 7, 1)
