@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +88,14 @@ class Clients:
         self._stop.set()
         for thread in self._threads:
             thread.join()
+
+    def since(self, seen: Counter[str]) -> str:
+        """Returns the 99 % of what was measured since the last call, which `seen` remembers."""
+        texts = []
+        for kind, seconds in sorted(self.times.items()):
+            new, seen[kind] = seconds[seen[kind] :], len(seconds)
+            texts.append(f"{kind} {np.percentile(new, 99) * 1e3:.0f} ms" if new else f"{kind}: none")
+        return ", ".join(texts)
 
     def _run(self, kind: str, path: Callable[[], str]) -> None:
         time.sleep(random.random() * POLL_SECONDS)
@@ -200,10 +208,12 @@ def measure(process: "subprocess.Popen[str]", port: int, recordings: list[Path],
         clients.start("scalars", lambda: SCALARS)
     ended = threading.Event()
     threading.Thread(target=replace, args=(recordings, options.replace, ended)).start()
-    most, start = [0.0] * 10, time.monotonic()
-    while (tenth := int(10 * (time.monotonic() - start) / options.seconds)) < len(most):
-        most[tenth] = max(most[tenth], memory_mb(server))
-        time.sleep(1)
+    most, start, seen = [0.0] * 10, time.monotonic(), Counter[str]()
+    for tenth in range(len(most)):
+        while time.monotonic() - start < (tenth + 1) * options.seconds / len(most):
+            most[tenth] = max(most[tenth], memory_mb(server))
+            time.sleep(1)
+        print(f"{tenth + 1} of {len(most)}, 99 %:", clients.since(seen), file=sys.stderr, flush=True)
     ended.set()
     clients.end()
     states = [entry["state"] for entry in listed(port)]
