@@ -181,7 +181,7 @@ def page(jobs: int, seed: int = FIRST_SEED, sizes: dict[int, tuple[str, ...]] = 
     yield "Errors are those of pairing, causes, replay and scenarios. The simulator (tests/simulate/jobs) shares no"
     yield "code with the replay, but both have the same author. Topologies: DDP, FSDP, tensor parallelism within"
     yield "hosts, a mixture of experts, and pipelines with replicas: 1F1B, the same with tensor parallelism,"
-    yield "interleaved, and with the gradients of weights in its bubbles (zero bubble, ZB-H1), of 8"
+    yield "interleaved, and with the gradients of weights in its bubbles (zero bubble, ZB-H1), of 4"
     yield f"to 32 ranks on hosts whose clocks differ by up to 50 ms. Seeds from {seed} on were not looked at before."
     yield ""
     yield from _causes(results)

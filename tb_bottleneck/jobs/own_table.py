@@ -1,7 +1,7 @@
 """The own time of each rank by step and kind, compared with that of its peers, and the work that explains it.
 
 The peers of a rank are the ranks of the same stage. If it is the only one of its stage, they are all ranks, for what
-all stages do alike: host time and interruptions. Own time is time without waiting.
+all stages do alike: host time, interruptions, and the kernels of the layers. Own time is time without waiting.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,16 @@ from tb_bottleneck.trace.table import Floats, Ints
 
 # With fewer steps the table has BLOCKS of communications, if there are enough: a name needs 5 steps or 20 collectives.
 MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
-_ALIKE = np.isin(np.arange(len(Own)), (Own.HOST, Own.INTERRUPTION, Own.OTHER))
-"""Own time that does not depend on the layers of a stage. Only the first and the last stage wait for data."""
+_ALIKE = np.isin(np.arange(len(Own)), (Own.INPUT, Own.HOST, Own.INTERRUPTION, Own.OTHER))
+"""Own time that does not depend on the layers of a stage."""
+
+MIN_SLOWER_KERNELS = 0.05
+"""A device is slow if the same kernels take longer by this share: more than the spread between boards (about 2 %)."""
+
+MIN_COMMON_KERNELS, MAX_COMPARED = 2, 64
+MIN_ALONE_KERNELS, MIN_ALIKE = 3, 0.5
+"""A slow device is told from a larger stage by so many kernels, all slower by this part of the median. Both are
+chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +49,14 @@ class OwnTable:
 
     @cached_property
     def typical(self) -> Floats:
-        """Own time of shape (ranks, kinds): the median step, which single steps do not change, or the mean block, since
-        blocks have different parts of a step."""
+        """Own time of shape (ranks, kinds) in a typical step."""
+        return self.typical_of(self.own)
+
+    def typical_of(self, times: Floats) -> Floats:
+        """Returns times of shape (ranks, steps, ...) without the second axis: the median step, which single steps do
+        not change, or the mean block, since blocks have different parts of a step."""
         middle = np.nanmedian if self.by_step else np.nanmean
-        return np.asarray(middle(self.own, axis=1), np.float64)
+        return np.asarray(middle(times, axis=1), np.float64)
 
     @cached_property
     def total(self) -> Floats:
@@ -62,7 +74,7 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
     few = min(summary.steps for summary in job.summaries) < MIN_STEPS
     if few and starts.min() >= MIN_STARTS:
-        return _by_block(points, grid, starts)
+        return _by_block(points, job, grid, starts)
     numbers = [np.array(s.numbers) if job.numbered else np.arange(s.steps) for s in job.summaries]
     columns = np.unique(np.concatenate(numbers))
     own = np.full((len(job.summaries), len(columns), len(Own)), np.nan)
@@ -75,28 +87,61 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
         own[position, column] = 0.0
         step[mine] = column[place]
         np.add.at(own[position], step[mine], points.own[mine])
-    return OwnTable(own, _usual(own, grid), step, by_step=True)
+    return OwnTable(own, _usual(own, job, grid), step, by_step=True)
 
 
-def _by_block(points: RankPoints, grid: Grid, starts: Ints) -> OwnTable:
+def _by_block(points: RankPoints, job: JobTable, grid: Grid, starts: Ints) -> OwnTable:
     begins = (~points.resumes).astype(np.int64)
     started: Ints = np.cumsum(begins) - begins
     first = np.searchsorted(points.rank, points.rank)
     block = np.minimum((started - started[first]) * BLOCKS // starts[points.rank], BLOCKS - 1).astype(np.int64)
     own = np.zeros((len(starts), BLOCKS, len(Own)))
     np.add.at(own, (points.rank, block), points.own)
-    return OwnTable(own, _usual(own, grid), block, by_step=False)
+    return OwnTable(own, _usual(own, job, grid), block, by_step=False)
 
 
-def _usual(own: Floats, grid: Grid) -> Floats:
+def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
     usual = np.empty_like(own)
     anywhere = lower_median(own)
     for stage in range(grid.stages):
         peers = np.flatnonzero(grid.stage == stage)
         usual[peers] = lower_median(own[peers])
         if len(peers) == 1 < grid.stages:
-            usual[peers[0]] = np.where(_ALIKE, np.minimum(own[peers[0]], anywhere), own[peers[0]])
+            rank = int(peers[0])
+            usual[rank] = np.where(_ALIKE, np.minimum(own[rank], anywhere), own[rank])
+            usual[rank, :, Own.DEVICE] /= _device_slowness(job, grid, rank)
     return usual
+
+
+def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
+    """Returns how many times as long the device of a rank takes that is alone in its stage; 1 if it is not slow.
+
+    A larger stage has more of the same kernels, and some larger ones. On a slow device, all of them take longer.
+    """
+    ratios = kernel_ratios(job, grid, rank)
+    ratio = float(np.median(ratios)) if len(ratios) >= MIN_ALONE_KERNELS else 1.0
+    slow = ratio >= 1 + MIN_SLOWER_KERNELS and min(ratios) - 1 >= MIN_ALIKE * (ratio - 1)
+    return ratio if slow else 1.0
+
+
+def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:
+    """Returns how many times as long a rank's kernels take as the same kernels of its peers: the median over kernels,
+    so that work of another size, which changes only some kernels, does not count."""
+    ratios = kernel_ratios(job, grid, rank)
+    return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
+
+
+def kernel_ratios(job: JobTable, grid: Grid, rank: int) -> list[float]:
+    """Returns the same for each kernel that both have. A rank alone in its stage is compared with all others."""
+    mine, peers = job.summaries[rank].kernels, np.setdiff1d(grid.peers(rank), [rank])
+    compared = peers if len(peers) else np.setdiff1d(np.arange(len(job.summaries)), [rank])
+    kernels = [job.summaries[other].kernels for other in compared[:MAX_COMPARED].tolist()]
+    ratios = []
+    for name, median in zip(mine.name.tolist(), mine.median.tolist(), strict=True):
+        others = [int(of.median[of.name == name][0]) for of in kernels if (of.name == name).any()]
+        if others and median > 0:
+            ratios.append(median / max(sorted(others)[(len(others) - 1) // 2], 1))
+    return ratios
 
 
 def lower_median(values: Floats) -> Floats:
@@ -141,6 +186,8 @@ def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
         return expected
     for stage in range(grid.stages):
         peers = np.flatnonzero(grid.stage == stage)
+        if len(peers) == 1 < grid.stages:
+            continue
         work = amounts[peers] ** _power(device[peers], amounts[peers])
         expected[peers] = work * lower_median(device[peers] / work)
     return expected

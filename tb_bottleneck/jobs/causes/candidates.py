@@ -1,6 +1,6 @@
 """Candidates for what makes a rank late, and the amounts of its work.
 
-The amounts of work of ranks are compared by shapes, uploaded bytes, kernels, and parts of all-to-alls.
+The amounts of work of ranks are compared by shapes, uploaded bytes, and parts of all-to-alls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,28 +52,12 @@ def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float
     return share
 
 
-MIN_COMMON_KERNELS = 2
-
-
 def work_ratio(context: JobContext, rank: int) -> float:
     """Returns how many times the work of its peers a rank has; 1 if it is not known."""
     table = context.amounts
     peers = context.grid.peers(rank)
     usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
     return float(np.nanmean(table[rank]) / usual) if usual > 0 else 1.0
-
-
-def kernel_ratio(context: JobContext, rank: int) -> float:
-    """Returns how many times as long a rank's kernels take as the same kernels of its peers: the median over kernels,
-    so that work of another size, which changes only some kernels, does not count."""
-    mine = context.job.summaries[rank].kernels
-    peers = [context.job.summaries[peer].kernels for peer in context.grid.peers(rank).tolist() if peer != rank][:64]
-    ratios = []
-    for name, median in zip(mine.name.tolist(), mine.median.tolist(), strict=True):
-        others = [int(of.median[of.name == name][0]) for of in peers if (of.name == name).any()]
-        if others and median > 0:
-            ratios.append(median / max(sorted(others)[(len(others) - 1) // 2], 1))
-    return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
 
 
 def expert_skew(context: JobContext) -> float:

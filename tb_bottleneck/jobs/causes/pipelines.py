@@ -35,12 +35,12 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     If a stage has no recorded rank, the others do not pass on in the replay what a fix saves: the bound is then that of
     m microbatches, of which all but the first wait for the slowest stage.
     """
-    device = context.own.typical[:, Own.DEVICE]
+    device, expected = context.own.typical[:, Own.DEVICE], context.own.typical_of(context.expected_device)
     usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
     for stage in np.unique(context.grid.stage).tolist():
         members = np.flatnonzero(context.grid.stage == stage)
         others = np.setdiff1d(members, slow)
-        usual[stage] = lower_median(device[others if len(others) else members])
+        usual[stage] = lower_median(device[others] if len(others) else expected[members])
     unknown = np.isnan(usual)
     mean = float(np.where(unknown, lower_median(usual), usual).mean())
     if mean <= 0 or np.nanmax(usual) / mean < MIN_STAGE_RATIO:

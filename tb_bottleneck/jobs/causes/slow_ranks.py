@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, kernel_ratio, work_ratio
+from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, work_ratio
 from tb_bottleneck.jobs.causes.origins import origins
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import lower_median
+from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio, lower_median
 from tb_bottleneck.jobs.scenarios import Changed, even_work, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -26,8 +26,6 @@ MIN_STEPS = 0.8
 MIN_PART = 0.01
 # More work than the peers by this share explains a longer device time.
 MIN_MORE_WORK = 0.03
-# The same kernels take longer by this share: more than the spread between boards (about 2 %).
-MIN_SLOWER_KERNELS = 0.05
 # The largest part of an all-to-all exceeds the mean part by this share.
 MIN_EXPERT_SKEW = 0.2
 
@@ -113,7 +111,7 @@ def _cause(context: JobContext, rank: int, longer: Bools) -> str:
         return "rank_interruption"
     if kind is Own.DEVICE:
         uneven = "expert_imbalance" if expert_skew(context) >= MIN_EXPERT_SKEW else "data_imbalance"
-        slower = kernel_ratio(context, rank) >= 1 + MIN_SLOWER_KERNELS
+        slower = kernel_ratio(context.job, context.grid, rank) >= 1 + MIN_SLOWER_KERNELS
         if work_ratio(context, rank) >= 1 + MIN_MORE_WORK and not (slower and longer[Own.DEVICE]):
             return uneven
         if slower:
@@ -146,7 +144,7 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
         facts["skew"] = expert_skew(context)
         return Candidate(cause, members, even_work, facts)
     if cause == "throttled_rank":
-        facts["kernel_ratio"] = max(kernel_ratio(context, rank) for rank in ranks)
+        facts["kernel_ratio"] = max(kernel_ratio(context.job, context.grid, rank) for rank in ranks)
     kinds = fixed_kinds(context)[members]
     usual = context.own.usual.copy()
     usual[:, :, Own.DEVICE] = context.expected_device

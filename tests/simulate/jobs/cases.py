@@ -11,7 +11,10 @@ _PIPELINES = ("pipeline", "megatron")
 _SCHEDULES = ("pipeline", "pipeline", "interleaved", "zero_bubble")
 """1F1B, and what takes its place in half of the jobs with a pipeline."""
 
-_SIZES = {"megatron": (32,)}
+_PIPELINE_SIZES = (4, 8, 8, 16, 16, 32)
+"""In the smallest, each stage has one rank."""
+
+_SIZES = {"megatron": (32,)} | dict.fromkeys(_SCHEDULES, _PIPELINE_SIZES)
 _USUAL_SIZES = (8, 8, 8, 16, 16, 32)
 
 
@@ -74,7 +77,7 @@ def _rank_interruption(random: Random, draft: Draft) -> None:
 
 def _unsynchronised_gc(random: Random, draft: Draft) -> None:
     """Each collection is on another rank in another step."""
-    ranks = random.sample(range(draft.ranks), random.randint(4, 6))
+    ranks = random.sample(range(draft.ranks), min(random.randint(4, 6), draft.ranks))
     steps = random.sample(range(FIRST_STEP, FIRST_STEP + STEPS), len(ranks))
     length = random.uniform(0.3, 0.9)
     for rank, step in zip(ranks, steps, strict=True):
