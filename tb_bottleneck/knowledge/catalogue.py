@@ -177,11 +177,7 @@ def misaligned(kernel_name: str) -> bool:
 
 @cache
 def _process_group_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    entries = load("process_groups.toml")["description"]
-    for entry in entries:
-        if not entry.get("source", "").strip():
-            raise Unsourced(f"process_groups.toml: {entry.get('pattern')} has no source")
-    return tuple((re.compile(entry["pattern"]), entry["kind"]) for entry in entries)
+    return tuple((re.compile(entry["pattern"]), entry["kind"]) for entry in load("process_groups.toml")["description"])
 
 
 def kind_of_description(description: str) -> str | None:
@@ -189,3 +185,10 @@ def kind_of_description(description: str) -> str | None:
     pattern matches."""
     text = description.lower()
     return next((kind for pattern, kind in _process_group_patterns() if pattern.search(text)), None)
+
+
+@cache
+def group_annotations() -> tuple[tuple[str, frozenset[str], str], ...]:
+    """Returns how annotations around collectives begin, the operations that count in them, and what these serve."""
+    entries = load("process_groups.toml")["annotation"]
+    return tuple((entry["prefix"], frozenset(entry["operations"]), entry["serves"]) for entry in entries)

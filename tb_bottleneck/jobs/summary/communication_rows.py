@@ -16,6 +16,7 @@ from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
+from tb_bottleneck.knowledge.catalogue import group_annotations
 from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -56,12 +57,15 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
     ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
     ops = ops.take(ops.launched)
     call = ops.call
-    named, annotation = _annotations(trace, trace.calls.start[call], trace.calls.thread[call])
+    annotation = _enclosing(trace, ("nccl:",), call)
+    served = _enclosing(trace, tuple({prefix for prefix, *_ in group_annotations()}), call)
     has_operator, operator = trace.calling_operators
     batches = _BatchedMessages(trace)
     for row in range(len(ops)):
         issued, span = int(trace.calls.start[call[row]]), (int(ops.start[row]), int(ops.end[row]))
-        name = trace.names[trace.events.name[annotation[row]]] if named[row] else trace.names[ops.name[row]]
+        mark, name = int(annotation[row]), trace.names[ops.name[row]]
+        name = trace.names[trace.events.name[mark]] if mark >= 0 else name
+        serves = trace.names[trace.events.name[served[row]]] if served[row] >= 0 else ""
         message = trace.messages[trace.events.message[operator[call[row]]]] if has_operator[call[row]] else NO_MESSAGE
         message = message if message.operation else trace.messages[ops.message[row]]
         messages = [message] if message.operation else []
@@ -70,24 +74,28 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
         lane = int(ops.queue[row])
         for found in messages:
             size = int(ops.bytes[row]) if len(messages) == 1 else _bytes_of(found)
-            yield (issued, *_columns(found, groups, size), lane, _skew(found), *span)
+            columns = _columns(found, groups, size)
+            groups.counted(columns[0], Operation(columns[1]), serves)
+            yield (issued, *columns, lane, _skew(found), *span)
         if not messages:
-            size = int(ops.bytes[row]) or (_bytes_of_annotation(trace, int(annotation[row])) if named[row] else 0)
+            size = int(ops.bytes[row]) or (_bytes_of_annotation(trace, mark) if mark >= 0 else 0)
             yield (issued, groups.unnamed(), operation_of(name), -1, 0, size, peer_in(name), lane, 0, *span)
 
 
-def _annotations(trace: Trace, times: Ints, threads: Ints) -> tuple[Ints, Ints]:
-    """Returns per call: 1 if an annotation of NCCL encloses it, and its row in the events."""
+def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
+    """Returns per call the innermost annotation around it whose name begins with one of these prefixes, as its row in
+    the events; -1 without one."""
+    times, threads = trace.calls.start[call], trace.calls.thread[call]
     marks = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    marks = marks[name_matches(trace.names, trace.events.name[marks], lambda name: name.startswith("nccl:"))]
+    marks = marks[name_matches(trace.names, trace.events.name[marks], lambda name: name.startswith(prefixes))]
     rows_of = by_thread(marks, trace.events.thread)
-    named, row = np.zeros(len(times), np.int64), np.zeros(len(times), np.int64)
+    row = np.full(len(times), -1)
     for thread, mine in by_thread(np.arange(len(times)), threads).items():
         rows = rows_of.get(thread)
         if rows is not None:
             found, inner = innermost(trace.events.start[rows], trace.events.end[rows], times[mine])
-            named[mine], row[mine] = found, rows[inner]
-    return named, row
+            row[mine] = np.where(found, rows[inner], -1)
+    return row
 
 
 class _BatchedMessages:

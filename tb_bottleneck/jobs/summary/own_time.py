@@ -1,6 +1,7 @@
 """What a rank did itself: its operations, its process groups, and its time without waiting for others."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, merge, subtract, union
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.jobs.summary.rank_summary import OWN_REGIMES, Communications, Operation, Own, Points
+from tb_bottleneck.knowledge.catalogue import group_annotations, kind_of_description
 from tb_bottleneck.trace.columns.messages import Message
 from tb_bottleneck.trace.header import MAX_GROUPS, MAX_RANKS, Header, ProcessGroup
 from tb_bottleneck.trace.runtime_calls import Role
@@ -60,6 +62,7 @@ class GroupTable:
         self._header = {group.name: group for group in header.groups}
         self._row_of: dict[str, int] = {}
         self._groups: list[ProcessGroup] = []
+        self._served: list[Counter[str]] = []
 
     def unnamed(self) -> int:
         """Returns the row of the group of collectives that do not name theirs."""
@@ -78,9 +81,25 @@ class GroupTable:
         description = message.description or (known.description if known is not None else "")
         return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
 
+    def counted(self, row: int, operation: Operation, annotation: str) -> None:
+        """Counts a communication of a group by the annotation that it was launched in."""
+        name = operation.name.lower()
+        serves = (
+            text for prefix, names, text in group_annotations() if annotation.startswith(prefix) and name in names
+        )
+        self._served[row][next(serves, "")] += 1
+
     def groups(self) -> tuple[ProcessGroup, ...]:
-        """Returns the groups in use."""
-        return tuple(self._groups)
+        """Returns the groups in use. What most communications of a group serve is added to a description that does not
+        say it."""
+        return tuple(map(self._described, self._groups, self._served))
+
+    @staticmethod
+    def _described(group: ProcessGroup, served: Counter[str]) -> ProcessGroup:
+        most = served.most_common(1)[0][0] if served else ""
+        if not most or kind_of_description(group.description) is not None:
+            return group
+        return replace(group, description=f"{group.description} {most}".strip())
 
     def _row(self, key: str, group: ProcessGroup) -> int:
         if key not in self._row_of and len(self._groups) >= MAX_GROUPS:
@@ -88,6 +107,7 @@ class GroupTable:
         row = self._row_of.setdefault(key, len(self._groups))
         if row == len(self._groups):
             self._groups.append(group)
+            self._served.append(Counter())
         return row
 
 

@@ -188,3 +188,35 @@ def test_a_kernel_has_the_arguments_that_its_operator_lacks(tmp_path, begins_ear
     assert set(found.communications.peer.tolist()) == {0}
     assert found.points.resumes.sum() == len(found.communications), "the second product waits for the message"
     assert found.own[found.points.resumes == 0][:, Own.HOST].max() <= 15_000, "the end of a step, not the message"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "collective", "description", "found"),
+    [
+        ("FSDP::all_gather (layers.3)", "_allgather_base", "default_pg", "default_pg fsdp"),
+        ("FSDP::post_backward_reduce (layers.3)", "allreduce", "mesh_dim_0", "mesh_dim_0 dp_replicate"),
+        ("FullyShardedDataParallel._pre_forward", "_allgather_base", "", "fsdp"),
+        ("FSDP::all_gather (layers.3)", "_allgather_base", "mesh_tp", "mesh_tp"),
+        ("FSDP::all_gather (layers.3)", "broadcast", "default_pg", "default_pg"),
+        ("my FSDP::all_gather", "_allgather_base", "default_pg", "default_pg"),
+    ],
+)
+def test_a_group_is_described_by_the_annotations_of_its_collectives(
+    tmp_path, annotation, collective, description, found
+):
+    events = []
+    for step in range(5):
+        base, args = step * 100, message(collective, **{"Process Group Description": description})
+        events += [
+            event("user_annotation", f"ProfilerStep#{step}", base, 100),
+            event("user_annotation", annotation, base + 1, 20),
+            event("cpu_op", "record_param_comms", base + 5, 10, **args),
+            event("cuda_runtime", "cudaLaunchKernel", base + 7, 2, correlation=1 + step),
+            event("kernel", "ncclDevKernel_X", base + 20, 40, 20, device=0, correlation=1 + step),
+            event("cuda_runtime", "cudaLaunchKernel", base + 25, 2, correlation=101 + step),
+            event("kernel", "gemm", base + 60, 30, 7, device=0, correlation=101 + step),
+        ]
+    path = tmp_path / "t.json"
+    header = {"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}}
+    path.write_text(json.dumps({**header, "traceEvents": events}))
+    assert [group.description for group in of_file(path).groups] == [found]
