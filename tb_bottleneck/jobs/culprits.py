@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.causes.candidates import Candidate, bounded_share, fixed
-from tb_bottleneck.jobs.causes.imbalance import exposed_collectives, imbalance, slow_links
+from tb_bottleneck.jobs.causes.imbalance import exposed_transfers, imbalance, slow_links
 from tb_bottleneck.jobs.causes.pauses import pauses
 from tb_bottleneck.jobs.causes.pipelines import pipeline_bubble
 from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
@@ -111,7 +111,7 @@ def _on_next_hosts(changed: Changed, context: JobContext, factor: float) -> Chan
 
 
 # Fixes are applied in this order. Collections of garbage are moved after the other pauses were removed.
-FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_collectives, pipeline_bubble)
+FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_transfers, pipeline_bubble)
 SPREADING = ("data_imbalance", "expert_imbalance")
 # A cause is named if it costs this share of the step, alone or beside the others: less is within the noise of steps.
 MIN_COST = 0.03

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
 from tb_bottleneck.jobs.causes.pipelines import uneven_microbatches, uneven_stages
@@ -13,7 +14,9 @@ from tb_bottleneck.jobs.group_kinds import OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import even_work, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+Texts = NDArray[np.str_]
 
 # The slowest rank of a step computes longer than the mean by this share of the step.
 MIN_SPREAD = 0.03
@@ -84,10 +87,9 @@ def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
 
     Where a member is not recorded, a slow link looks like waiting for that member.
     """
-    rows, paired = context.job.rows, context.pairs.pair >= 0
-    paired[paired] = context.wires.complete[context.pairs.pair[paired]]
+    rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
-    chosen = np.flatnonzero(paired)
+    chosen = np.flatnonzero(_complete(context))
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
     alike = _number(kinds[rows.group[chosen]], operation, rows.bytes[chosen])
     channel = _number(rows.group[chosen], *_ends(context, chosen))
@@ -106,6 +108,13 @@ def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
     return np.concatenate(slow), np.concatenate(usual)
 
 
+def _complete(context: JobContext) -> Bools:
+    """Returns per row: True if all members of its pair were recorded."""
+    complete = context.pairs.pair >= 0
+    complete[complete] = context.wires.complete[context.pairs.pair[complete]]
+    return np.asarray(complete, np.bool_)
+
+
 def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
     """Returns the two ranks of each message in order; -1 for collectives."""
     table = context.job.rows
@@ -122,39 +131,56 @@ def _number(*columns: Ints) -> Ints:
     return numbers.astype(np.int64)
 
 
-def exposed_collectives(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with the collectives that take a large share of the step, by kind of group and operation.
+def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
+    """Yields a candidate for each kind of transfer that takes a large share of the step with no work beside it: of
+    gradients and parameters, of activations within the layers, and of messages between stages.
 
-    If following work needs their results, they cannot run beside it: the gain is then a bound, without any transfer.
+    The first can run beside the work that follows. What needs the results of the others cannot: their gain is a bound,
+    without any transfer.
     """
-    rows, (_, transfer) = context.job.rows, context.waited
+    rows = context.job.rows
     if not len(rows):
         return
-    names, kinds = np.unique(context.grid.kinds, return_inverse=True)
-    of_kind = kinds[rows.group]
-    key = of_kind * len(Operation) + rows.operation
-    total = context.step_ns * context.steps * len(context.job.summaries)
-    transfer = np.where(np.isin(rows.operation, P2P), 0.0, transfer)
     slow, usual = _slow_rows(context)  # what a slow link adds is not the collective's
+    messages = np.isin(rows.operation, P2P)
+    transfer = np.where(messages & ~_complete(context), 0.0, context.waited[1])  # it may be a wait for the other end
     transfer[slow] *= usual / np.maximum(context.wires.wire[slow], 1.0)
-    share = np.bincount(key, weights=transfer, minlength=len(names) * len(Operation)) / total
-    # What can be hidden is judged together: gathers and scatters of one layer run beside the same work.
-    overlapped = np.repeat(np.isin(names, OVERLAPPED_KINDS), len(Operation))
-    together = share[overlapped].sum() >= MIN_EXPOSED
-    large = np.flatnonzero(np.where(overlapped, together & (share >= MIN_PART), share >= MIN_EXPOSED))
-    if not len(large):
+    share = transfer / (context.step_ns * context.steps * len(context.job.summaries))
+    kind = np.array(context.grid.kinds)[rows.group]
+    deferrable = np.isin(kind, OVERLAPPED_KINDS)
+    of_cause = {
+        "exposed_collectives": deferrable & ~messages,
+        "exposed_layers": ~deferrable & ~messages,
+        "exposed_messages": messages,
+    }
+    for cause, mine in of_cause.items():
+        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
+
+
+def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
+    """Yields a candidate for those of these rows whose kind of group and operation have a large share of the step.
+
+    `share` and `kind` are those of all rows. The operations of a cause are judged together: gathers and scatters of one
+    layer run beside the same work.
+    """
+    operation = context.job.rows.operation
+    names, number = np.unique(kind[mine], return_inverse=True)
+    key = number * len(Operation) + operation[mine]
+    of_key = np.bincount(key, weights=share[mine])
+    if of_key.sum() < MIN_EXPOSED:
         return
-    costliest = int(share.argmax())
+    large = np.flatnonzero(of_key >= MIN_PART)
+    chosen, costliest = mine[np.isin(key, large)], int(of_key.argmax())
     facts: dict[str, float | str] = {
-        "exposed_share": float(share[large].sum()),
+        "exposed_share": float(of_key[large].sum()),
         "operation": Operation(costliest % len(Operation)).name.lower(),
         "group": str(names[costliest // len(Operation)]),
     }
-    everyone, chosen = np.arange(len(context.job.summaries)), np.isin(key, large)
-    hideable = chosen & np.isin(names[of_kind], OVERLAPPED_KINDS)
-    if hideable.any():
-        most, half = (partial(hidden, rows=hideable, share=share) for share in (1.0, 0.5))
-        yield Candidate("exposed_collectives", everyone, most, facts, low=half)
+    everyone = np.arange(len(context.job.summaries))
+    if cause == "exposed_collectives":
+        hideable = np.isin(np.arange(len(operation)), chosen)
+        most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
+        yield Candidate(cause, everyone, most, facts, low=half)
         return
-    none = wires_at_most(unchanged(context), np.flatnonzero(chosen), np.zeros(int(chosen.sum())))
-    yield Candidate("exposed_collectives", everyone, None, facts, bound=none.length(context))
+    none = wires_at_most(unchanged(context), chosen, np.zeros(len(chosen)))
+    yield Candidate(cause, everyone, None, facts, bound=none.length(context))

@@ -1,4 +1,4 @@
-"""Microbatches of unequal length take longer forward and backward; noise does not."""
+"""What holds up a pipeline: unequal microbatches, one of its ranks, a stage, its messages; noise does not."""
 
 import pytest
 from helpers.simulated_jobs import context_of
@@ -9,8 +9,8 @@ from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 from tb_bottleneck.jobs.culprits import culprits_of
 
 
-def culprits(topology="pipeline", noise=0.01, **faults):
-    job = TOPOLOGIES[topology](Shape(ranks=8, steps=6, noise=noise), Faults(**faults))
+def culprits(topology="pipeline", noise=0.01, ranks=8, **faults):
+    job = TOPOLOGIES[topology](Shape(ranks=ranks, steps=6, noise=noise), Faults(**faults))
     return culprits_of(context_of(summaries_of(job, execute(job)))).culprits
 
 
@@ -30,3 +30,54 @@ def test_a_small_deviation_of_both_passes_counts_too():
 @pytest.mark.parametrize("noise", [0.1, 0.2])
 def test_noise_is_no_imbalance(noise):
     assert "data_imbalance" not in {culprit.candidate.cause for culprit in culprits(noise=noise)}
+
+
+@pytest.mark.parametrize("topology", ["pipeline", "interleaved", "zero_bubble"])
+@pytest.mark.parametrize(
+    ("planted", "cause", "rank"),
+    [
+        ({"device": {1: 1.3}}, "throttled_rank", 1),
+        ({"stage": {3: 1.3}}, "stage_imbalance", 3),
+        ({"host": {2: 0.3}}, "slow_rank", 2),
+        ({"input": {0: 0.3}}, "rank_input", 0),
+    ],
+)
+def test_what_holds_up_a_rank_is_told_in_a_pipeline_of_one_rank_per_stage(topology, planted, cause, rank):
+    (culprit,) = culprits(topology, ranks=4, **planted)
+    assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == (cause, [rank])
+
+
+def test_a_slow_device_and_a_large_stage_are_both_named():
+    found = {culprit.candidate.cause: culprit for culprit in culprits(ranks=4, device={0: 1.3}, stage={2: 1.5})}
+    assert {cause: each.candidate.ranks.tolist() for cause, each in found.items()} == {
+        "throttled_rank": [0],
+        "stage_imbalance": [2],
+    }
+    assert found["stage_imbalance"].candidate.facts["stage_ratio"] == pytest.approx(1.5 / 1.125, rel=0.03)
+
+
+PAIRS = [f"{a}->{b}" for a in range(8) for b in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("topology", "cause", "links"),
+    [
+        ("pipeline", "exposed_messages", PAIRS),
+        ("interleaved", "exposed_messages", PAIRS),
+        ("zero_bubble", "exposed_messages", PAIRS),
+        ("tensor", "exposed_layers", ["t0", "t1"]),
+    ],
+)
+def test_the_bound_of_exposed_transfers_is_the_job_without_them(topology, cause, links):
+    (culprit,) = [each for each in culprits(topology, wire=8.0) if each.candidate.cause == cause]
+    faults = (Faults(wire=8.0), Faults(wire=8.0, link=dict.fromkeys(links, 1e-6)))
+    jobs = [TOPOLOGIES[topology](Shape(ranks=8, steps=6), each) for each in faults]
+    before, after = (max(line.end for line in execute(job)) for job in jobs)
+    assert culprit.candidate.bound is not None
+    assert culprit.gain.expected == pytest.approx(before / after, rel=0.03)
+    assert before / after > 1.2
+
+
+@pytest.mark.parametrize("topology", ["pipeline", "interleaved", "zero_bubble", "megatron", "tensor"])
+def test_usual_transfers_are_no_cause(topology):
+    assert culprits(topology, ranks=16) == ()
