@@ -73,6 +73,35 @@ def test_slow_loader_last_week_and_a_part_of_the_name_find_the_training_in_three
     assert seen.errors == []
 
 
+LATE_HISTORY = """
+const late = (call, ms) => (...inputs) => new Promise((done) => setTimeout(done, ms)).then(() => call(...inputs));
+if (window.top === window) {
+  const add = window.addEventListener.bind(window);
+  window.addEventListener = (type, listener, ...rest) =>
+    add(type, type === "hashchange" ? late(listener, 3000) : listener, ...rest);
+} else {
+  const usual = window.fetch.bind(window);
+  window.fetch = (url, ...rest) => (String(url).includes("report") ? late(usual, 1500) : usual)(url, ...rest);
+}
+"""
+"""The report is there after a step in the history, and before the page is told of it."""
+
+
+def many_and_late(page: Page) -> None:
+    many(page)
+    page.add_init_script(LATE_HISTORY)
+
+
+def test_back_leads_to_the_overview_although_an_answer_comes_first(staged_board, visit):
+    seen = visit(staged_board, before=many_and_late, fresh=True, viewport={"width": 1400, "height": 900})
+    overview = seen.frame.locator("article.overview")
+    overview.get_by_role("searchbox").fill("plain_seed001")
+    overview.get_by_role("button", name=re.compile("seed001")).click()
+    seen.page.wait_for_function("location.hash.includes('host_1.')")
+    seen.page.go_back()
+    expect(overview.get_by_role("searchbox")).to_have_value("plain_seed001", timeout=PATIENCE)
+
+
 def test_names_keep_what_differs_and_lose_what_all_share(staged_board, visit):
     seen = visit(staged_board, before=many, fresh=True, viewport={"width": 390, "height": 800})
     names = seen.frame.locator("article.overview tbody th .link")

@@ -19,8 +19,6 @@ const JOB_VIEW: View = "job";
 export function startSession(store: Store, client: Client): Session {
   const poller = new Poller(async (signal) => {
     const problem = await requestAll(store, client, signal);
-    // The list decided what is shown: what comes first, or which recording has the view. The history entry says so, so that Back returns to it.
-    if (store.state.chosen !== undefined && host.inUrl("run") !== store.state.chosen) writeAddress(store.state, host.inUrl, (name, text) => host.putInUrl(name, text, "same"));
     if (!signal.aborted) {
       store.dispatch(problem === undefined ? { type: "polled" } : { type: "failed", at: Date.now(), message: problem });
     }
@@ -44,7 +42,10 @@ export function startSession(store: Store, client: Client): Session {
     writeAddress(store.state, host.inUrl, host.putInUrl);
   };
 
-  host.onUrlChange(() => apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) }));
+  host.onUrlChange(() => {
+    apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) });
+    if (host.inUrl("run") !== store.state.chosen) completeAddress(store.state);
+  });
   host.onReload(() => {
     if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
   });
@@ -70,6 +71,9 @@ export function startSession(store: Store, client: Client): Session {
   };
 }
 
+/** Writes what the list decided (what comes first, or which recording has the view) into the current history entry, so that Back returns to it. */
+const completeAddress = (state: State) => writeAddress(state, host.inUrl, (name, text) => host.putInUrl(name, text, "same"));
+
 /** Polls only while the tab is visible. */
 function pollWhileVisible(poller: Poller): void {
   const update = () => (host.isHidden() ? poller.pause() : poller.now());
@@ -81,7 +85,10 @@ function pollWhileVisible(poller: Poller): void {
 async function requestAll(store: Store, client: Client, signal: AbortSignal): Promise<string | undefined> {
   const runs = await client.runs(signal);
   if (runs.kind !== "ok") return runs.kind === "failed" ? runs.message : undefined;
+  const before = store.state.chosen;
   store.dispatch({ type: "runs", list: runs.value });
+  // Only then: another address may be a step in the history that was not announced yet, and would be undone.
+  if (store.state.chosen !== before) completeAddress(store.state);
   if (runs.value.runs.some(isTelemetry)) {
     const live = await client.live(signal);
     if (live.kind === "ok") store.dispatch({ type: "live", jobs: live.value.jobs });
