@@ -80,15 +80,13 @@ class Judged:
 
     def has(self, cause: str) -> bool:
         """Returns True if a planted cause was found on its ranks."""
-        ranks = self._recorded(self.case.causes[cause])
-        if cause == "slow_host" and self.every >= PER_HOST:
-            cause = "slow_rank"  # the only recorded rank of its host
-        return cause in self.found and (not ranks or self.found[cause] == ranks)
+        ranks, named = self._recorded(self.case.causes[cause]), named_in_part(cause, self.case, self.every)
+        return named in self.found and (not ranks or self.found[named] == ranks)
 
     @property
     def extra(self) -> list[str]:
         """Causes that were found and not planted."""
-        other = {"slow_rank"} if "slow_host" in self.case.causes and self.every >= PER_HOST else set()
+        other = {named_in_part(cause, self.case, self.every) for cause in self.case.causes}
         return sorted(set(self.found) - set(self.case.causes) - other)
 
     @property
@@ -96,6 +94,15 @@ class Judged:
         """Error of the predicted gain, of all fixes where several causes are planted."""
         predicted = self.predicted_all if len(self.case.causes) > 1 else self.predicted
         return None if predicted is None else predicted / self.true - 1
+
+
+def named_in_part(cause: str, case: Case, every: int) -> str:
+    """Returns how a cause is named if one in `every` ranks is recorded: of a host, only one rank may be left, and a
+    link with an end that was not recorded looks like a late rank."""
+    if cause == "slow_host" and every >= PER_HOST:
+        return "slow_rank"
+    partly = any(rank % every for rank in case.causes.get(cause, ()))
+    return "slow_group" if cause == "slow_link" and partly else cause
 
 
 def judged(name: str, case: Case, *, through_files: bool = False, every: int = 1) -> Judged:
@@ -118,7 +125,7 @@ def judged(name: str, case: Case, *, through_files: bool = False, every: int = 1
             culprit.candidate.cause: frozenset(ranks[position] for position in culprit.candidate.ranks)
             for culprit in verdict.culprits
         },
-        gains.get(name),
+        gains.get(named_in_part(name, case, every)),
         verdict.gain.expected,
         _length(lines) / _length(execute(_job(case, case.fixed))),
         context.error,
@@ -280,8 +287,8 @@ def _parts(results: list[Judged]) -> Iterator[str]:
     yield "## Recordings of some ranks"
     yield ""
     yield "One in two or four ranks is recorded. A cause counts where it is on recorded ranks; found means on all of"
-    yield "those. A link between a recorded rank and another one cannot be told from a late rank there; a rank that no"
-    yield "other recorded one waits for has no cost. Then the report says which ranks to record too."
+    yield "those. A link to a rank without a recording cannot be told from a late rank there: it counts if the report"
+    yield "names its group, and says that it may be either. A rank that no other recorded one waits for has no cost."
     yield ""
     yield "| cause | one in | jobs | found | another cause named | no answer | error of the gain, median | worst |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"

@@ -1,16 +1,17 @@
 """Imbalance between ranks, and time in communication that no slow rank explains: slow links, exposed collectives."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_bottleneck.base.text import ranks_text
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
 from tb_bottleneck.jobs.causes.pipelines import uneven_microbatches, uneven_stages
 from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.group_kinds import OVERLAPPED_KINDS
+from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import even_work, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
@@ -68,39 +69,70 @@ MIN_EXPOSED = 0.10
 # Of several operations that are exposed together, one with less is left alone.
 MIN_PART = 0.01
 MIN_CALLS = 3
+# The fastest calls of a group of which not all ranks were recorded. It is chosen.
+FAST_SHARE = 0.1
 
 
 def slow_links(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with all slow groups or channels: those slower than others of the same kind and size."""
-    slow, usual = _slow_rows(context)
-    if not len(slow):
-        return
+    """Yields one candidate with all slow groups or channels: those slower than others of the same kind and size; and
+    one with those of which not all ranks were recorded, where a late rank looks like a slow link."""
     rows = context.job.rows
-    used = context.pairs.pair[slow]
-    ranks = np.unique(rows.rank[np.isin(context.pairs.pair, used)])
-    facts = {"wire_ns": float(np.median(context.wires.wire[slow])), "usual_wire_ns": float(np.median(usual))}
-    yield Candidate("slow_link", ranks, lambda changed, of: wires_at_most(changed, slow, usual), facts)
+    slow, usual = _slow_rows(context)
+    if len(slow):
+        ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow])])
+        facts: dict[str, float | str] = {
+            "wire_ns": float(np.median(context.wires.wire[slow])), "usual_wire_ns": float(np.median(usual)),
+        }  # fmt: skip
+        yield Candidate("slow_link", ranks, lambda changed, of: wires_at_most(changed, slow, usual), facts)
+    partly, expected = _partly_recorded_slow_rows(context)
+    if len(partly):
+        groups = [context.job.groups[group] for group in np.unique(rows.group[partly]).tolist()]
+        unrecorded = {rank for group in groups for rank in group.ranks} - set(context.job.ranks)
+        facts = {"usual_wire_ns": float(np.median(expected)), "unrecorded": ranks_text(sorted(unrecorded))}
+        facts["fast_wire_ns"] = _fast((rows.end - rows.start)[partly].astype(np.float64))
+        ranks = np.unique(rows.rank[partly])
+        yield Candidate("slow_group", ranks, lambda changed, of: wires_at_most(changed, partly, expected), facts)
 
 
 def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
-    """Returns the rows of slow channels, and the usual wire time of each in ns.
+    """Returns the rows of slow channels, and the usual wire time of each in ns."""
+    return _slower_rows(context, np.flatnonzero(_complete(context)), context.wires.wire, np.median)
 
-    Where a member is not recorded, a slow link looks like waiting for that member.
-    """
+
+def _partly_recorded_slow_rows(context: JobContext) -> tuple[Ints, Floats]:
+    """Returns the same for groups within the layers with ranks that were not recorded: their fastest calls count, in
+    which no rank was late by chance."""
+    job, recorded = context.job, set(context.job.ranks)
+    partly = [
+        kind in LAYER_KINDS and not recorded.issuperset(group.ranks)
+        for kind, group in zip(context.grid.kinds, job.groups, strict=True)
+    ]
+    chosen = np.flatnonzero(np.array(partly or [False])[job.rows.group] & ~np.isin(job.rows.operation, P2P))
+    return _slower_rows(context, chosen, (job.rows.end - job.rows.start).astype(np.float64), _fast)
+
+
+def _fast(times: Floats) -> float:
+    return float(np.quantile(times, FAST_SHARE))
+
+
+def _slower_rows(
+    context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]
+) -> tuple[Ints, Floats]:
+    """Returns those of the chosen rows that belong to a slow channel, and the usual time of each in ns: that of the
+    channels of the same kind, operation and size."""
     rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
-    chosen = np.flatnonzero(_complete(context))
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
     alike = _number(kinds[rows.group[chosen]], operation, rows.bytes[chosen])
     channel = _number(rows.group[chosen], *_ends(context, chosen))
-    wire = context.wires.wire[chosen]
+    time = times[chosen]
     slow, usual = [np.zeros(0, np.int64)], [np.zeros(0)]
     for kind in range(int(alike.max(initial=-1)) + 1):
         mine = np.flatnonzero(alike == kind)
         channels = np.unique(channel[mine])
-        typical = {of: float(np.median(wire[mine[channel[mine] == of]])) for of in channels.tolist()}
-        lower = sorted(typical.values())[(len(typical) - 1) // 2]
-        for of, value in typical.items():
+        of_channel = {of: float(typical(time[mine[channel[mine] == of]])) for of in channels.tolist()}
+        lower = sorted(of_channel.values())[(len(of_channel) - 1) // 2]
+        for of, value in of_channel.items():
             members = chosen[mine[channel[mine] == of]]
             if len(channels) > 1 and lower < SLOW_BANDWIDTH * value and len(members) >= MIN_CALLS:
                 slow.append(members)
@@ -141,19 +173,18 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     rows = context.job.rows
     if not len(rows):
         return
-    slow, usual = _slow_rows(context)  # what a slow link adds is not the collective's
     messages = np.isin(rows.operation, P2P)
     transfer = np.where(messages & ~_complete(context), 0.0, context.waited[1])  # it may be a wait for the other end
-    transfer[slow] *= usual / np.maximum(context.wires.wire[slow], 1.0)
+    for slow, usual in (_slow_rows(context), _partly_recorded_slow_rows(context)):
+        transfer[slow] *= np.minimum(usual / np.maximum(context.wires.wire[slow], 1.0), 1.0)  # the rest is the link's
     share = transfer / (context.step_ns * context.steps * len(context.job.summaries))
     kind = np.array(context.grid.kinds)[rows.group]
     deferrable = np.isin(kind, OVERLAPPED_KINDS)
-    of_cause = {
-        "exposed_collectives": deferrable & ~messages,
-        "exposed_layers": ~deferrable & ~messages,
-        "exposed_messages": messages,
-    }
-    for cause, mine in of_cause.items():
+    for cause, mine in (
+        ("exposed_collectives", deferrable & ~messages),
+        ("exposed_layers", ~deferrable & ~messages),
+        ("exposed_messages", messages),
+    ):
         yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.simulated_jobs import context_of, planted, simulated, without_rows
-from simulate.jobs.cases import PLANTERS
+from simulate.jobs.cases import BOUNDED, PLANTERS
 from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.regime import REGIMES, Regime
@@ -53,7 +53,7 @@ def test_every_cause_is_reported_with_evidence_fix_and_gain(cause):
     assert culprit.cause == cause
     assert culprit.evidence
     assert culprit.fix.summary
-    assert culprit.speedup.basis == ("bound" if cause == "pipeline_bubble" else "replay")
+    assert culprit.speedup.basis == ("bound" if cause in BOUNDED else "replay")
     assert culprit.speedup.low <= culprit.speedup.expected <= culprit.speedup.high
     assert culprit.cost_share == pytest.approx(1 - 1 / culprit.speedup.expected)
     assert "$" not in job.verdict.headline

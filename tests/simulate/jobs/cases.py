@@ -41,6 +41,7 @@ class Draft:
     ranks: int
     faults: Faults = field(default_factory=Faults)
     causes: dict[str, frozenset[int]] = field(default_factory=dict)
+    free: tuple[str, ...] = ()  # groups and "a->b" whose transfers take no time after the fix
 
 
 def _slow_rank(random: Random, draft: Draft) -> None:
@@ -131,6 +132,25 @@ def _exposed_collectives(random: Random, draft: Draft) -> None:
     draft.causes["exposed_collectives"] = frozenset()
 
 
+def _exposed_layers(random: Random, draft: Draft) -> None:
+    """The groups of one kind of layers, all alike."""
+    kind, size = ("e", draft.ranks) if draft.topology == "experts" else ("t", PER_HOST)
+    draft.free = tuple(f"{kind}{number}" for number in range(draft.ranks // size))
+    draft.faults.link.update(dict.fromkeys(draft.free, random.uniform(4, 8)))
+    draft.causes["exposed_layers"] = frozenset()
+
+
+def _exposed_messages(random: Random, draft: Draft) -> None:
+    replicas = draft.ranks // STAGES
+    ahead = {(rank, (rank + replicas) % draft.ranks) for rank in range(draft.ranks)}
+    draft.free = tuple(f"{a}->{b}" for pair in sorted(ahead) for a, b in (pair, pair[::-1]))
+    draft.faults.link.update(dict.fromkeys(draft.free, random.uniform(6, 12)))
+    draft.causes["exposed_messages"] = frozenset()
+
+
+BOUNDED = ("pipeline_bubble", "exposed_layers", "exposed_messages")
+"""Causes whose fix is not simulated."""
+
 _ANY = ("data", "sharded", "tensor", "experts", *_PIPELINES)
 PLANTERS: dict[str, tuple[Planter, tuple[str, ...]]] = {
     "slow_rank": (_slow_rank, _ANY),
@@ -145,6 +165,8 @@ PLANTERS: dict[str, tuple[Planter, tuple[str, ...]]] = {
     "throttled_rank": (_throttled_rank, _ANY),
     "pipeline_bubble": (_pipeline_bubble, _PIPELINES),
     "exposed_collectives": (_exposed_collectives, ("data", "sharded")),
+    "exposed_layers": (_exposed_layers, ("tensor", "experts", "megatron")),
+    "exposed_messages": (_exposed_messages, _PIPELINES),
 }
 
 
@@ -169,7 +191,7 @@ def _scheduled(topology: str, seed: int) -> str:
 def planted_two(seed: int) -> Case:
     """Returns a job with two planted causes, on different ranks where they are of ranks."""
     random = Random(f"two {seed}")
-    first, second = random.sample([name for name in PLANTERS if name != "pipeline_bubble"], 2)
+    first, second = random.sample([name for name in PLANTERS if name not in BOUNDED], 2)
     common = sorted(set(PLANTERS[first][1]) & set(PLANTERS[second][1]))
     if not common:
         return planted_two(seed + 1_000_003)
@@ -196,11 +218,12 @@ def healthy(seed: int, ranks: int = 0) -> Case:
 
 def _case(draft: Draft, seed: int, random: Random, noise: float = 0.01) -> Case:
     shape = Shape(ranks=draft.ranks, steps=STEPS, seed=seed, noise=noise)
-    return Case(draft.topology, shape, draft.faults, draft.causes, _fixed(draft.faults, draft.ranks))
+    return Case(draft.topology, shape, draft.faults, draft.causes, _fixed(draft))
 
 
-def _fixed(faults: Faults, ranks: int) -> Faults:
+def _fixed(draft: Draft) -> Faults:
     """Returns the faults after all fixes: work that was unbalanced is spread evenly, its amount stays."""
+    faults, ranks = draft.faults, draft.ranks
 
     def mean(factors: dict[int, float], count: int) -> float:
         return sum(factors.get(number, 1.0) for number in range(count)) / count
@@ -213,4 +236,5 @@ def _fixed(faults: Faults, ranks: int) -> Faults:
         collections={(rank, steps[0]): time for (rank, _), time in faults.collections.items()},
         microbatches=2 * faults.microbatches if 0 < faults.microbatches < 8 else faults.microbatches,
         wire=faults.wire,
+        link=dict.fromkeys(draft.free, 1e-9),
     )
