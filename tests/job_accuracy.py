@@ -38,6 +38,9 @@ TARGET_MEDIAN, TARGET_WORST = 0.03, 0.10
 PARTS = (2, 4)
 """One in so many ranks is recorded."""
 
+LARGE_PART = 64
+"""The size of one job of each cause of which one in so many ranks is recorded; the others are small."""
+
 FILES_EVERY = 10
 """One in this many jobs per cause also goes through trace files."""
 
@@ -157,8 +160,8 @@ def page(jobs: int, seed: int = FIRST_SEED, sizes: dict[int, tuple[str, ...]] = 
     healthy ones, and one large job of each of these sizes and causes."""
     large = [(size, name) for size, names in sizes.items() for name in names]
     parts_of = [(every, name) for every in PARTS for name in (*PLANTERS, "healthy")]
-    count_of_parts = max(jobs * 3 // 5, 1)
-    whole = jobs * (len(PLANTERS) + 6) + len(large) + len(parts_of) * count_of_parts
+    sizes_of_parts = [0] * jobs + [LARGE_PART]
+    whole = jobs * (len(PLANTERS) + 6) + len(large) + len(parts_of) * len(sizes_of_parts)
     done, results, files, larger, parts = 0, [], [], [], []
     plans = [(name, lambda seed, name=name: planted(name, seed), jobs) for name in PLANTERS]
     plans += [("two causes", planted_two, 2 * jobs), ("healthy", healthy, 4 * jobs)]
@@ -172,10 +175,10 @@ def page(jobs: int, seed: int = FIRST_SEED, sizes: dict[int, tuple[str, ...]] = 
         progress("simulated job", done, whole)
         larger.append(judged(name, healthy(seed, size) if name == "healthy" else planted(name, seed, size)))
     for every, name in parts_of:
-        for number in range(count_of_parts):
+        for number, size in enumerate(sizes_of_parts):
             done += 1
             progress("simulated job", done, whole)
-            case = healthy(seed + number) if name == "healthy" else planted(name, seed + number)
+            case = healthy(seed + number, size) if name == "healthy" else planted(name, seed + number, size)
             parts.append(judged(name, case, every=every))
     for name in PLANTERS:
         for number in range(max(jobs // FILES_EVERY, 1)):
