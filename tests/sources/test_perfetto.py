@@ -11,6 +11,7 @@ import os
 import random
 from pathlib import Path
 
+import fsspec
 import pytest
 from helpers.draw import drawn
 from helpers.perfetto_writer import Writer, convert, message, number, perfetto_of
@@ -52,6 +53,20 @@ def written(tmp_path, data, name="trace.pftrace"):
 def events_of(path):
     reader = KinetoReader(str(path))
     return [event for batch in reader.batches() for event in batch], reader
+
+
+@pytest.mark.parametrize("name", ["trace.pftrace", "trace.pftrace.gz"])
+def test_an_object_store_has_native_traces_too(name, tmp_path):
+    packed = OF_TORCH.read_bytes()
+    local = written(tmp_path, packed if name.endswith(".gz") else gzip.decompress(packed), name)
+    store = fsspec.filesystem("memory")
+    store.pipe(f"/perfetto/x/{name}", local.read_bytes())
+    try:
+        (recording,) = scan("memory://perfetto").recordings
+        assert (recording.run, recording.source, recording.kind) == ("x", name, "trace")
+        assert diagnose(recording.path) == diagnose(str(local))
+    finally:
+        store.rm("/perfetto", recursive=True)
 
 
 def slices_of(path):
