@@ -1,7 +1,8 @@
 """The own time of each rank by step and kind, compared with that of its peers, and the work that explains it.
 
 The peers of a rank are the ranks of the same stage. If it is the only one of its stage, they are all ranks, for what
-all stages do alike: host time, interruptions, and the kernels of the layers. Own time is time without waiting.
+all stages do alike: host time, waiting for data, interruptions, and kernels of equal size. Own time is time without
+waiting.
 """
 
 from dataclasses import dataclass
@@ -116,9 +117,9 @@ def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
 def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
     """Returns how many times as long the device of a rank takes that is alone in its stage; 1 if it is not slow.
 
-    A larger stage has more of the same kernels, and some larger ones. On a slow device, all of them take longer.
+    A larger stage has more of the same kernels, and larger ones. On a slow device, all of equal size take longer.
     """
-    ratios = kernel_ratios(job, grid, rank)
+    ratios = kernel_ratios(job, grid, rank, of_equal_size=True)
     ratio = float(np.median(ratios)) if len(ratios) >= MIN_ALONE_KERNELS else 1.0
     slow = ratio >= 1 + MIN_SLOWER_KERNELS and min(ratios) - 1 >= MIN_ALIKE * (ratio - 1)
     return ratio if slow else 1.0
@@ -131,14 +132,18 @@ def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:
     return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
 
 
-def kernel_ratios(job: JobTable, grid: Grid, rank: int) -> list[float]:
-    """Returns the same for each kernel that both have. A rank alone in its stage is compared with all others."""
+def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool = False) -> list[float]:
+    """Returns the same for each kernel that both have, `of_equal_size` only for those with as many blocks on both. A
+    rank alone in its stage is compared with all others."""
     mine, peers = job.summaries[rank].kernels, np.setdiff1d(grid.peers(rank), [rank])
     compared = peers if len(peers) else np.setdiff1d(np.arange(len(job.summaries)), [rank])
     kernels = [job.summaries[other].kernels for other in compared[:MAX_COMPARED].tolist()]
     ratios = []
-    for name, median in zip(mine.name.tolist(), mine.median.tolist(), strict=True):
-        others = [int(of.median[of.name == name][0]) for of in kernels if (of.name == name).any()]
+    for name, median, blocks in zip(*(each.tolist() for each in (mine.name, mine.median, mine.blocks)), strict=True):
+        if of_equal_size and not blocks:
+            continue
+        alike = [(of.name == name) & ((of.blocks == blocks) | (not of_equal_size)) for of in kernels]
+        others = [int(of.median[same][0]) for of, same in zip(kernels, alike, strict=True) if same.any()]
         if others and median > 0:
             ratios.append(median / max(sorted(others)[(len(others) - 1) // 2], 1))
     return ratios

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from tb_bottleneck.jobs.causes.slow_ranks import MIN_EXPERT_SKEW, slow_devices
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import even_work, hidden, unchanged, wires_at_most
+from tb_bottleneck.jobs.scenarios import Changed, even_work, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -73,33 +74,42 @@ MIN_CALLS = 3
 FAST_SHARE = 0.1
 
 
+class SlowRows(NamedTuple):
+    """Rows of slow groups or channels. Per row, the typical time there, and elsewhere for the same transfer, in ns."""
+
+    rows: Ints
+    time: Floats
+    usual: Floats
+
+    def facts(self) -> dict[str, float | str]:
+        """The evidence: of a typical row."""
+        return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
+
+    def repaired(self, changed: Changed, context: JobContext) -> Changed:
+        """Returns the job with these transfers as elsewhere."""
+        return wires_at_most(changed, self.rows, self.usual)
+
+
 def slow_links(context: JobContext) -> Iterator[Candidate]:
     """Yields one candidate with all slow groups or channels: those slower than others of the same kind and size; and
     one with those of which not all ranks were recorded, where a late rank looks like a slow link."""
-    rows = context.job.rows
-    slow, usual = _slow_rows(context)
-    if len(slow):
-        ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow])])
-        facts: dict[str, float | str] = {
-            "wire_ns": float(np.median(context.wires.wire[slow])), "usual_wire_ns": float(np.median(usual)),
-        }  # fmt: skip
-        yield Candidate("slow_link", ranks, lambda changed, of: wires_at_most(changed, slow, usual), facts)
-    partly, expected = _partly_recorded_slow_rows(context)
-    if len(partly):
-        groups = [context.job.groups[group] for group in np.unique(rows.group[partly]).tolist()]
+    rows, slow, partly = context.job.rows, _slow_rows(context), _partly_recorded_slow_rows(context)
+    if len(slow.rows):
+        ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
+        yield Candidate("slow_link", ranks, slow.repaired, slow.facts())
+    if len(partly.rows):
+        groups = [context.job.groups[group] for group in np.unique(rows.group[partly.rows]).tolist()]
         unrecorded = {rank for group in groups for rank in group.ranks} - set(context.job.ranks)
-        facts = {"usual_wire_ns": float(np.median(expected)), "unrecorded": ranks_text(sorted(unrecorded))}
-        facts["fast_wire_ns"] = _fast((rows.end - rows.start)[partly].astype(np.float64))
-        ranks = np.unique(rows.rank[partly])
-        yield Candidate("slow_group", ranks, lambda changed, of: wires_at_most(changed, partly, expected), facts)
+        facts = {**partly.facts(), "unrecorded": ranks_text(sorted(unrecorded))}
+        yield Candidate("slow_group", np.unique(rows.rank[partly.rows]), partly.repaired, facts)
 
 
-def _slow_rows(context: JobContext) -> tuple[Ints, Floats]:
-    """Returns the rows of slow channels, and the usual wire time of each in ns."""
+def _slow_rows(context: JobContext) -> SlowRows:
+    """Returns the rows of slow channels."""
     return _slower_rows(context, np.flatnonzero(_complete(context)), context.wires.wire, np.median)
 
 
-def _partly_recorded_slow_rows(context: JobContext) -> tuple[Ints, Floats]:
+def _partly_recorded_slow_rows(context: JobContext) -> SlowRows:
     """Returns the same for groups within the layers with ranks that were not recorded: their fastest calls count, in
     which no rank was late by chance."""
     job, recorded = context.job, set(context.job.ranks)
@@ -115,18 +125,16 @@ def _fast(times: Floats) -> float:
     return float(np.quantile(times, FAST_SHARE))
 
 
-def _slower_rows(
-    context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]
-) -> tuple[Ints, Floats]:
-    """Returns those of the chosen rows that belong to a slow channel, and the usual time of each in ns: that of the
-    channels of the same kind, operation and size."""
+def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]) -> SlowRows:
+    """Returns those of the chosen rows that belong to a slow channel, among channels of the same kind, operation and
+    size."""
     rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
     alike = _number(kinds[rows.group[chosen]], operation, rows.bytes[chosen])
     channel = _number(rows.group[chosen], *_ends(context, chosen))
     time = times[chosen]
-    slow, usual = [np.zeros(0, np.int64)], [np.zeros(0)]
+    slow = [SlowRows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))]
     for kind in range(int(alike.max(initial=-1)) + 1):
         mine = np.flatnonzero(alike == kind)
         channels = np.unique(channel[mine])
@@ -135,9 +143,8 @@ def _slower_rows(
         for of, value in of_channel.items():
             members = chosen[mine[channel[mine] == of]]
             if len(channels) > 1 and lower < SLOW_BANDWIDTH * value and len(members) >= MIN_CALLS:
-                slow.append(members)
-                usual.append(np.full(len(members), lower))
-    return np.concatenate(slow), np.concatenate(usual)
+                slow.append(SlowRows(members, np.full(len(members), value), np.full(len(members), lower)))
+    return SlowRows(*map(np.concatenate, zip(*slow, strict=True)))
 
 
 def _complete(context: JobContext) -> Bools:
@@ -173,26 +180,42 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     rows = context.job.rows
     if not len(rows):
         return
-    messages = np.isin(rows.operation, P2P)
-    transfer = np.where(messages & ~_complete(context), 0.0, context.waited[1])  # it may be a wait for the other end
-    for slow, usual in (_slow_rows(context), _partly_recorded_slow_rows(context)):
-        transfer[slow] *= np.minimum(usual / np.maximum(context.wires.wire[slow], 1.0), 1.0)  # the rest is the link's
-    share = transfer / (context.step_ns * context.steps * len(context.job.summaries))
-    kind = np.array(context.grid.kinds)[rows.group]
-    deferrable = np.isin(kind, OVERLAPPED_KINDS)
+    share = _exposed_time(context) / (context.step_ns * context.steps * len(context.job.summaries))
+    kind, messages = np.array(context.grid.kinds)[rows.group], np.isin(rows.operation, P2P)
+    layers = np.isin(kind, LAYER_KINDS)
+    between_stages = messages & ~layers & (context.grid.stages > 1)
     for cause, mine in (
-        ("exposed_collectives", deferrable & ~messages),
-        ("exposed_layers", ~deferrable & ~messages),
-        ("exposed_messages", messages),
+        ("exposed_collectives", np.isin(kind, OVERLAPPED_KINDS) & ~messages),
+        ("exposed_layers", layers),
+        ("exposed_messages", between_stages),
     ):
         yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
 
 
-def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields a candidate for those of these rows whose kind of group and operation have a large share of the step.
+def _exposed_time(context: JobContext) -> Floats:
+    """Returns per row the time of its transfer without work beside it in ns, as if no link was slow.
 
-    `share` and `kind` are those of all rows. The operations of a cause are judged together: gathers and scatters of one
-    layer run beside the same work.
+    Messages of one batch are one kernel, which transfers from when the last of them can. The first row has its time.
+    """
+    rows = context.job.rows
+    messages = np.isin(rows.operation, P2P)
+    transfer = context.waited[1].copy()
+    for slow in (_slow_rows(context), _partly_recorded_slow_rows(context)):
+        transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
+    transfer[messages & ~_complete(context)] = 0.0  # these may have waited for the other end
+    batches, batch = np.unique(np.stack((rows.rank, rows.start, rows.end)), axis=1, return_inverse=True)
+    least = np.full(batches.shape[1], np.inf)
+    np.minimum.at(least, batch.ravel(), transfer)
+    exposed = np.zeros(len(rows))
+    exposed[np.unique(batch.ravel(), return_index=True)[1]] = least
+    return exposed
+
+
+def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
+    """Yields a candidate if these rows are exposed for a large share of the step.
+
+    `share` and `kind` are those of all rows. All operations count together, since gathers and scatters of one layer run
+    beside the same work; those with a small part are left alone.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)

@@ -28,7 +28,7 @@ from tb_bottleneck.trace.table import Ints, Table
 MAX_BYTES = 64 * 1024
 """The largest encoded summary. Later steps are left out of a larger one."""
 
-_MAGIC = b"tb_bottleneck rank 1\n"
+_MAGIC = b"tb_bottleneck rank 2\n"
 _MAX_DECODED = 64 << 20
 _TABLES: tuple[tuple[str, type[Table]], ...] = (
     ("work", StepWork),

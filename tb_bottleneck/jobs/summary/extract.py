@@ -50,9 +50,11 @@ def kernel_times_of(recording: Recording) -> KernelTimes:
     durations = ops.end - ops.start
     names, totals = np.unique(ops.name), np.bincount(ops.name, weights=durations)
     costliest = names[np.argsort(-totals[names], kind="stable")][:MAX_KERNELS].tolist()
-    rows = [(_hash(recording.trace.names[name]), durations[ops.name == name]) for name in costliest]
-    columns = [[name for name, _ in rows], [len(of) for _, of in rows], [int(np.median(of)) for _, of in rows]]
-    return KernelTimes(*(np.array(values, np.int64) for values in columns))
+    rows = [
+        (_hash(recording.trace.names[name]), mine.sum(), np.median(durations[mine]), np.median(ops.blocks[mine]))
+        for name, mine in ((name, ops.name == name) for name in costliest)
+    ]
+    return KernelTimes(*np.array(rows, np.int64).reshape(-1, 4).T.copy())
 
 
 def _elements(recording: Recording) -> Ints:

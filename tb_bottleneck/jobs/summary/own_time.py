@@ -96,8 +96,8 @@ class GroupTable:
 
     @staticmethod
     def _described(group: ProcessGroup, served: Counter[str]) -> ProcessGroup:
-        most = served.most_common(1)[0][0] if served else ""
-        if not most or kind_of_description(group.description) is not None:
+        most, count = served.most_common(1)[0] if served else ("", 0)
+        if not most or 2 * count <= served.total() or kind_of_description(group.description) is not None:
             return group
         return replace(group, description=f"{group.description} {most}".strip())
 

@@ -120,6 +120,7 @@ class KernelTimes(Table):
     name: Ints = column("id", "hash of the name")
     count: Ints = column("count", "calls in the window")
     median: Ints = column("ns", "median duration")
+    blocks: Ints = column("count", "median number of thread blocks; 0 if not recorded")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class RecordingRegistry:
         self._telemetry = telemetry
         self._jobs = jobs or JobIndex()
         self._wanted = _Wanted()
-        self._sorting = threading.Lock()
+        self._replaced: Sequence[RecordingFile] | None = None  # the recordings of the scan before
+        self._taking_over = threading.Lock()
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
         """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
@@ -54,21 +55,19 @@ class RecordingRegistry:
         One request takes over the recordings of a new scan, and the others meanwhile answer from those of the last one:
         thousands of recordings take some ten ms, and many times as long if all requests do it at once.
         """
-        if self._wanted.recordings is recordings:
-            self._want(self._wanted, saved_jobs)
-        elif self._sorting.acquire(blocking=False):
-            try:
+        if not self._taking_over.acquire(blocking=False):
+            return
+        try:
+            if self._wanted.recordings is not recordings:
+                if recordings is self._replaced:  # a request that began before the last scan ended
+                    return
                 with short_turns():
-                    wanted = _Wanted.of(recordings)
-                    self._want(wanted, saved_jobs)
-                    self._wanted = wanted
-            finally:
-                self._sorting.release()
-
-    def _want(self, wanted: _Wanted, saved_jobs: Sequence[RecordingFile]) -> None:
-        held = self._jobs.update(wanted.recordings, saved_jobs).held
-        self._analyses.want(wanted.others, held)
-        self._telemetry.want(wanted.telemetry)
+                    self._replaced, self._wanted = self._wanted.recordings, _Wanted.of(recordings)
+            held = self._jobs.update(self._wanted.recordings, saved_jobs).held
+            self._analyses.want(self._wanted.others, held)
+            self._telemetry.want(self._wanted.telemetry)
+        finally:
+            self._taking_over.release()
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the recording's progress, and its digest once there is one."""
@@ -120,9 +119,11 @@ class RecordingRegistry:
         place = place_of_path(recording.path)
         known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
         jobs = [job for job in self.jobs if place_of_path(job.first.path) == place]
-        own = next(each for each in TrainingIndex().trainings(known, jobs) if recording in each.recordings)
+        trainings = TrainingIndex().trainings(known, jobs)
+        # While another request takes over the scan that found this recording, it belongs to no training yet.
+        members = next((each.recordings for each in trainings if recording in each.recordings), ())
         located = [(directory_of(recording), report)]
-        for other in own.recordings:
+        for other in members:
             if other.kind != recording.kind and self.look(other)[1] is not None:
                 found = self._own_report(other)
                 if isinstance(found, Report):

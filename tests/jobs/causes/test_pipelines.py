@@ -1,5 +1,7 @@
 """What holds up a pipeline: unequal microbatches, one of its ranks, a stage, its messages; noise does not."""
 
+from dataclasses import replace
+
 import pytest
 from helpers.simulated_jobs import context_of
 from simulate.jobs.as_summaries import summaries_of
@@ -76,6 +78,23 @@ def test_the_bound_of_exposed_transfers_is_the_job_without_them(topology, cause,
     assert culprit.candidate.bound is not None
     assert culprit.gain.expected == pytest.approx(before / after, rel=0.03)
     assert before / after > 1.2
+
+
+@pytest.mark.parametrize(
+    ("topology", "description", "cause"),
+    [
+        ("pipeline", "CONTEXT_PARALLEL_GROUP", "exposed_layers"),  # ring attention sends keys and values
+        ("tensor", "EMBEDDING_GROUP", None),  # at the end of a step, not within the layers
+    ],
+)
+def test_the_kind_of_the_group_tells_what_is_exposed(topology, description, cause):
+    job = TOPOLOGIES[topology](Shape(ranks=8, steps=6), Faults(wire=8.0))
+    summaries = [
+        replace(each, groups=tuple(replace(group, description=description) for group in each.groups))
+        for each in summaries_of(job, execute(job))
+    ]
+    found = {each.candidate.cause for each in culprits_of(context_of(summaries)).culprits}
+    assert {name for name in found if name.startswith("exposed")} == ({cause} if cause else set())
 
 
 @pytest.mark.parametrize("topology", ["pipeline", "interleaved", "zero_bubble", "megatron", "tensor"])

@@ -67,9 +67,11 @@ class Slow(Analyses):
     def __init__(self):
         super().__init__({})
         self.count, self.began, self.released = 0, threading.Event(), threading.Event()
+        self.wanted = []
 
     def want(self, recordings, on_request=frozenset()):
         self.count += 1
+        self.wanted.append(set(recordings))
         self.began.set()
         assert self.released.wait(10)
 
@@ -86,6 +88,20 @@ def test_one_request_takes_over_a_new_scan_and_the_others_do_not_wait():
     first.join(10)
     registry.want(scan)
     assert analyses.count == 2, "each request says that somebody still asks"
+
+
+def test_a_request_that_began_before_the_last_scan_ended_does_not_bring_the_scan_before_back():
+    analyses = Slow()
+    analyses.released.set()
+    registry = RecordingRegistry(analyses, Analyses({}))
+    before, after = (tuple(recording(rank) for rank in range(count)) for count in (3, 4))
+    for scan in (before, after, before):
+        registry.want(scan)
+    assert analyses.wanted == [set(before), set(after)]
+
+
+def test_a_recording_of_a_scan_that_is_not_taken_over_yet_has_its_own_report():
+    assert RecordingRegistry(Analyses({recording(0): rank(0, 1.8)}), Analyses({})).report(recording(0)).rank == 0
 
 
 TRACE = RecordingFile("/logs/a/own.pt.trace.json", "a", "own.pt.trace.json", 7, 1)

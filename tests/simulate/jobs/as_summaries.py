@@ -118,4 +118,6 @@ def _kernels(line: Timeline) -> KernelTimes:
     work = [work for _, _, work, _ in line.work if work.kind == "device" and work.ns > 0]
     slow = work[0].slow if work else 1.0
     medians = [float(np.median([item.ns for item in work])), 200_000 * slow, 50_000 * slow]
-    return KernelTimes(np.array([11, 12, 13]), np.full(3, len(work)), np.round(np.array(medians)).astype(np.int64))
+    blocks = [float(np.median([item.elements for item in work])) // 1000, 128, 64]
+    columns = ([11, 12, 13], [len(work)] * 3, np.round(medians), blocks)
+    return KernelTimes(*(np.array(values).astype(np.int64) for values in columns))

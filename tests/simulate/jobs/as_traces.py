@@ -95,7 +95,7 @@ class _Writer:
         args = {"Input Dims": dims, "Input type": ["float", "float"]}
         call = self._call(begin)
         self._add("cpu_op", "aten::mm", call - US, call + 3 * US, **args)
-        grid = {"grid": [1024, 1, 1], "device": 0, "correlation": self._link}
+        grid = {"grid": [max(work.elements // 1000, 1), 1, 1], "device": 0, "correlation": self._link}
         for name, first, last in _KERNELS:
             span = (begin + first * (end - begin), begin + last * (end - begin))
             self._add("kernel", name, *span, stream=7, **grid)
