@@ -65,8 +65,9 @@ def _correlation(device: Floats, work: Floats) -> float:
 
 # A link is slow if it reaches this share of the bandwidth of its peers.
 SLOW_BANDWIDTH = 0.7
-# Exposed transfers take this share of the step.
-MIN_EXPOSED = 0.10
+# Exposed transfers take this share of the step. Of messages, a part cannot be hidden: the first and the last of a step,
+# and in an interleaved pipeline there are several times as many. Both are chosen.
+MIN_EXPOSED, MIN_EXPOSED_MESSAGES = 0.10, 0.15
 # Of several operations that are exposed together, one with less is left alone.
 MIN_PART = 0.01
 MIN_CALLS = 3
@@ -221,7 +222,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
     names, number = np.unique(kind[mine], return_inverse=True)
     key = number * len(Operation) + operation[mine]
     of_key = np.bincount(key, weights=share[mine])
-    if of_key.sum() < MIN_EXPOSED:
+    if of_key.sum() < (MIN_EXPOSED_MESSAGES if cause == "exposed_messages" else MIN_EXPOSED):
         return
     large = np.flatnonzero(of_key >= MIN_PART)
     chosen, costliest = mine[np.isin(key, large)], int(of_key.argmax())

@@ -1,6 +1,7 @@
 """The health of the analysis of a job, and the saved reports of the jobs that are judged."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -60,7 +61,8 @@ def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
     if missing:
         yield _reason("missing", count=str(missing), world=str(job.world_size))
     if not context.pairs.count:
-        yield _reason("nothing_paired")
+        wanted = connecting_ranks(context)
+        yield _reason("not_connected", ranks=ranks_text(wanted)) if wanted else _reason("nothing_paired")
         return
     if context.wrong_share >= DEGRADED:
         yield _reason("wrong_pairs", share=share_text(context.wrong_share))
@@ -114,6 +116,28 @@ def late_ranks(context: JobContext) -> tuple[float, list[int]]:
         found.append(best)
         left[list(members.pop(best))] = 0.0
     return waited_share(context, rows), sorted(found)
+
+
+def connecting_ranks(context: JobContext) -> list[int]:
+    """Returns the fewest ranks without a recording of which each recorded rank shares a collective or a message with
+    one; none if there are no such ranks."""
+    job, rows = context.job, context.job.rows
+    messages, recorded = rows.peer >= 0, set(job.ranks)
+    partners: defaultdict[int, set[int]] = defaultdict(set)  # of each missing rank, the recorded ones
+    for rank, peer in np.unique(np.stack((rows.rank, rows.peer))[:, messages], axis=1).T.tolist():
+        partners[peer].add(rank)
+    for rank, group in np.unique(np.stack((rows.rank, rows.group))[:, ~messages], axis=1).T.tolist():
+        for member in job.groups[group].ranks:
+            partners[member].add(rank)
+    found: list[int] = []
+    left = set(range(len(job.ranks)))
+    while left and len(found) < MAX_PEERS:
+        best = max(partners.keys() - recorded, key=lambda rank: (len(partners[rank] & left), -rank), default=None)
+        if best is None or not partners[best] & left:
+            return []
+        found.append(best)
+        left -= partners[best]
+    return sorted(found)
 
 
 def _missing(job: JobTable, waited: Floats) -> list[int]:

@@ -122,7 +122,7 @@ def ranks_in(text: str) -> tuple[int, ...]:
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
 # Times that were measured by events of two streams, as logs of published jobs have them, differ by some microseconds:
-# work that needs a message then begins just before its end. The share is chosen.
+# work that needs a message then begins just before its end. The share of its duration is chosen.
 TOLERANCE_SHARE = 0.02
 # A collective of Gloo releases the waiting thread before its row ends: usually 0.1 ms, on a busy machine 1 ms before.
 RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
@@ -185,11 +185,16 @@ def points_between(communications: Communications, waits: Waits, own: Sequence[S
 def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
     """Returns per interval: the communication that ends last in it, or -1, and until when the rank waits for it."""
     by_end = np.argsort(communications.end, kind="stable")
-    ends = communications.end[by_end]
-    tolerance = np.maximum(TOLERANCE_NS, (exposed.ends - exposed.starts) * TOLERANCE_SHARE).astype(np.int64)
-    position = np.searchsorted(ends, exposed.ends + tolerance, side="right") - 1
+    starts, ends = communications.start[by_end], communications.end[by_end]
     if not len(ends):
         return np.full(len(exposed), -1), exposed.ends
+    position = np.searchsorted(ends, exposed.ends + TOLERANCE_NS, side="right") - 1
+    exact = (position >= 0) & (ends[np.maximum(position, 0)] >= exposed.ends - TOLERANCE_NS)
+    following = np.minimum(position + 1, len(ends) - 1)
+    tolerance = TOLERANCE_SHARE * (ends - starts)[following]
+    late = ends[following] - exposed.ends
+    early = (late >= 0) & (late <= tolerance) & ~exact
+    position = np.where(early, following, position)
     end = ends[np.maximum(position, 0)]
     found = (position >= 0) & (end > exposed.starts)
     return np.where(found, by_end[np.maximum(position, 0)], -1), np.minimum(end, exposed.ends)

@@ -122,3 +122,18 @@ def test_a_stage_without_a_recording_leaves_a_bound(recorded):
     culprit = imbalance_of(context_without(set(range(8)) - set(recorded), **SLOW_STAGE))
     assert culprit.candidate.bound is not None
     assert culprit.gain.expected == pytest.approx(whole.expected, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "wanted"),
+    [
+        ((0, 4), "rank 2"),  # stages 0 and 2 of one pipeline: the stage between exchanges messages with both of them
+        ((0, 1, 4, 5), None),  # replicas average their gradients
+        ((0, 7), "ranks 1 and 5"),  # a replica of the one, and the stage before the other
+    ],
+)
+def test_recordings_that_share_nothing_name_the_fewest_ranks_to_record_too(recorded, wanted):
+    context = context_without(set(range(8)) - set(recorded), topology="pipeline", ranks=8)
+    reasons = {reason.code: reason.detail for reason in health_of(context).reasons}
+    assert ("job_not_connected" in reasons) == (wanted is not None)
+    assert wanted is None or f"shares some with {wanted}, which" in reasons["job_not_connected"]

@@ -220,3 +220,27 @@ def test_a_group_is_described_by_the_annotations_of_its_collectives(
     header = {"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}}
     path.write_text(json.dumps({**header, "traceEvents": events}))
     assert [group.description for group in of_file(path).groups] == [found]
+
+
+def test_a_short_collective_after_a_long_wait_is_not_what_the_rank_waited_for(tmp_path):
+    """It ends within two percent of the wait, which once cut it off, so that its ranks contradicted each other."""
+    kernels = (
+        ("gemm", 0, 100, 7, {}), ("ncclDevKernel_A", 100, 1100, 20, message("allreduce")),
+        ("gemm", 1100, 1104, 7, {}), ("ncclDevKernel_A", 1104, 1112, 20, message("allreduce")),
+        ("gemm", 1112, 1900, 7, {}),
+    )  # fmt: skip
+    events = []
+    for step in range(5):
+        base = step * 2000
+        events.append(event("user_annotation", f"ProfilerStep#{step}", base, 2000))
+        for number, (name, at, end, stream, args) in enumerate(kernels):
+            link = 10 * step + number + 1
+            events += [
+                event("cuda_runtime", "cudaLaunchKernel", base + 1 + 2 * number, 1, correlation=link),
+                event("kernel", name, base + at, end - at, stream, device=0, correlation=link, **args),
+            ]
+    path = tmp_path / "t.json"
+    header = {"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 4}}
+    path.write_text(json.dumps({**header, "traceEvents": events}))
+    rows = of_file(path).communications
+    assert ((rows.end - rows.start) // 1000).tolist()[:2] == [1000, 8]

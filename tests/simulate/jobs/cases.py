@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from simulate.jobs.topologies import FIRST_STEP, PER_HOST, STAGES, Faults, Shape
+from simulate.jobs.topologies import FIRST_STEP, MAX_EXPERT_RANKS, PER_HOST, STAGES, Faults, Shape
 
 STEPS = 7
 _PIPELINES = ("pipeline", "megatron")
@@ -134,7 +134,7 @@ def _exposed_collectives(random: Random, draft: Draft) -> None:
 
 def _exposed_layers(random: Random, draft: Draft) -> None:
     """The groups of one kind of layers, all alike."""
-    kind, size = ("e", draft.ranks) if draft.topology == "experts" else ("t", PER_HOST)
+    kind, size = ("e", min(draft.ranks, MAX_EXPERT_RANKS)) if draft.topology == "experts" else ("t", PER_HOST)
     draft.free = tuple(f"{kind}{number}" for number in range(draft.ranks // size))
     draft.faults.link.update(dict.fromkeys(draft.free, random.uniform(4, 8)))
     draft.causes["exposed_layers"] = frozenset()
