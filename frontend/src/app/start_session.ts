@@ -44,7 +44,8 @@ export function startSession(store: Store, client: Client): Session {
 
   host.onUrlChange(() => {
     apply({ type: "address", apply: (state) => withAddress(state, host.inUrl) });
-    if (host.inUrl("run") !== store.state.chosen) completeAddress(store.state);
+    const asked = host.inUrl("run");
+    if (asked !== undefined && asked !== store.state.chosen) completeAddress(store.state); // another recording has the view
   });
   host.onReload(() => {
     if (!host.isHidden()) poller.now(); // a hidden tab requests when it is shown
