@@ -204,12 +204,16 @@ def _exposed_time(context: JobContext) -> Floats:
     for slow in (_slow_rows(context), _partly_recorded_slow_rows(context)):
         transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
     transfer[messages & ~_complete(context)] = 0.0  # these may have waited for the other end
-    batches, batch = np.unique(np.stack((rows.rank, rows.start, rows.end)), axis=1, return_inverse=True)
-    least = np.full(batches.shape[1], np.inf)
-    np.minimum.at(least, batch.ravel(), transfer)
-    exposed = np.zeros(len(rows))
-    exposed[np.unique(batch.ravel(), return_index=True)[1]] = least
-    return exposed
+    order = np.flatnonzero(messages)
+    if len(order):
+        order = order[np.lexsort((rows.end[order], rows.start[order], rows.rank[order]))]
+        first = np.zeros(len(order), np.bool_)
+        for times in (rows.rank, rows.start, rows.end):
+            first |= np.diff(times[order], prepend=-1) != 0
+        least = np.minimum.reduceat(transfer[order], np.flatnonzero(first))
+        transfer[order] = 0.0
+        transfer[order[first]] = least
+    return transfer
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
