@@ -66,6 +66,7 @@ class Judged:
     replay_error: float
     every: int = 1  # one in so many ranks is recorded
     answered: bool = True
+    inside: bool = False  # the true gain is inside the interval of the predicted one
 
     @property
     def shown(self) -> bool:
@@ -120,7 +121,9 @@ def judged(name: str, case: Case, *, through_files: bool = False, every: int = 1
     context = JobContext.of([summary for summary in summaries if summary.facts.rank % every == 0])
     verdict = culprits_of(context) if is_trusted(context) else Verdict((), Gain(1.0, 1.0, 1.0))
     ranks = context.job.ranks
-    gains = {culprit.candidate.cause: culprit.gain.expected for culprit in verdict.culprits}
+    gains = {culprit.candidate.cause: culprit.gain for culprit in verdict.culprits}
+    gain = gains.get(named_in_part(name, case, every))
+    true = _length(lines) / _length(execute(_job(case, case.fixed)))
     return Judged(
         name,
         case,
@@ -128,12 +131,13 @@ def judged(name: str, case: Case, *, through_files: bool = False, every: int = 1
             culprit.candidate.cause: frozenset(ranks[position] for position in culprit.candidate.ranks)
             for culprit in verdict.culprits
         },
-        gains.get(named_in_part(name, case, every)),
+        gain.expected if gain is not None else None,
         verdict.gain.expected,
-        _length(lines) / _length(execute(_job(case, case.fixed))),
+        true,
         context.error,
         every,
         is_trusted(context),
+        gain is not None and gain.low <= true <= gain.high,
     )
 
 
@@ -293,13 +297,15 @@ def _parts(results: list[Judged]) -> Iterator[str]:
     yield "those. A link to a rank without a recording cannot be told from a late rank there: it counts if the report"
     yield "names its group, and says that it may be either. A rank that no other recorded one waits for has no cost."
     yield ""
-    yield "| cause | one in | jobs | found | another cause named | no answer | error of the gain, median | worst |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield "| cause | one in | jobs | found | another named | no answer | error of the gain, median | worst | inside |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     for name in (*PLANTERS, "healthy"):
         for every in PARTS:
             mine = [result for result in results if (result.name, result.every) == (name, every) and result.shown]
-            errors = [abs(result.error) for result in mine if result.hit and result.error is not None]
-            gains = f"{median(errors):.1%} | {max(errors):.1%}" if errors and name != "healthy" else "- | -"
+            found = [result for result in mine if result.hit and name != "healthy"]
+            errors = [abs(result.error) for result in found if result.error is not None]
+            inside = f"{sum(result.inside for result in found)} of {len(errors)}"
+            gains = f"{median(errors):.1%} | {max(errors):.1%} | {inside}" if errors else "- | - | -"
             right = sum(result.hit and not result.extra for result in mine)
             extra, silent = sum(bool(result.extra) for result in mine), sum(not result.answered for result in mine)
             yield f"| {name} | {every} | {len(mine)} | {right} | {extra} | {silent} | {gains} |"

@@ -45,8 +45,10 @@ def unpaired_share(context: JobContext) -> float:
 
 
 def is_trusted(context: JobContext) -> bool:
-    """Returns True if enough is paired, and the replay reproduces the recording."""
-    return context.pairs.count > 0 and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
+    """Returns True if enough is paired, and the replay reproduces the recording. Of a pipeline, the times of the ranks
+    alone show uneven stages, too few microbatches, and slow ranks."""
+    enough = context.pairs.count > 0 or context.grid.stages > 1
+    return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
 
 def health_of(context: JobContext) -> pb.Health:

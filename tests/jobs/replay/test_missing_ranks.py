@@ -136,4 +136,16 @@ def test_recordings_that_share_nothing_name_the_fewest_ranks_to_record_too(recor
     context = context_without(set(range(8)) - set(recorded), topology="pipeline", ranks=8)
     reasons = {reason.code: reason.detail for reason in health_of(context).reasons}
     assert ("job_not_connected" in reasons) == (wanted is not None)
-    assert wanted is None or f"shares some with {wanted}, which" in reasons["job_not_connected"]
+    assert is_trusted(context)
+    assert wanted is None or f"shares some with {wanted}, of which" in reasons["job_not_connected"]
+
+
+def test_ranks_of_a_pipeline_that_exchange_nothing_show_a_slow_stage_by_their_own_times():
+    slow = {**SLOW_STAGE, "faults": Faults(stage={2: 1.6}, microbatches=16)}
+    context = context_without(set(range(8)) - {0, 4}, **slow)
+    assert not context.pairs.count
+    (culprit,) = culprits_of(context).culprits
+    assert culprit.candidate.cause == "stage_imbalance"
+    assert [context.job.ranks[position] for position in culprit.candidate.ranks] == [4]
+    whole = {each.candidate.cause: each.gain for each in culprits_of(context_without((), **slow)).culprits}
+    assert culprit.gain.low <= whole["stage_imbalance"].expected <= culprit.gain.high
