@@ -26,8 +26,8 @@ MIN_SLOWER_KERNELS = 0.05
 
 MIN_COMMON_KERNELS, MAX_COMPARED = 2, 64
 MIN_ALONE_KERNELS, MIN_ALIKE = 3, 0.5
-"""A slow device is told from a larger stage by so many kernels, all slower by this part of the median. Both are
-chosen."""
+"""What distinguishes a slow device from a larger stage: the number of kernels that are compared, at least, and the part
+of their median slowdown that each of them has. Both are chosen."""
 
 
 @dataclass(frozen=True, eq=False)

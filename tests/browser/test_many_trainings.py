@@ -84,7 +84,7 @@ if (window.top === window) {
   window.fetch = (url, ...rest) => (String(url).includes("report") ? late(usual, 1500) : usual)(url, ...rest);
 }
 """
-"""The report is there after a step in the history, and before the page is told of it."""
+"""The report is there after a step in the history, and before the page gets its event."""
 
 
 def many_and_late(page: Page) -> None:

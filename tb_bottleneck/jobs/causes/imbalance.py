@@ -86,7 +86,7 @@ class SlowRows(NamedTuple):
         """The evidence: of a typical row."""
         return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
 
-    def repaired(self, changed: Changed, context: JobContext) -> Changed:
+    def at_usual_speed(self, changed: Changed, context: JobContext) -> Changed:
         """Returns the job with these transfers as elsewhere."""
         return wires_at_most(changed, self.rows, self.usual)
 
@@ -97,12 +97,12 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
     rows, slow, partly = context.job.rows, _slow_rows(context), _partly_recorded_slow_rows(context)
     if len(slow.rows):
         ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
-        yield Candidate("slow_link", ranks, slow.repaired, slow.facts())
+        yield Candidate("slow_link", ranks, slow.at_usual_speed, slow.facts())
     if len(partly.rows):
         groups = [context.job.groups[group] for group in np.unique(rows.group[partly.rows]).tolist()]
         unrecorded = {rank for group in groups for rank in group.ranks} - set(context.job.ranks)
         facts = {**partly.facts(), "unrecorded": ranks_text(sorted(unrecorded))}
-        yield Candidate("slow_group", np.unique(rows.rank[partly.rows]), partly.repaired, facts)
+        yield Candidate("slow_group", np.unique(rows.rank[partly.rows]), partly.at_usual_speed, facts)
 
 
 def _slow_rows(context: JobContext) -> SlowRows:

@@ -122,7 +122,7 @@ def late_ranks(context: JobContext) -> tuple[float, list[int]]:
 
 def connecting_ranks(context: JobContext) -> list[int]:
     """Returns the fewest ranks without a recording of which each recorded rank shares a collective or a message with
-    one; none if there are no such ranks."""
+    one; none if there are no such ranks, or too many to name."""
     job, rows = context.job, context.job.rows
     messages, recorded = rows.peer >= 0, set(job.ranks)
     partners: defaultdict[int, set[int]] = defaultdict(set)  # of each missing rank, the recorded ones
@@ -133,13 +133,13 @@ def connecting_ranks(context: JobContext) -> list[int]:
             partners[member].add(rank)
     found: list[int] = []
     left = set(range(len(job.ranks)))
-    while left and len(found) < MAX_PEERS:
+    while left:
         best = max(partners.keys() - recorded, key=lambda rank: (len(partners[rank] & left), -rank), default=None)
         if best is None or not partners[best] & left:
             return []
         found.append(best)
         left -= partners[best]
-    return sorted(found)
+    return sorted(found) if len(found) <= MAX_PEERS else []
 
 
 def _missing(job: JobTable, waited: Floats) -> list[int]:

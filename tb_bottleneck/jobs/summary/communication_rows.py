@@ -75,7 +75,7 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
         for found in messages:
             size = int(ops.bytes[row]) if len(messages) == 1 else _bytes_of(found)
             columns = _columns(found, groups, size)
-            groups.counted(columns[0], Operation(columns[1]), serves)
+            groups.count(columns[0], Operation(columns[1]), serves)
             yield (issued, *columns, lane, _skew(found), *span)
         if not messages:
             size = int(ops.bytes[row]) or (_bytes_of_annotation(trace, mark) if mark >= 0 else 0)

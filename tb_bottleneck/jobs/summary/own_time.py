@@ -81,7 +81,7 @@ class GroupTable:
         description = message.description or (known.description if known is not None else "")
         return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
 
-    def counted(self, row: int, operation: Operation, annotation: str) -> None:
+    def count(self, row: int, operation: Operation, annotation: str) -> None:
         """Counts a communication of a group by the annotation that it was launched in."""
         name = operation.name.lower()
         serves = (
