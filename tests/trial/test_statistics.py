@@ -48,6 +48,18 @@ def test_quiet_equal_programs_are_called_equal() -> None:
     assert verdicts.count("no difference") >= 95
 
 
+def test_equal_programs_on_a_usual_machine_are_called_equal_within_twenty_pairs() -> None:
+    """Blocks that differ by 2 %, as those of trainings on two cores do."""
+    verdicts = [until_known(seed, 1.0, 0.02) for seed in range(400)]
+    assert verdicts.count("no difference") >= 0.95 * len(verdicts)
+
+
+@pytest.mark.parametrize(("gain", "most"), [(1.05, 0.02), (1.08, 0.0)])
+def test_a_gain_is_seldom_called_no_difference(gain: float, most: float) -> None:
+    verdicts = [until_known(seed, gain, 0.02) for seed in range(400)]
+    assert verdicts.count("no difference") <= most * len(verdicts)
+
+
 def test_a_real_gain_is_found() -> None:
     assert all(until_known(seed, 1.3, 0.03) == "faster" for seed in range(100))
 
