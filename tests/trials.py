@@ -1,8 +1,12 @@
-"""Measures `tb-bottleneck try`: `python tests/trials.py [--repeats N] [--equal N] [--write]`.
+"""Measures `tb-bottleneck try`: `python tests/trials.py --logdir DIR [--repeats N] [--equal N] [--write]`.
 
 The slow halves of the demo's trainings are tried with what fixes them, several times each, on this machine. The truth
-is the mean of all trials of a training; counted is how often the interval of a trial contains it. Then equal programs
-are tried against each other. The page goes to stdout, and with --write to tests/TRIALS.md.
+is the mean of all trials of a training; counted is how often the interval of a trial contains it. Between them, equal
+programs are tried against each other: each training against itself, in turn.
+
+Each trial is kept in DIR/trials.jsonl, and a run with the same DIR goes on after those that are there. The folder of a
+training has the demo's recording of its slow half, so that the ledger has the expected gain beside the measured one.
+The page goes to stdout, and with --write to tests/TRIALS.md.
 """
 
 import argparse
@@ -12,11 +16,11 @@ import json
 import math
 import os
 import shlex
+import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -26,6 +30,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers.pages import progress, publish  # noqa: E402
 
+from demo.pairs import PAIRS, RECORDED  # noqa: E402
 from tb_bottleneck.__main__ import main as command  # noqa: E402
 
 PROGRAM = HERE / "trial" / "demo_program.py"
@@ -51,12 +56,16 @@ FIXES = (
 )
 EQUAL = "--env UNUSED=1"
 SECONDS, MINUTES = 2.0, 2.0
+EQUAL_MINUTES = 4.0
+"""Twenty pairs of blocks; to show that there is no difference takes more of them than to show a gain."""
 
 
 @dataclass(frozen=True)
 class Tried:
     """What a trial said of the changed variant, and the seconds that it took."""
 
+    name: str
+    change: str
     found: dict[str, Any]
     seconds: float
 
@@ -67,15 +76,47 @@ class Tried:
         return None if low is None or high is None else (low, high)
 
 
-def tried(name: str, change: str, folder: Path) -> Tried:
+def tried(name: str, change: str, logdir: Path) -> Tried:
     """Tries a change of a training of the demo."""
+    equal = change == EQUAL
+    folder = logdir / ("equal" if equal else name)
+    recording = RECORDED / name / "slow"
+    if not equal and recording.is_dir() and not (folder / "recorded").exists():
+        shutil.copytree(recording, folder / "recorded")
     words = ["try", *shlex.split(change), "--json", "--logdir", str(folder)]
-    words += ["--minutes", str(MINUTES), "--seconds", str(SECONDS), "--"]
+    if change == FIXED:
+        words += ["--cause", (PAIRS[name].fixed_causes or PAIRS[name].memory).split(" or ")[0]]
+    words += ["--minutes", str(EQUAL_MINUTES if equal else MINUTES), "--seconds", str(SECONDS), "--"]
     began, text = time.monotonic(), io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
         command([*words, "python", str(PROGRAM), name])
     (changed,) = json.loads(text.getvalue().splitlines()[0])["changed"]
-    return Tried(changed, time.monotonic() - began)
+    return Tried(name, change, changed, time.monotonic() - began)
+
+
+def wanted(repeats: int, equal: int) -> Iterator[tuple[str, str]]:
+    """Yields the trainings and changes in the order of their trials: one trial of each, then some of equal programs."""
+    done = 0
+    for repeat in range(repeats):
+        yield from FIXES
+        for _ in range(equal * (repeat + 1) // repeats - done):
+            yield FIXES[done % len(FIXES)][0], EQUAL
+            done += 1
+
+
+def measure(repeats: int, equal: int, logdir: Path) -> list[Tried]:
+    """Returns all trials: those that were kept, and the others, which are run and kept."""
+    store = logdir / "trials.jsonl"
+    logdir.mkdir(parents=True, exist_ok=True)
+    lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
+    trials = [Tried(**json.loads(line)) for line in lines]
+    plan = list(wanted(repeats, equal))
+    for number, (name, change) in enumerate(plan[len(trials) :], len(trials) + 1):
+        progress("trial", number, len(plan))
+        trials.append(tried(name, change, logdir))
+        with store.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(trials[-1])) + "\n")
+    return trials
 
 
 def row(name: str, change: str, trials: Sequence[Tried]) -> str:
@@ -86,52 +127,48 @@ def row(name: str, change: str, trials: Sequence[Tried]) -> str:
     truth = math.exp(fmean(math.log(trial.found["gain"]) for trial in known))
     inside = sum(low <= truth <= high for low, high in (trial.interval for trial in known if trial.interval))
     widths = [high / low for low, high in (trial.interval for trial in known if trial.interval)]
-    verdicts = [trial.found["verdict"] for trial in known]
-    said = ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
     agree = {trial.found.get("losses", {}).get("agree") for trial in known}
     losses = {True: "agree", False: "differ", None: "unknown"}[agree.pop()] if len(agree) == 1 else "not always"
     return (
-        f"| {name} | {change} | {truth:.2f} | {inside} of {len(trials)} | {median(widths):.2f} | {said} | {losses} | "
-        f"{median(trial.seconds for trial in known):.0f} s |"
+        f"| {name} | {change} | {truth:.2f} | {inside} of {len(trials)} | {median(widths):.2f} | {counts(known)} | "
+        f"{losses} | {median(trial.seconds for trial in known):.0f} s |"
     )
 
 
-def page(repeats: int, equal: int, folder: Path) -> Iterator[str]:
+def page(trials: Sequence[Tried]) -> Iterator[str]:
     """Yields the page, line by line."""
+    same = [trial for trial in trials if trial.change == EQUAL]
+    repeats = (len(trials) - len(same)) // len(FIXES)
     yield "# Trials of changes"
     yield ""
-    yield f"Written by `python tests/trials.py --repeats {repeats} --equal {equal} --write`. {os.cpu_count()} cores,"
-    yield f"blocks of {SECONDS:.0f} s, at most {MINUTES:.0f} minutes for each trial. The gain is the mean of all trials"
+    yield f"Written by `python tests/trials.py --repeats {repeats} --equal {len(same)} --write`."
+    yield f"{os.cpu_count()} cores, blocks of {SECONDS:.0f} s, at most {MINUTES:.0f} minutes for each trial. The gain is the mean of all trials"
     yield "of a training, so with few repeats an interval contains it too easily; the width is high / low."
     yield ""
     yield "| training | change | gain | intervals with it | width | said | losses | until known |"
     yield "|---|---|---:|---:|---:|---|---|---:|"
-    total, number = repeats * len(FIXES) + equal, 0
-    for name, change in FIXES:
-        trials = []
-        for _ in range(repeats):
-            progress("trial", number := number + 1, total)
-            trials.append(tried(name, change, folder))
-        yield row(name, change, trials)
-    same = []
-    for _ in range(equal):
-        progress("trial", number := number + 1, total)
-        same.append(tried("healthy_transformer", EQUAL, folder))
+    yield from (row(*fix, [trial for trial in trials if (trial.name, trial.change) == fix]) for fix in FIXES)
     if same:
-        verdicts = [trial.found["verdict"] for trial in same]
-        counts = ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
         yield ""
-        yield f"Equal programs, {equal} trials: {counts}. Median {median(trial.seconds for trial in same):.0f} s."
+        yield f"Equal programs, {len(same)} trials of at most {EQUAL_MINUTES:.0f} minutes: {counts(same)}. Median"
+        yield f"{median(trial.seconds for trial in same):.0f} s."
+
+
+def counts(trials: Sequence[Tried]) -> str:
+    """Returns how often each verdict was given."""
+    verdicts = [trial.found.get("verdict", "failed") for trial in trials]
+    return ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logdir", type=Path, required=True, metavar="DIR", help="where the trials are kept")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="trials of each training (3)")
     parser.add_argument("--equal", type=int, default=20, metavar="N", help="trials of equal programs (20)")
     parser.add_argument("--write", action="store_true", help="write tests/TRIALS.md")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        publish(page(options.repeats, options.equal, Path(folder)), HERE / "TRIALS.md", options.write)
+    trials = measure(options.repeats, options.equal, options.logdir)
+    publish(page(trials), HERE / "TRIALS.md", options.write)
     return 0
 
 
