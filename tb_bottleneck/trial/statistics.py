@@ -3,7 +3,7 @@
 Blocks alternate (A B B A A B …), so that a slow drift of the machine affects both variants. The logarithm of the ratio
 of each pair is one observation; their mean has an interval by Student's t distribution. The interval is looked at
 after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that at 95 %.
-"No difference" is the test of equivalence by two one-sided tests at 5 %, that is the interval at 90 % (Schuirmann 1987).
+"No difference" is the test of equivalence by two one-sided tests at 5 %: the interval at 90 % (Schuirmann 1987).
 """
 
 import math
