@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import os
 import shlex
 import shutil
 import sys
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from tb_bottleneck.trial.trial import Trial
 
 SLOWER = 1
-MAX_READ = 8
 EXAMPLES = """\
 examples:
   tb-bottleneck try workers=4 -- python train.py --epochs 3
@@ -34,7 +32,7 @@ examples:
   tb-bottleneck try --env OMP_NUM_THREADS=4 -- python train.py
   tb-bottleneck try --args "--batch-size 64" -- python train.py the rate of samples is compared
   tb-bottleneck try --rev HEAD~1 --fail-slower 3% -- python train.py    in CI
-  tb-bottleneck try --plan -- python train.py                   the fixes that the last report in the logdir suggests
+  tb-bottleneck try --plan -- python train.py                   the fixes that the last report of this program suggests
   tb-bottleneck try --resume workers=4 -- python train.py       go on after Ctrl-C, or with more --minutes
 
 The unchanged and the changed program run in turn, each block a fresh process under the monitor, until the gain is known
@@ -61,7 +59,7 @@ def add(commands: "Subparsers") -> None:
     trial.add_argument("--args", dest="more", default="", metavar="TEXT", help="append arguments to the program")
     trial.add_argument("--patch", type=Path, metavar="FILE", help="apply a patch to a copy of the git work tree")
     trial.add_argument("--rev", metavar="REV", help="run another git revision, in a copy")
-    trial.add_argument("--plan", action="store_true", help="try the fixes that the last report in the logdir suggests")
+    trial.add_argument("--plan", action="store_true", help="try the fixes that this program's last report suggests")
     trial.add_argument("--logdir", default="runs", metavar="DIR", help="where the result is kept (default: runs)")
     trial.add_argument("--minutes", type=float, default=5.0, metavar="N", help="end after so long (default: 5)")
     trial.add_argument("--seconds", type=float, default=4.0, metavar="S", help="length of a block (default: 4)")
@@ -167,7 +165,7 @@ def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[
     changes = _changes(options, runner.folder)
     deadline = time.monotonic() + 60 * options.minutes
     trial = run_trial(runner, changes, deadline, told=_progress(deadline))
-    found = [each for each in _expected(options.logdir) if _is_about(each, options.cause, changes)]
+    found = [each for each in _expected(options.logdir, program) if _is_about(each, options.cause, changes)]
     kept = [
         keep(Path(options.logdir), trial, variant, found[0].run if found else "", found[0].cause if found else "")
         for variant in trial.changed
@@ -195,11 +193,11 @@ def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep
 
-    expected = _expected(options.logdir)
+    expected = _expected(options.logdir, program)
     if not expected:
         raise NotFound(
-            f"there is no recording with a finding under {options.logdir}; make one: tb-bottleneck run --logdir "
-            f"{options.logdir} {' '.join(program)}"
+            f"there is no recording of this program with a finding under {options.logdir}; make one: tb-bottleneck run "
+            f"--logdir {options.logdir} {' '.join(program)}"
         )
     for each in expected:
         print(
@@ -247,20 +245,14 @@ def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> b
     return any(names == {name for name, _ in change.settings} for change in changes)
 
 
-def _expected(logdir: str) -> "list[Expectation]":
-    """Returns the findings of the newest recording in the logdir, without those that trials left there."""
+def _expected(logdir: str, program: tuple[str, ...]) -> "list[Expectation]":
+    """Returns the findings of the newest recording of the program in the logdir, without those that trials left."""
     from tb_bottleneck.commands.diagnose import recordings_at
-    from tb_bottleneck.diagnosis.recording import diagnose_recording
-    from tb_bottleneck.trial.plan import expectations
+    from tb_bottleneck.trial.plan import newest_expectations
     from tb_bottleneck.trial.results import KEPT
 
     recordings = recordings_at(logdir) if Path(logdir).is_dir() else []
-    own = [each for each in recordings if not each[1].startswith(f"{KEPT}/")]
-    for path, run in sorted(own, key=lambda each: -os.stat(each[0]).st_mtime_ns)[:MAX_READ]:
-        found = expectations(diagnose_recording(path), run)
-        if found:
-            return found
-    return []
+    return newest_expectations([each for each in recordings if not each[1].startswith(f"{KEPT}/")], program)
 
 
 def _changes(options: argparse.Namespace, folder: Path) -> "list[Change]":

@@ -152,7 +152,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "graphs", "step_parts", "operators", "run_time", "broken_parts")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "graphs", "step_parts", "program", "operators", "run_time", "broken_parts")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -184,6 +184,7 @@ class Report(_message.Message):
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
     STEP_PARTS_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     RUN_TIME_FIELD_NUMBER: _ClassVar[int]
     BROKEN_PARTS_FIELD_NUMBER: _ClassVar[int]
@@ -218,10 +219,11 @@ class Report(_message.Message):
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
     graphs: GraphReplays
     step_parts: _containers.RepeatedCompositeFieldContainer[StepPart]
+    program: str
     operators: _containers.RepeatedCompositeFieldContainer[OperatorCount]
     run_time: RunTime
     broken_parts: _containers.RepeatedCompositeFieldContainer[BrokenPart]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., program: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
 
 class BrokenPart(_message.Message):
     __slots__ = ("part", "because")

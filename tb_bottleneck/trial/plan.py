@@ -1,13 +1,19 @@
 """Trials of the fixes that a report suggests, in order of their expected gain; what helps is kept for the next ones."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tb_bottleneck.diagnosis.recording import diagnose_recording
+from tb_bottleneck.monitor.facts.process import program_hash
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.statistics import MeasuredGain
 from tb_bottleneck.trial.trial import Runner, Trial, run_trial
+
+MAX_READ = 20
+"""So many recordings of a logdir are read to find those of a program."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,41 @@ def expectations(report: pb.Report, run: str) -> list[Expectation]:
     """Returns the findings of a report, the largest expected gain first."""
     findings = sorted(report.findings, key=lambda finding: -finding.speedup.expected)
     return [Expectation(run, each.cause, each.title, _change(each.fix.trial), each.speedup) for each in findings]
+
+
+def newest_expectations(recordings: Sequence[tuple[str, str]], program: Sequence[str]) -> list[Expectation]:
+    """Returns the findings of the newest recording (file, run) of the program; an empty list without any.
+
+    A recording with the same arguments comes first, then one with others, then one that does not state its program.
+    """
+    wanted = _hash_of(program)
+    found = dict[int, list[Expectation]]()
+    for path, run in sorted(recordings, key=lambda each: -os.stat(each[0]).st_mtime_ns)[:MAX_READ]:
+        report = diagnose_recording(path)
+        likeness = _likeness(report.program, wanted)
+        if likeness is not None and likeness not in found and report.findings:
+            found[likeness] = expectations(report, run)
+        if EQUAL in found:
+            break
+    return found[min(found)] if found else []
+
+
+def _hash_of(program: Sequence[str]) -> str:
+    if program[0] == "-m":
+        return program_hash(program[1].replace(".", "/"), program[2:])
+    return program_hash(program[0], program[1:])
+
+
+EQUAL, OTHER_ARGUMENTS, UNKNOWN = range(3)
+
+
+def _likeness(recorded: str, wanted: str) -> int | None:
+    """Returns how well a recorded program fits; None if it is another one."""
+    if not recorded:
+        return UNKNOWN
+    if recorded == wanted:
+        return EQUAL
+    return OTHER_ARGUMENTS if recorded.partition("-")[0] == wanted.partition("-")[0] else None
 
 
 def _change(text: str) -> Change | None:

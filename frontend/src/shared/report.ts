@@ -185,6 +185,8 @@ export interface Report {
   readonly graphs?: GraphReplays;
   /** of a trace with Python frames, if the loop calls several functions that take time */
   readonly step_parts: readonly StepPart[];
+  /** hashes of the program's name and of its arguments, "name-arguments"; to find its recordings */
+  readonly program?: string;
   /** of a trace: the most frequent ones, to compare with a later trace of the run */
   readonly operators: readonly OperatorCount[];
   /** of telemetry with steps; also in the report of a trace beside it */

@@ -5,13 +5,14 @@ To add them to a trace, call this while the profiler is recording (torch ignores
     prof.add_metadata_json("tb_bottleneck", as_metadata())
 """
 
+import hashlib
 import json
 import logging
 import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,21 @@ def script_revision() -> str | None:
     """
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     return revision_of(Path(script).resolve().parent) if isinstance(script, str) else None
+
+
+HASH_LENGTH = 12
+
+
+def program_hash(path: str, arguments: Sequence[str]) -> str:
+    """Returns hashes of the name of a program and of its arguments, "name-arguments".
+
+    They tell whether two recordings are of one program, and contain neither its path nor its arguments. The name is
+    that of the script, or of the module's file, without its folder; that of a package's `__main__.py` is its folder's.
+    """
+    program = Path(path)
+    name = program.parent.name if program.stem == "__main__" else program.stem
+    texts = (name, "\0".join(arguments))
+    return "-".join(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:HASH_LENGTH] for text in texts)
 
 
 def revision_of(folder: Path) -> str | None:
@@ -170,4 +186,5 @@ _FACTS: dict[str, Callable[[], object]] = {
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
     "calibration": lambda: device.calibration(),
     "git_revision": script_revision,
+    "program": lambda: program_hash(sys.argv[0], sys.argv[1:]) if sys.argv[:1] not in ([], [""], ["-c"]) else None,
 }

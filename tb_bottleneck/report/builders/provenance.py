@@ -119,7 +119,7 @@ def longest_of_neighbours(times: Floats) -> tuple[float, ...]:
 
 
 MAX_DEVICE_NAME = 200
-MAX_REVISION = 100
+MAX_TEXT = 100
 WINDOWS = "Windows"
 """The fact `os` of a program on Windows, as Python's platform.system names it."""
 
@@ -136,12 +136,14 @@ class ReportedDevice(Record, frozen=True):
 @dataclass(frozen=True)
 class Origin:
     """The rank, the device and the program of a recording. `rank` and `world_size` are None if they are not known,
-    `revision` (of the program's repository) is then empty. `on_windows` is True if it is known to run there."""
+    `revision` (of the program's repository) and `program` (its hashes) are then empty. `on_windows` is True if it is
+    known to run there."""
 
     rank: int | None
     world_size: int | None
     device: ReportedDevice
     revision: str = ""
+    program: str = ""
     on_windows: bool = False
 
 
@@ -152,16 +154,17 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
         rank=header.rank or 0 if single or header.rank is not None else None,
         world_size=header.world_size or 1 if single or header.world_size is not None else None,
         device=_device(trace, fatal),
-        revision=revision_of(header.context),
+        revision=text_fact(header.context, "git_revision"),
+        program=text_fact(header.context, "program"),
         on_windows=header.context.get("os") == WINDOWS,
     )
 
 
-def revision_of(facts: Mapping[str, object]) -> str:
-    """Returns the git revision in the facts of a training, or an empty text. It is untrusted: it may be any text."""
-    revision = facts.get("git_revision")
-    text = revision if isinstance(revision, str) else ""
-    return text[:MAX_REVISION] if text.isprintable() else ""
+def text_fact(facts: Mapping[str, object], name: str) -> str:
+    """Returns a text in the facts of a training, or an empty one. It is untrusted: it may be any text."""
+    value = facts.get(name)
+    text = value if isinstance(value, str) else ""
+    return text[:MAX_TEXT] if text.isprintable() else ""
 
 
 def unused_device(trace: Trace) -> ReportedDevice:

@@ -131,6 +131,7 @@ def build_report(
         membership=membership,
         memory=memory,
         revision=origin.revision or None,
+        program=origin.program or None,
         unprofiled=unprofiled,
         **({} if details is None else {name: getattr(details, name) for name in Details.__struct_fields__}),
     )

@@ -28,8 +28,8 @@ from tb_bottleneck.report.builders.provenance import (
     ReportedDevice,
     Window,
     longest_of_neighbours,
-    revision_of,
     spread_of,
+    text_fact,
 )
 from tb_bottleneck.report.builders.situation import beside_problem, rest_of
 
@@ -148,7 +148,8 @@ def telemetry_origin(recording: TelemetryRecording) -> Origin:
             kind=kind,
             count=max(len(recording.telemetry.devices), 1),
         ),
-        revision=revision_of(recording.facts),
+        revision=text_fact(recording.facts, "git_revision"),
+        program=text_fact(recording.facts, "program"),
         on_windows=recording.facts.get("os") == WINDOWS,
     )
 

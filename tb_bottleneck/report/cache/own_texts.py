@@ -28,7 +28,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_NAME = 600  # characters
 _NAMES = {
-    "Report": {"run", "source", "revision"},
+    "Report": {"run", "source", "revision", "program"},
     "Device": {"name"},
     "Place": {"file", "function", "module", "block", "chain"},
     "MemorySite": {"operator", "module", "file", "function", "path"},

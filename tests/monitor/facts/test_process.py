@@ -137,6 +137,15 @@ def test_nothing_personal_is_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "s3cret" not in process.as_metadata()
 
 
+def test_the_program_is_known_by_hashes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/home/person/train.py", "--token", "s3cret"])
+    facts = process.collect()
+    assert facts["program"] == process.program_hash("train.py", ["--token", "s3cret"])
+    assert not any(word in json.dumps(facts["program"]) for word in ("train", "s3cret", "person"))
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert "program" not in process.collect()
+
+
 def test_metadata_is_json_with_its_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
