@@ -37,15 +37,17 @@ def _float(text: str) -> float | str:
 
 DECODER = json.JSONDecoder(strict=False, parse_float=_float)
 """Accepts control characters, NaN and Infinity; keeps fractions that float64 cannot represent as text."""
+METADATA_DECODER = json.JSONDecoder(strict=False)
+"""The same for what is next to the events, which has no absolute times: all its fractions are numbers."""
 
 
-def repaired(text: str) -> dict[str, Any] | None:
+def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] | None:
     """Returns the event in `text`, which contains a single object, or None if no repair makes it valid."""
     if len(text) > MAX_REPAIRED:
         return None
     for attempt in _attempts(text):
         try:
-            value = DECODER.decode(attempt)
+            value = decoder.decode(attempt)
         except (ValueError, RecursionError):
             continue
         return value if isinstance(value, dict) else None

@@ -26,7 +26,7 @@ from tb_bottleneck.sources.blocks import (
     last_boundary,
     may_be_json,
 )
-from tb_bottleneck.sources.json_repair import DECODER, repaired
+from tb_bottleneck.sources.json_repair import DECODER, METADATA_DECODER, repaired
 from tb_bottleneck.sources.lenient import LenientReader
 from tb_bottleneck.sources.other_programs import what_it_is
 from tb_bottleneck.sources.perfetto import as_json
@@ -102,9 +102,9 @@ class KinetoReader:
         for text in (self._head + b"]" + self._tail, self._head + b"]}"):
             plain = text.decode("utf-8", "replace").lstrip("\ufeff").strip()
             try:
-                keys = DECODER.decode(plain)
+                keys = METADATA_DECODER.decode(plain)
             except (ValueError, RecursionError):
-                keys = repaired(plain)
+                keys = repaired(plain, METADATA_DECODER)
             if keys is not None:
                 return keys if isinstance(keys, dict) else {}
         return {}

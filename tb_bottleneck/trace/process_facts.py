@@ -3,7 +3,6 @@
 The numbers are untrusted: the training process added them to the trace.
 """
 
-import re
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
@@ -34,14 +33,10 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
 
 # Bytes of an element by type: those that parameters with gradients have (pytorch docs, Tensor Attributes).
 BYTES_OF_TYPE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16}
-# The reader keeps numbers with many digits as text.
-_WRITTEN = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 
 
 def positive(value: Any) -> float | None:
     """Returns a positive finite number, or None. Booleans are not numbers."""
-    if isinstance(value, str) and _WRITTEN.fullmatch(value):
-        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -114,6 +114,14 @@ def test_an_event_beyond_the_bound_is_skipped_and_counted(tmp_path, zipped):
     assert reader.header == {"schemaVersion": 1, "traceEvents": [], "traceName": "t"}
 
 
+@pytest.mark.parametrize("tail", ["], ", '], "x": N/A, '])
+def test_a_long_fraction_beside_the_events_is_a_number(tmp_path, tail):
+    """Times of events keep all their digits as text; facts of the program have no absolute times."""
+    reader = KinetoReader(file_of(tmp_path, trace_of(event("a"), tail=tail + '"batches": 28.73971162763715}')))
+    names(reader)
+    assert reader.header["batches"] == 28.73971162763715
+
+
 def test_a_last_event_beyond_the_bound(tmp_path):
     huge = event("x" * 2 * MEGABYTE)
     reader = KinetoReader(file_of(tmp_path, trace_of(event("a"), huge)), bounds=SMALL)
