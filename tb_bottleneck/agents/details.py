@@ -122,8 +122,8 @@ async def what_if(session: Session, arguments: Arguments, tell: Tell) -> str:
     known = await asyncio.to_thread(session.logdir.recordings)
     recording = known.trace(arguments["id"])
     changes = {name: arguments[name] for name in CHANGES if name in arguments}
-    if 0 in (changes.get("workers"), changes.get("batch")):
-        raise NotFound("workers and batch must be at least 1")
+    if changes.get("batch") == 0:
+        raise NotFound("batch must be at least 1")
     found = await _ask(session, WhatIfQuestion(compared_recording(recording, known.scan), **changes), tell)
     rows = parts_of(found.get("what_if") or found["table"])
     return answer({"id": id_of(recording)}, rows, int(arguments.get("offset", 0)))

@@ -37,12 +37,16 @@ def add(commands: "Subparsers") -> None:
     )
     parser.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
     parser.add_argument("--device", metavar="NAME", help='another device, by the name that torch uses: "NVIDIA H200"')
-    parser.add_argument("--workers", type=_count, metavar="N", help="number of DataLoader worker processes, at least 1")
+    parser.add_argument("--workers", type=_workers, metavar="N", help="number of DataLoader worker processes")
     parser.add_argument("--batch", type=_count, metavar="N", help="samples per step of one process")
     parser.add_argument("--precision", choices=("bf16", "fp16", "tf32"), help="data type of the matrix multiplications")
     parser.add_argument("--link", metavar="LINK", help="PCIe link between host and device, as in gen4x16")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=_what_if)
+
+
+def _workers(text: str) -> int:
+    return 0 if text == "0" else _count(text)
 
 
 def _count(text: str) -> int:

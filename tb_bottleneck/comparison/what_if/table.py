@@ -8,6 +8,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, U
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
+from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
@@ -79,5 +80,8 @@ def _batches(samples: int) -> Iterator[Row]:
 
 def _workers(recording: Recording) -> Iterator[Row]:
     cores = int(min(positive(recording.trace.header.context.get("cores")) or USUAL_CORES, MOST_WORKERS))
+    iterator = loader_iterator(recording)
+    if not isinstance(iterator, Missing) and iterator.text != SINGLE_PROCESS_ITERATOR:
+        yield "no loader workers", "0", WhatIfOptions(workers=0)
     for number in sorted({cores, *(each for each in NUMBER_OF_WORKERS if each < cores)}):
         yield f"{number} loader worker{'s' if number > 1 else ''}", str(number), WhatIfOptions(workers=number)

@@ -45,6 +45,31 @@ def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
     assert any("35 % in the worst case" in line for line in result.assumptions)
 
 
+def samples(batches: float, making_ms: float) -> dict:
+    """What the monitor samples in workers that make so many batches, each in this time."""
+    return {"batches": batches, "waiting_ns": 0, "stacks": [["train.py(5): __getitem__", batches * making_ms * 1e6]]}
+
+
+@pytest.mark.parametrize(
+    ("drawing", "facts", "rest_ms", "batch_ms"),
+    [
+        (SLOW_WORKERS, {"workers": 2}, 4, 20),  # two workers make one batch in 10 ms
+        (FAST_WORKERS, {"workers": 2, "loader_stacks": samples(28.73971162763715, 6.0)}, 9, 6),
+    ],
+)
+def test_without_workers_the_training_makes_the_batches_itself(tmp_path, drawing, facts, rest_ms, batch_ms):
+    run = judged(tmp_path, drawing, unit_us=1000, tb_bottleneck=context(**facts))
+    result = what_if(run, WhatIfOptions(workers=0))
+    assert result.after.step_ns == pytest.approx((rest_ms + batch_ms / 1.1) * 1e6, rel=0.05)
+    assert result.after.low < result.after.speedup < result.after.high
+    assert result.changes == ["the training process made the batches"]
+
+
+def test_without_workers_it_has_to_be_known_how_long_a_batch_takes(tmp_path):
+    with pytest.raises(CannotPredict, match="the monitor samples its workers"):
+        change_workers(judged(tmp_path, FAST_WORKERS).recording, 0)
+
+
 def test_how_many_there_are_has_to_be_known(tmp_path):
     with pytest.raises(CannotPredict, match="was not recorded"):
         change_workers(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)

@@ -136,7 +136,7 @@ def test_two_changes_at_once(tmp_path):
     ("change", "because"),
     [
         ({"batch": 64}, "batch size is unknown"),
-        ({"workers": 0}, "is not simulated"),
+        ({"workers": 0}, "makes the batches already"),
         ({"precision": "fp8"}, "no matrix units for fp8"),
     ],
 )

@@ -41,7 +41,7 @@ export function Form({ client, device, conditions, predict }: Props) {
           </datalist>
         </LabelledField>
         <LabelledField name="Loader workers">
-          <input type="number" inputMode="numeric" min={1} max={MAX_COUNT} step={1} placeholder="as recorded" value={draft.workers} onInput={set("workers")} />
+          <input type="number" inputMode="numeric" min={0} max={MAX_COUNT} step={1} placeholder="as recorded" value={draft.workers} onInput={set("workers")} />
         </LabelledField>
         <LabelledField name="Samples per step">
           <input type="number" inputMode="numeric" min={1} max={MAX_COUNT} step={1} placeholder="as recorded" value={draft.batch} onInput={set("batch")} />
