@@ -27,7 +27,7 @@ from tb_bottleneck.__main__ import main as run_command  # noqa: E402
 
 RECORDED = HERE.parent / "demo" / "recorded"
 PROBLEMS = {
-    "checkpointing": ("checkpointing", "if step % 1000 == 0:", ""),
+    "checkpointing": ("checkpointing", "if step % 1000 == 0:", "--rev BRANCH"),
     "for_loop_optimizer": ("optimizer_for_loop", "fused=True", "fused"),
     "garbage_collection": ("garbage_collection", "gc.freeze()", "gc_freeze"),
     "growing_memory": ("growing_memory", "output.detach()", ""),
@@ -37,7 +37,7 @@ PROBLEMS = {
     "simulated/slow_rank_of_eight": ("throttled_rank", "nvidia-smi", ""),
 }
 """The folders of demo/recorded with the cause that a client must name, a part of the code that it must propose, and how
-the change begins with which it would try it; empty if no setting makes the fix."""
+the change begins with which it would try it; empty if a trial cannot show the fix."""
 
 _SEVERITIES = ("critical", "warning", "info", "none", "")
 

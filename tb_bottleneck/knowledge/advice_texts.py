@@ -133,17 +133,23 @@ def guide_of(cause: str) -> str:
     return _guides().get(cause, "")
 
 
+EDIT = "--rev BRANCH"
 _NUMBERS = {"workers": r"num_workers=(\d{1,4})\b", "threads": r"set_num_threads\((\d{1,4})\)|THREADS=(\d{1,4})\b"}
 
 
 def trial_of(cause: str, code: str) -> str:
-    """Returns the change of `tb-bottleneck try` that measures a fix; empty if no setting makes it.
+    """Returns the change of `tb-bottleneck try` that measures a fix; empty if it cannot measure it.
+
+    A fix that no setting makes is an edit, which is tried as a branch.
 
     `code` is that of the fix: a number of workers or threads is the one that it has, or a few usual ones. Where it uses
     float16, a trial of bfloat16 would measure another fix, which is slower on such devices; float16 needs a scaler in
     the loop, which no setting adds.
     """
-    change = str(load("trials.toml")["change"].get(cause, ""))
+    trials = load("trials.toml")
+    if cause in trials["edit"]["causes"]:
+        return f"{EDIT} --cause {cause}"  # the ledger then has what the finding expected
+    change = str(trials["change"].get(cause, ""))
     if "bf16" in change.split() and "torch.float16" in code:
         return ""
     values = {}

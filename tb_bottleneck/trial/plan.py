@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.diagnosis.recording import diagnose_recording
+from tb_bottleneck.knowledge.advice_texts import EDIT
 from tb_bottleneck.monitor.facts.process import program_hash
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trial.changes import Change, parsed
@@ -93,8 +94,8 @@ def _likeness(recorded: str, wanted: str) -> int | None:
 
 
 def _change(text: str) -> Change | None:
-    """Returns the change of a finding. Of several values, the largest."""
-    return parsed(text.split())[-1] if text else None
+    """Returns the setting that fixes a finding; None if an edit does. Of several values, the largest."""
+    return parsed(text.split())[-1] if text and not text.startswith(EDIT) else None
 
 
 def run_plan(

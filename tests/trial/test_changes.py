@@ -53,7 +53,15 @@ def test_every_suggested_change_exists_and_is_about_a_cause() -> None:
         assert cause in cause_titles()
         assert parsed(trial_of(cause, "").split())
     assert trial_of("loader_in_main_process", "DataLoader(dataset, num_workers=6)") == "workers=6"
-    assert trial_of("host_python", "") == ""
+    assert trial_of("low_clock", "") == ""
+
+
+def test_an_edit_is_tried_as_a_branch_and_its_finding_is_named_for_the_ledger() -> None:
+    trials = load("trials.toml")
+    for cause in trials["edit"]["causes"]:
+        assert cause in cause_titles()
+        assert cause not in trials["change"]
+    assert trial_of("host_python", "") == "--rev BRANCH --cause host_python"
 
 
 @pytest.mark.parametrize(("dtype", "trial"), [("bfloat16", "bf16"), ("float16", "")])

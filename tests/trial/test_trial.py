@@ -155,7 +155,9 @@ def test_a_plan_keeps_what_helps() -> None:
         speedup = pb.Speedup(expected=gain, low=gain - 0.1, high=gain + 0.1, basis="replay" if gain > 1 else "none")
         return pb.Finding(cause=cause, title=cause, fix=pb.Fix(trial=trial), speedup=speedup)
 
-    report = pb.Report(findings=[finding("a", "fused", 1.1), finding("b", "tf32", 2.0), finding("c", "", 1.0)])
+    report = pb.Report(
+        findings=[finding("a", "fused", 1.1), finding("b", "tf32", 2.0), finding("c", "--rev BRANCH --cause c", 1.0)]
+    )
     blocks = Blocks({"tf32": 0.5, "fused": 1.001})
     steps = list(run_plan(blocks, expectations(report, "run"), 1e9, lambda *_: None, blocks.clock))
     assert [(step.expectation.cause, step.kept) for step in steps] == [("b", True), ("a", False), ("c", False)]
@@ -271,7 +273,7 @@ def test_workers_for_a_slow_data_set_are_measured(
     result = json.loads(output.out.splitlines()[0])
     (changed,) = result["changed"]
     assert changed["verdict"] == "faster"
-    assert 1.6 < changed["gain"] < 2.6
+    assert changed["gain"] > 1.3
     assert changed["losses"]["agree"]
     assert changed["parts_ns"]["loader_wait"] < result["before"]["parts_ns"]["loader_wait"]
     assert hashlib.sha256(script.read_bytes()).digest() == before
