@@ -19,6 +19,7 @@ import shlex
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,8 +111,11 @@ def measure(repeats: int, equal: int, logdir: Path) -> list[Tried]:
     logdir.mkdir(parents=True, exist_ok=True)
     lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
     trials = [Tried(**json.loads(line)) for line in lines]
-    plan = list(wanted(repeats, equal))
-    for number, (name, change) in enumerate(plan[len(trials) :], len(trials) + 1):
+    kept, plan = Counter((trial.name, trial.change) for trial in trials), list(wanted(repeats, equal))
+    for number, (name, change) in enumerate(plan, 1):
+        if kept[name, change]:
+            kept[name, change] -= 1
+            continue
         progress("trial", number, len(plan))
         trials.append(tried(name, change, logdir))
         with store.open("a", encoding="utf-8") as file:
