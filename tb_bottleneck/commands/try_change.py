@@ -98,7 +98,7 @@ def command_of(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _try(options: argparse.Namespace) -> int:
-    from tb_bottleneck.trial.blocks import BlockFailed, Blocks, program_of
+    from tb_bottleneck.trial.block_runner import BlockFailed, Blocks, program_of
     from tb_bottleneck.trial.saved import SavedBlocks
 
     try:

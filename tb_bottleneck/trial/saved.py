@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.base.persistence import cache_directory
-from tb_bottleneck.trial.blocks import BlockFailed, BlockResult
+from tb_bottleneck.trial.block_runner import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
 from tb_bottleneck.trial.trial import Runner
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Protocol
 
-from tb_bottleneck.trial.blocks import BlockFailed, BlockResult
+from tb_bottleneck.trial.block_runner import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
 from tb_bottleneck.trial.statistics import (
     LossAgreement,

@@ -17,7 +17,7 @@ from tb_bottleneck.__main__ import main
 from tb_bottleneck.monitor.facts.process import program_hash
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trial import plan
-from tb_bottleneck.trial.blocks import BlockFailed, BlockResult, program_of
+from tb_bottleneck.trial.block_runner import BlockFailed, BlockResult, program_of
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.plan import expectations, plan_lines, run_plan
 from tb_bottleneck.trial.report import json_of, text_of
