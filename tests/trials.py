@@ -52,8 +52,8 @@ FIXES = (
     ("growing_memory", FIXED),
     ("retained_graph", FIXED),
     ("activation_checkpointing", FIXED),
-    ("activation_heavy", FIXED),
-    ("healthy_transformer", "set_to_none"),
+    ("slow_storage", "workers=2"),
+    ("for_loop_optimizer", "foreach"),
 )
 EQUAL = "--env UNUSED=1"
 SECONDS, MINUTES = 2.0, 2.0
