@@ -1,4 +1,4 @@
-"""`tb-bottleneck try`: measures a change of a training instead of believing it."""
+"""`tb-bottleneck try`: measures the effect of a change of a training."""
 
 import argparse
 import json
@@ -62,7 +62,7 @@ def add(commands: "Subparsers") -> None:
     trial.add_argument("--plan", action="store_true", help="try the fixes that this program's last report suggests")
     trial.add_argument("--logdir", default="runs", metavar="DIR", help="where the result is kept (default: runs)")
     trial.add_argument("--minutes", type=float, default=5.0, metavar="N", help="end after so long (default: 5)")
-    trial.add_argument("--seconds", type=float, default=4.0, metavar="S", help="length of a block (default: 4)")
+    trial.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of a block (default: 2)")
     trial.add_argument("--cause", default="", metavar="CAUSE", help="the finding that the change fixes, for the ledger")
     trial.add_argument("--patch-out", type=Path, metavar="FILE", help="write the change as a patch of the script")
     trial.add_argument("--fail-slower", type=_share, metavar="N%", help="exit with 1 if the change is slower by more")
@@ -90,7 +90,7 @@ def _share(text: str) -> float:
 
 
 def command_of(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Splits the arguments of `try` at the first `--`: the options, and the command of the program."""
+    """Splits `arguments` at the first `--`. Returns the options before it, and the program's command after it."""
     if "--" not in arguments:
         return arguments, []
     at = arguments.index("--")
@@ -129,7 +129,7 @@ def _try(options: argparse.Namespace) -> int:
 
 
 def _folder(options: argparse.Namespace, program: list[str], script: Path | None) -> Path:
-    """Returns the folder of the trial's blocks. Without --resume, it is empty."""
+    """Returns the folder of the trial's blocks. Without --resume, the folder is empty."""
     from tb_bottleneck.trial.saved import describe, folder_of
     from tb_bottleneck.trial.work_tree import revision_id
 
@@ -188,7 +188,7 @@ def _say_kept(kept: bool, options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the fixes that the newest report in the logdir suggests. Returns what `_changed` does."""
+    """Tries the fixes that the newest report in the logdir suggests. Returns the same as `_changed`."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep
@@ -238,7 +238,7 @@ def _step_json(step: "PlanStep", json_of: "Callable[[Trial], dict[str, object]]"
 
 
 def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> bool:
-    """Returns True if one of the changes is that of the finding, with any value, or the finding is the stated one."""
+    """Returns True if `expected` has this cause; if `cause` is empty, if one of `changes` sets the same settings."""
     if cause or expected.change is None:
         return expected.cause == cause
     names = {name for name, _ in expected.change.settings}
@@ -246,7 +246,7 @@ def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> b
 
 
 def _expected(logdir: str, program: tuple[str, ...]) -> "list[Expectation]":
-    """Returns the findings of the newest recording of the program in the logdir, without those that trials left."""
+    """Returns the findings of the newest recording of `program` in the logdir. Recordings of trials do not count."""
     from tb_bottleneck.commands.diagnose import recordings_at
     from tb_bottleneck.trial.plan import newest_expectations
     from tb_bottleneck.trial.results import KEPT

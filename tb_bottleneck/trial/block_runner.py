@@ -43,6 +43,8 @@ class BlockResult:
     """The logdir of the block."""
     ended: bool = False
     """True if the program itself ended before enough steps were measured."""
+    uncopied: tuple[str, ...] = ()
+    """Modules that a program in a copy of the work tree imported from the work tree itself, as paths in it."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Blocks:
 
     program: tuple[str, ...]
     python: str = sys.executable
-    measure_s: float = 4.0
+    measure_s: float = 2.0
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tb_bottleneck_try_")))
 
     def run(self, change: Change, is_over: Callable[[], bool] = lambda: False) -> BlockResult:
@@ -63,7 +65,8 @@ class Blocks:
             "settings": change.settings,
             "logdir": str(logdir),
             "result": str(result),
-            "program": [*self.program, *change.arguments],
+            "program": [*_in_copy(self.program, change.folder), *change.arguments],
+            "copy_of": os.getcwd() if change.folder else "",
             "measure_s": self.measure_s,
             "prefetched": 2 * workers,
         }
@@ -113,6 +116,19 @@ class Blocks:
             time.sleep(0.05)
 
 
+def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Returns the program with its script in the copy of the work tree whose working directory is `folder`.
+
+    A script that is named by an absolute path would be the unchanged one. Raises BlockFailed if the copy lacks it.
+    """
+    if not folder or program[0] == "-m":
+        return program
+    script = os.path.relpath(program[0])
+    if not os.path.isfile(os.path.join(folder, script)):
+        raise BlockFailed(f"{one_line(program[0])} is not in the git work tree, of which --patch and --rev run a copy")
+    return (script, *program[1:])
+
+
 def _has_steps(logdir: Path) -> bool:
     for path in logdir.glob("tb_bottleneck/*/heartbeat.json"):
         try:
@@ -140,6 +156,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _read(result: dict[str, Any], logdir: Path, output: Path) -> BlockResult:
     if result["state"] == "failed":
         raise BlockFailed(f"{one_line(result['because'])}\n{_tail(output)}")
+    if result["unused"] and result["steps"]:
+        raise BlockFailed(f"The change had no effect: {'; '.join(result['unused'])}.")
     files = sorted(logdir.glob("tb_bottleneck/*/events.out.tfevents.*"))
     reader = TelemetryReader(str(files[0])) if files else None
     if reader is None or read_all(reader) is not None or not len(reader.telemetry.steps):
@@ -168,6 +186,7 @@ def _read(result: dict[str, Any], logdir: Path, output: Path) -> BlockResult:
         peak_bytes=result["peak_bytes"],
         run=logdir,
         ended=result["state"] == "ended",
+        uncopied=tuple(result["uncopied"]),
     )
 
 

@@ -1,6 +1,7 @@
 """How settings are applied in the process of a training: functions of torch are replaced before the script starts.
 
 What the script itself sets is overridden. Each function gets the value of the setting as text, or arguments.
+`unused` then says which of them nothing has used so far.
 """
 
 import gc
@@ -10,21 +11,35 @@ from typing import Any
 
 from tb_bottleneck.base.errors import Unusable
 
+ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multiprocessing_context")
+"""Arguments that DataLoader refuses without workers."""
+
+unused: dict[object, str] = {}
+"""Why settings of this process had no effect so far, as clauses of a sentence, under arbitrary keys."""
+
+
+def _until_used(because: str) -> Callable[[], object]:
+    """Adds an entry to `unused`. Returns the function that removes this entry, for the first use of the setting."""
+    key = object()
+    unused[key] = because
+    return lambda: unused.pop(key, None)
+
 
 def loader(**arguments: Any) -> None:
     """Overrides arguments of every DataLoader that is created from now on."""
     from torch.utils.data import DataLoader
 
-    original = DataLoader.__init__
+    original, used = DataLoader.__init__, _until_used("the program created no DataLoader")
 
     @wraps(original)
     def changed(self: Any, *args: Any, **given: Any) -> None:
+        used()
         merged = {**given, **arguments}
         if args[5:]:
             raise TypeError("num_workers and later arguments of DataLoader are positional here; pass them by name")
         if not merged.get("num_workers"):
-            for name in ("prefetch_factor", "persistent_workers"):
-                merged.pop(name, None)
+            for argument in ONLY_WITH_WORKERS:
+                merged.pop(argument, None)
         original(self, *args, **merged)
 
     _replace(DataLoader, "__init__", changed)
@@ -36,23 +51,25 @@ def optimizer(**arguments: Any) -> None:
 
     import torch
 
+    used = _until_used(f"the program created no optimizer of torch with the argument {' and '.join(arguments)}")
     for optimizer in vars(torch.optim).values():
         if not isinstance(optimizer, type) or not issubclass(optimizer, torch.optim.Optimizer):
             continue
         known = inspect.signature(optimizer.__init__).parameters
         if all(name in known for name in arguments):
-            _override(optimizer, arguments)
+            _override(optimizer, arguments, used)
 
 
 def _replace(owner: Any, name: str, function: Callable[..., Any]) -> None:
     setattr(owner, name, function)
 
 
-def _override(owner: Any, arguments: Mapping[str, Any]) -> None:
+def _override(owner: Any, arguments: Mapping[str, Any], used: Callable[[], object]) -> None:
     original = owner.__init__
 
     @wraps(original)
     def changed(self: Any, *args: Any, **given: Any) -> None:
+        used()
         original(self, *args, **{**given, **arguments})
 
     _replace(owner, "__init__", changed)
@@ -63,10 +80,12 @@ def _on_first_call(work: Callable[[Any], None]) -> None:
     from torch import nn
 
     original, seen, depth = nn.Module.__call__, set(), [0]
+    used = _until_used("the program called no module")
 
     def changed(self: Any, *args: Any, **given: Any) -> Any:
         if depth[0] == 0 and id(self) not in seen and not isinstance(self, nn.modules.loss._Loss):
             seen.add(id(self))
+            used()
             work(self)
         depth[0] += 1
         try:
@@ -158,7 +177,13 @@ def set_to_none(_: str) -> None:
     import torch
 
     original = torch.optim.Optimizer.zero_grad
-    _replace(torch.optim.Optimizer, "zero_grad", lambda self, set_to_none=True: original(self, True))
+    used = _until_used("the program did not call zero_grad of an optimizer")
+
+    def changed(self: Any, set_to_none: bool = True) -> None:
+        used()
+        original(self, True)
+
+    _replace(torch.optim.Optimizer, "zero_grad", changed)
 
 
 def sharing(value: str) -> None:

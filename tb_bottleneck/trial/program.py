@@ -17,10 +17,11 @@ from typing import Any
 
 from tb_bottleneck.monitor.monitor import Monitor
 from tb_bottleneck.tools.programs import run_module, run_script
-from tb_bottleneck.trial import changes
+from tb_bottleneck.trial import changes, overrides
 
 SEED = 0
 MAX_LOSSES = 50
+MAX_UNCOPIED = 100
 LOOK_S = 0.02
 LOOK_PARENT_S = 0.5
 WARM_UP_STEPS, WARM_UP_S = 10, 1.0
@@ -86,14 +87,17 @@ class Block:
     def finish(self, state: str, because: str = "") -> None:
         """Writes the result, and ends the process. Whoever comes first, the watch or the end of the program."""
         with self._lock:
+            steps = self._monitor.steps  # none are left after it has stopped
             self._monitor.stop()
             result = {
                 "state": state,
                 "because": because,
                 "first": self._first,
-                "steps": self._monitor.steps,
+                "steps": steps,
                 "losses": self._losses.values(),
                 "peak_bytes": _peak_bytes(),
+                "unused": list(overrides.unused.values()),
+                "uncopied": uncopied_modules(self._spec["copy_of"]),
             }
             path = Path(self._spec["result"])
             path.with_suffix(".tmp").write_text(json.dumps(result), encoding="utf-8")
@@ -113,6 +117,23 @@ def end_with_parent() -> None:
 
     if hasattr(os, "killpg"):
         threading.Thread(target=watch, name="tb_bottleneck parent", daemon=True).start()
+
+
+def uncopied_modules(work_tree: str) -> list[str]:
+    """Returns the modules that were imported from `work_tree` although the program runs in a copy of it, as paths.
+
+    An editable installation, or an absolute path in PYTHONPATH, leads there. A change in the copy does not reach them.
+    """
+    if not work_tree:
+        return []
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = [Path(file).resolve() for file in files if isinstance(file, str)]
+    top, copy = Path(work_tree).resolve(), Path.cwd()
+    return sorted(
+        str(file.relative_to(top))
+        for file in own
+        if file.is_relative_to(top) and not file.is_relative_to(copy) and "site-packages" not in file.parts
+    )[:MAX_UNCOPIED]
 
 
 def _peak_bytes() -> int:

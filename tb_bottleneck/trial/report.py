@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from string import Template
 from typing import Any
 
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.text import duration_text, one_line
 from tb_bottleneck.trial.changes import KINDS
 from tb_bottleneck.trial.trial import Trial, Variant
 
@@ -54,6 +54,10 @@ def _variant(trial: Trial, variant: Variant) -> Iterator[str]:
         yield "  samples per step are not known, so steps are compared: if the change alters their work, count samples"
     yield f"  peak memory: {_bytes(_peak(trial.before))} -> {_bytes(_peak(variant))}"
     yield f"  {_losses(trial, variant)}"
+    if uncopied := variant.blocks[-1].uncopied:
+        more = f" and {len(uncopied) - 1} more were" if len(uncopied) > 1 else " was"
+        yield f"  {one_line(uncopied[0])}{more} imported from the work tree itself, not from the copy with the change"
+        yield "  (an editable installation, or PYTHONPATH), so what the change does to them was not measured"
     for name, value in variant.change.settings:
         kind = KINDS[name]
         if kind.numerics:
@@ -110,6 +114,7 @@ def _changed(trial: Trial, variant: Variant) -> dict[str, Any]:
             "high": gain.high if known else None,
             "pairs": gain.pairs,
             "verdict": gain.verdict,
+            "uncopied": list(variant.blocks[-1].uncopied),
             **_figures(variant),
         }
     if losses is not None:

@@ -97,5 +97,10 @@ class SavedBlocks:
 def _result(block: dict[str, Any]) -> BlockResult:
     if "failure" in block:
         raise BlockFailed(str(block["failure"]))
-    given = {**block, "run": Path(str(block["run"])), "losses": tuple(block["losses"])}
+    given = {
+        **block,
+        "run": Path(str(block["run"])),
+        "losses": tuple(block["losses"]),
+        "uncopied": tuple(block["uncopied"]),
+    }
     return BlockResult(**given)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,12 @@ def test_a_module_is_the_file_that_python_runs(
     assert plan.newest_expectations(recordings, program)
 
 
+def test_the_report_names_modules_that_the_change_does_not_reach() -> None:
+    trial = trial_of(Blocks({"tf32": 0.5}), "tf32")
+    trial.changed[0].blocks[-1] = replace(trial.changed[0].blocks[-1], uncopied=("src/model.py", "src/data.py"))
+    assert "src/model.py and 1 more were imported from the work tree itself" in "\n".join(text_of(trial))
+
+
 @pytest.mark.parametrize(
     ("command", "program"),
     [
@@ -289,6 +296,45 @@ def test_workers_for_a_slow_data_set_are_measured(
     assert "no unfinished trial" in capsys.readouterr().err
 
 
+BRANCH = """
+import torch
+import settings
+
+weights = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weights], 0.1)
+for _ in range(10_000):
+    settings.wait()
+    weights.square().sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("installed", [False, True])
+def test_an_edit_on_a_branch_is_measured_also_by_an_absolute_path(
+    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Modules that are not imported from the copy, as those of an editable installation, are named."""
+    pytest.importorskip("torch")
+    library = tmp_path / ("library" if installed else ".")
+    library.mkdir(exist_ok=True)
+    (tmp_path / "train.py").write_text(BRANCH)
+    monkeypatch.chdir(tmp_path)
+    for text, branch in (("0.02", "slow"), ("0.005", "fast")):
+        (library / "settings.py").write_text(f"import time\n\n\ndef wait():\n    time.sleep({text})\n")
+        for command in (["init", "-q"], ["checkout", "-qb", branch], ["add", "-A"], ["commit", "-qm", branch]):
+            identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True)
+    subprocess.run(["git", "checkout", "-q", "slow"], cwd=tmp_path, check=True)
+    if installed:
+        monkeypatch.setenv("PYTHONPATH", str(library))
+    script = str(tmp_path / "train.py")
+    assert main(["try", "--rev", "fast", "--seconds", "0.4", "--minutes", "0.6", "--json", "--", "python", script]) == 0
+    (changed,) = json.loads(capsys.readouterr().out.splitlines()[0])["changed"]
+    assert changed["uncopied"] == (["library/settings.py"] if installed else [])
+    assert (changed["verdict"] == "faster") != installed
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 def test_a_killed_trial_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -328,6 +374,7 @@ def children_of(process: int) -> list[int]:
         ("import torch\nprint('done')", "made no step"),
         ("import sys\nsys.exit(3)", "status 3"),
     ],
+    ids=["raises", "reads stdin", "ends early", "exits"],
 )
 def test_programs_that_cannot_be_measured_are_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], program: str, because: str
@@ -337,6 +384,29 @@ def test_programs_that_cannot_be_measured_are_explained(
     (tmp_path / "train.py").write_text(program)
     assert main(["try", "tf32", "--seconds", "1", "--", "python", "train.py"]) == 1
     assert because in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "because"),
+    [
+        ("workers=2", "no DataLoader"),
+        ("compile", "no module"),
+        ("foreach", ""),
+        ("set_to_none", "did not call zero_grad"),
+    ],
+)
+def test_a_change_that_nothing_uses_is_named_after_one_block(
+    change: str, because: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.py").write_text("def wait():\n    pass\n")
+    (tmp_path / "train.py").write_text(BRANCH)
+    main(["try", change, "--seconds", "0.2", "--minutes", "0.2", "--json", "--", "python", "train.py"])
+    (changed,) = json.loads(capsys.readouterr().out.splitlines()[0])["changed"]
+    assert because in changed["failure"]
+    assert bool(because) == changed["failure"].startswith("The change had no effect")
 
 
 def test_wrong_usage_says_what_to_do(
