@@ -47,7 +47,7 @@ _MAX_LAYERS_TRIED = 8
 
 @dataclass(frozen=True)
 class SamplesPerStep:
-    """Samples per step, and where the number comes from."""
+    """Samples per step. `basis` says in words where the number comes from."""
 
     samples: int
     basis: str
@@ -56,12 +56,12 @@ class SamplesPerStep:
 def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     """Returns the samples of one step.
 
-    They come from the run's context (`batch_size`), otherwise from the first dimension of the input of each step's
-    first layer; times the losses per step, if losses were recorded, because gradients accumulate over them. Missing if
-    no shapes were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear
-    layer may be sequences of samples as well as samples of sequences: there the first dimension of the loss decides.
-    A compiled model has no layers: there it is the input whose samples, or samples times positions, are those of the
-    loss, otherwise the loss alone.
+    The number comes from the run's context (`batch_size`), otherwise from the first dimension of the input of each
+    step's first layer. It is multiplied by the forward passes per step (`passes_of`). Missing if no shapes were
+    recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear layer may have
+    the samples in its first or in its second dimension: the first dimension of the loss's input decides. A compiled
+    model has no recorded layers: there, the input is used whose samples, or samples times positions, equal the first
+    dimension of the loss's input; otherwise that dimension itself.
     """
     passes = passes_of(recording)
     logged = recording.trace.header.context.get("batch_size")
@@ -112,7 +112,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
 
 
 def _loss_samples(trace: Trace) -> int | None:
-    """Returns the first dimension of the input of the first loss that has a shape."""
+    """Returns the first dimension of the input of the first loss that has a shape; None if there is none."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _LOSSES)]
     for row in rows[:_MAX_LAYERS_TRIED].tolist():
@@ -124,7 +124,7 @@ def _loss_samples(trace: Trace) -> int | None:
 
 
 def _by_loss(trace: Trace) -> tuple[int, str] | None:
-    """Returns the samples of a model without recorded layers, and where they come from; None without one loss shape."""
+    """Returns (samples, basis) of a model without recorded layers; None if no loss has a shape."""
     loss = _loss_samples(trace)
     if loss is None or not 0 < loss < _MAX_SAMPLES:
         return None
@@ -151,9 +151,9 @@ def _layers(recording: Recording) -> Rows:
 
 
 def passes_of(recording: Recording) -> int:
-    """Returns the forward passes per step: losses per step, if all steps have the same number of them, otherwise 1.
+    """Returns the forward passes per step: the calls of the loss per step if that number is equal in all steps, else 1.
 
-    A model may also have several losses; the first layer is then called less often.
+    If the first layer is not called as often as the loss, the model has several losses, and the result is 1.
     """
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP)

@@ -1,6 +1,6 @@
-"""What was recorded about torch.compile: compilations with the guard that failed, and breaks with reasons.
+"""What was recorded about torch.compile: compilations with the failed guards, graph breaks and failures with reasons.
 
-By the monitor, or by torch itself in a log (trace/process_facts.py).
+The monitor records it, or torch itself in a log (trace/process_facts.py).
 """
 
 import re
@@ -11,17 +11,21 @@ from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.kernel_names import cut
 
 MAX_ENTRIES = 1_000
-"""Of the context of a file, which is untrusted."""
+"""Most entries of each kind that are read: the context of a file is untrusted."""
 
 RESUMED = re.compile(r"^(?:torch_dynamo_resume_in_)+(.+)_at_(\d{1,9})$")
-"""The function with the rest of one that a graph break has split, and the line of the break
-(pytorch torch/_dynamo/resume_execution.py)."""
+"""Name of the function that continues after a graph break: the original function, and the line of the break (pytorch
+torch/_dynamo/resume_execution.py)."""
 
 _IN_WORDS = {"generic_jump": "a branch depends on the value of a tensor"}
 
 
 class Compiled(Record, frozen=True):
-    """One compilation. `frame` is torch's number of the function; `start_us` is since 1970. Texts are untrusted."""
+    """One compilation. Texts are untrusted.
+
+    `frame` is torch's number of the function, `number` counts the compilations of this function. `start_us` is since
+    1970. `reason` is the guard that failed; empty for the first compilation.
+    """
 
     frame: str
     number: int
@@ -34,7 +38,7 @@ class Compiled(Record, frozen=True):
 
 
 class Break(Record, frozen=True):
-    """A place where a graph ends. Texts are untrusted."""
+    """A place in the program where a graph breaks. `count` is the number of breaks there. Texts are untrusted."""
 
     file: str
     line: int
@@ -53,23 +57,23 @@ class Failure(Record, frozen=True):
 
 
 class CompileLog(Record, frozen=True):
-    """All that was recorded, in order of time."""
+    """All recorded entries. Compilations are sorted by start."""
 
     compilations: tuple[Compiled, ...] = ()
     breaks: tuple[Break, ...] = ()
     failures: tuple[Failure, ...] = ()
 
     def function_of(self, frame: str) -> Compiled | None:
-        """Returns a compilation that names the function with this number, or None."""
+        """Returns the first compilation with torch's function number `frame` and the name of the function, or None."""
         return next((entry for entry in self.compilations if entry.frame == frame and entry.function), None)
 
     def failure_of(self, file: str, line: int) -> str:
-        """Returns why the function that begins there is not compiled; empty if it is, or if that is not known."""
+        """Returns why the function that begins at `line` of `file` was not compiled; empty if no failure is known."""
         found = (entry.reason for entry in self.failures if entry.line == line and _same(entry.file, file))
         return next(found, "")
 
     def at(self, start_us: float, end_us: float) -> Compiled | None:
-        """Returns the compilation that ran for most of an interval, or None."""
+        """Returns the compilation that ran for more than half of the interval (in us since 1970), or None."""
         found = [
             (min(end_us, entry.start_us + entry.duration_us) - max(start_us, entry.start_us), entry)
             for entry in self.compilations
@@ -79,7 +83,7 @@ class CompileLog(Record, frozen=True):
 
 
 def compile_log(facts: Mapping[str, Any]) -> CompileLog:
-    """Returns the log from the facts of a run; empty if there is none. Entries of another form are left out."""
+    """Returns the log in `facts`, the facts of a run; empty if there is no log. Malformed entries are left out."""
     fact = facts.get("compile_log")
     if not isinstance(fact, dict):
         return CompileLog()
@@ -90,24 +94,24 @@ def compile_log(facts: Mapping[str, Any]) -> CompileLog:
 
 
 def break_in_words(reason: str) -> str:
-    """Returns the reason of a break as text."""
+    """Returns the reason of a graph break in words if they are known, otherwise `reason` itself."""
     return next((words for start, words in _IN_WORDS.items() if reason.startswith(start)), reason)
 
 
 def guard_in_words(reason: str) -> str:
-    """Returns a failed guard with its place before its code; torch writes `GUARD # CODE # FILE:LINE in FUNCTION`."""
+    """Returns a failed guard as `GUARD, in FILE:LINE: CODE`; torch writes `GUARD # CODE # FILE:LINE in FUNCTION`."""
     guard, *code = reason.rsplit(" # ", 2)
     return f"{guard}, in {code[1].partition(' in ')[0]}: {code[0]}" if len(code) == 2 else reason
 
 
 def original_function(function: str) -> tuple[str, int]:
-    """Returns the function as the program names it, and the line of the break before it; 0 if there is none."""
+    """Returns the function's name in the program, and the line of the graph break after which it resumes, or 0."""
     match = RESUMED.match(function)
     return (match[1], int(match[2])) if match else (function, 0)
 
 
 def _same(file: str, other: str) -> bool:
-    """Returns True if one path is the end of the other: it depends on how a program is started where they begin."""
+    """Returns True if one path is the end of the other: where paths begin depends on how the program is started."""
     return f"/{file}".endswith(f"/{other}") or f"/{other}".endswith(f"/{file}")
 
 
@@ -146,6 +150,6 @@ def _failure(entry: object) -> Failure | None:
 
 
 def _numbers(*values: object) -> list[float] | None:
-    """Returns the values, or None if one of them is no plausible number."""
+    """Returns the values as floats, or None if one of them is not a number from 0 to 2**53."""
     known = [isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 for value in values]
     return [float(value) for value in values] if all(known) else None  # type: ignore[arg-type]

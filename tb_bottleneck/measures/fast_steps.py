@@ -1,11 +1,11 @@
 """The limit that a run's fast steps set to the gain of a fix.
 
-An interruption, a pause of Python, a late batch or a crowded minute is in some steps only. The other steps show what a
-step without the cause takes, so a fix cannot make the mean step shorter than they are. The limit is their 10th
-percentile, the fast end of the step times in a report: nine in ten of them take longer, so their mean is above it
-unless a few are far shorter, and a single incomplete step does not set it as a minimum would. At least three of them
-are needed, as for a median that outvotes one outlier. A cause that is in all steps, such as too many threads or small
-kernels, is not limited: no step shows the time without it.
+An interruption, a pause of Python, a late batch or a crowded minute affects some steps only. The unaffected steps show
+the time of a step without the cause, so a fix cannot make the mean step shorter than the unaffected steps. The limit is
+the 10th percentile of their times, which a report also shows as the fast end of the step times. Unlike the minimum, it
+does not depend on a single incomplete step. At least three unaffected steps are needed, as for a median that ignores
+one outlier. A cause that affects all steps, such as too many threads or small kernels, has no limit: no step shows the
+time without it.
 """
 
 import numpy as np
@@ -19,15 +19,16 @@ MIN_WITHOUT = 3
 NEGLIGIBLE = 0.02
 
 BESIDE_WRITER = 0.25
-"""The time of a step without TensorBoard's writer / the time beside its thread, at least. Measured on a CPU with
-histograms in every step: 0.30 and 0.42 (two trainings, torch 2.13 and 2.15). The thread holds the interpreter's lock
-while it encodes what it writes, and every step has it, so no step shows the time without it."""
+"""Lower bound of: time of a step without TensorBoard's writer / time of a step while the writer's thread runs. Measured
+on a CPU with histograms in every step: 0.30 and 0.42 (two trainings, torch 2.13 and 2.15). The thread holds the
+interpreter's lock while it encodes, and affects every step, so no step shows the time without the writer."""
 
 
 def fast_step(times: NDArray[np.float64], costs: NDArray[np.float64]) -> float:
-    """Returns the time that the mean step reaches at best, from the steps and the time of the cause in each of them.
+    """Returns the lower limit of the mean step time after a fix, in the unit of the arguments.
 
-    Both are in the same unit. Returns 0 if no limit is known: the cause is in all steps, or in all but a few.
+    `times` has the time of each step, `costs` the time of the cause in each step. Returns 0 if no limit is known: the
+    cause is in no step, in all steps, or in all but fewer than MIN_WITHOUT steps.
     """
     without = times[np.abs(costs) <= NEGLIGIBLE * times]
     return percentile(without, FAST) if MIN_WITHOUT <= len(without) < len(times) else 0.0

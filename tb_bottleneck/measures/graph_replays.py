@@ -1,7 +1,7 @@
-"""Replays of captured graphs (cudaGraphLaunch, hipGraphLaunch): what each launch runs, and what runs outside of them.
+"""Replays of captured graphs (cudaGraphLaunch, hipGraphLaunch): the operations of each launch, and all others.
 
-A trace has no name of a graph. Launches that run the same operations, in any order, count as one graph: the branches of
-a graph run in a new order each time.
+A trace does not name graphs. Launches that run the same operations, in any order, count as one graph: the branches of a
+graph run in a new order each time.
 """
 
 from collections import defaultdict
@@ -20,20 +20,19 @@ MAX_GRAPHS, MAX_OUTSIDE, MAX_NAME = 10, 5, 80
 
 
 class ReplayedGraph(Record, frozen=True):
-    """Launches of the same operations. Times are medians per launch, in ns; `idle_before` is None if nothing ran
-    before."""
+    """All launches of one graph. Times are medians per launch, in ns. `operations` is the number per launch."""
 
     operations: int
     launches: int
     span: float  # from the first operation to the last one
     idle_inside: float  # of the device
-    idle_before: float | None
+    idle_before: float | None  # of the device; None if nothing ran before
     call: float  # of the host
     place: Place | None  # of the launches
 
 
 class OutsideKernel(Record, frozen=True):
-    """Operations of the device that no graph launches, with one name: number and time in all steps."""
+    """The device operations with one name that no graph launches: their number and their time (ns) in all steps."""
 
     name: str
     count: int
@@ -41,7 +40,8 @@ class OutsideKernel(Record, frozen=True):
 
 
 class GraphReplays(Record, frozen=True):
-    """The graphs with the longest time in all first; `outside_ns` is the device's time with work outside of graphs."""
+    """The replays. `graphs` and `outside` list the most costly entries, sorted by total time; `launches` and
+    `outside_count` count all. `outside_ns` is the time in which the device runs operations outside of graphs."""
 
     graphs: tuple[ReplayedGraph, ...]
     launches: int
@@ -107,7 +107,7 @@ def _launches(ops: DeviceOps, rows: Rows, idle_before: Ints) -> list[_Launch]:
 
 
 def _idle_before(ops: DeviceOps) -> Ints:
-    """Returns per operation the time for which the device was idle before it; -1 if nothing ran before."""
+    """Returns per operation for how long (ns) the device was idle before the operation; -1 if nothing ran before."""
     ended = np.maximum.accumulate(ops.end)
     return np.append(-1, np.maximum(ops.start[1:] - ended[:-1], 0)).astype(np.int64)
 

@@ -1,6 +1,6 @@
-"""The stages of making a batch: reading, decoding, each transform, collating. From stacks of either evidence source.
+"""The stages of making a batch (reading, decoding, each transform, collating), from recorded or sampled stacks.
 
-A stack is the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
+A stack has the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
 The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`;
 the monitor then records the classes (monitor/facts/loader.py).
 """
@@ -23,9 +23,9 @@ STAGES = ("read", "decode", "transform", "dataset", "collate", "pin", "copy", "o
 NOT_SAMPLED = Missing("the stages of the input pipeline were not recorded: the monitor samples them in the workers")
 
 MAX_STAGES = 12
-"""Stages that are listed; the others are one entry."""
+"""Most stages that are listed; the other stages are one entry."""
 MAX_STACKS, MAX_TEXT = 200, 10_000
-"""Of the context of a file, which is untrusted."""
+"""Most stacks, and most characters of a stack, that are read: the context of a file is untrusted."""
 
 # Functions that only call others: torch's module call, wrappers of data sets, comprehensions.
 _PASSES = re.compile(
@@ -44,8 +44,11 @@ _NUMBER = re.compile(r"_\d+$")
 
 @dataclass(frozen=True)
 class Stage:
-    """The work of one kind on a batch. `ns` is the time in all stacks. `place` is the program's frame with most of it.
-    Texts are untrusted."""
+    """One stage of making batches. Texts are untrusted.
+
+    `stage` is one of STAGES, `name` names a transform or data set. `ns` is the time of the stage in all stacks, `place`
+    the frame of the program with most of this time.
+    """
 
     stage: str
     name: str
@@ -54,9 +57,10 @@ class Stage:
 
 
 class LoaderWork(Record, frozen=True):
-    """The stages, those with the most time first, and what is known about the processes that make batches.
+    """The stages, longest first, and what is known about the processes that make batches.
 
-    `batches` is 0 if their number is not known. Absent numbers are None.
+    `batches` is the number of batches made; 0 if it is not known. Other numbers that are not known are None. The bytes,
+    reads and opens are totals over all these batches.
     """
 
     stages: tuple[Stage, ...]
@@ -71,21 +75,21 @@ class LoaderWork(Record, frozen=True):
 
     @property
     def ns(self) -> float:
-        """The time of all stages in the processes that make batches."""
+        """Total time (ns) of all stages in the processes that make batches."""
         return sum(stage.ns for stage in self.stages)
 
     @property
     def batch_ns(self) -> float | None:
-        """Time in which one process makes a batch; None if the number of batches is not known."""
+        """Time (ns) in which one process makes a batch; None if the number of batches is not known."""
         return self.ns / self.batches if self.batches > 0 else None
 
     def with_beside(self, beside: Iterable[Stage]) -> "LoaderWork":
-        """Returns the same with stages that run while the processes make other batches."""
+        """Returns a copy with `beside`: stages that run while the processes make other batches."""
         return replace(self, beside=tuple(beside))
 
 
 def stage_text(stage: Stage) -> str:
-    """Returns the stage in words."""
+    """Returns the stage in words, for example "transform Resize"."""
     words = {"dataset": "the data set's own code", "pin": "copying to pinned memory", "copy": "copying to the device"}
     words |= {"read": "reading", "decode": "decoding", "collate": "collating", "transform": "transform"}
     word = words.get(stage.stage, "other work")
@@ -93,7 +97,10 @@ def stage_text(stage: Stage) -> str:
 
 
 def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...]:
-    """Returns the stages of stacks with their times, the longest first; at most MAX_STAGES and one for the others."""
+    """Returns the stages in `stacks`, pairs of frames and time in ns, sorted by time.
+
+    The result has at most MAX_STAGES stages, and one for the rest.
+    """
     times: dict[tuple[str, str], float] = defaultdict(float)
     places: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for frames, ns in stacks:
@@ -108,7 +115,7 @@ def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...
 
 
 def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
-    """Returns what the monitor sampled in the workers, from the facts of the run; these are untrusted."""
+    """Returns the work that the monitor sampled in the workers, from the facts of the run, which are untrusted."""
     fact = facts.get("loader_stacks")
     if not isinstance(fact, dict) or not isinstance(fact.get("stacks"), list):
         return NOT_SAMPLED
@@ -134,7 +141,7 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
 
 
 def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
-    """Returns a function that adds the class to the profiler's name of a frame, where the facts of the run know it."""
+    """Returns a function that adds the class to the profiler's name of a frame if `facts` has it."""
     known = facts.get("loader_classes")
     if not isinstance(known, dict) or len(known) > MAX_STACKS:
         return str
@@ -150,7 +157,7 @@ def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
 
 @lru_cache(maxsize=10_000)
 def _stage_of(frames: tuple[str, ...]) -> tuple[str, str]:
-    """Returns the stage and its name. The innermost frame that reads or decodes determines the stage."""
+    """Returns (stage, name) of a stack. The innermost frame that reads or decodes determines the stage."""
     inside = [frame for frame in frames if not _LOADER.search(frame)]
     labels = [first_match(frame_patterns(), _without_class(frame)) for frame in inside]
     for label in reversed(labels):
@@ -178,7 +185,7 @@ def _stage_of(frames: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _name(frame: str) -> str:
-    """Returns the class of a transform if the frame tells it; else its function, with the file and the line."""
+    """Returns the class of a transform if the frame has it; otherwise its function, with file and line if generic."""
     if frame.startswith(MODULE):
         return cut(_NUMBER.sub("", frame.removeprefix(MODULE)))
     file, line, name = frame_parts(frame)

@@ -1,4 +1,4 @@
-"""The measures of one recording. They are the only input of rules, which never see the recording itself."""
+"""The measures of one recording: the only input of rules, which never see the recording itself."""
 
 from collections.abc import Callable, Sized
 from typing import Generic, Protocol, TypeVar
@@ -17,7 +17,7 @@ class EvidenceSource(Protocol):
 
     @property
     def on_device(self) -> bool:
-        """True if an accelerator worked; otherwise the CPU is the device."""
+        """True if an accelerator did work; otherwise the CPU counts as the device."""
         ...
 
     @property
@@ -29,11 +29,11 @@ class EvidenceSource(Protocol):
 Source = TypeVar("Source", bound=EvidenceSource)
 """The evidence source of measures, rules and verdicts: `Recording` (a trace) or `TelemetryRecording`.
 
-It keeps the two apart: a telemetry rule that names a measure of traces is a type error.
+The type variable keeps the two apart: a telemetry rule that names a measure of traces is a type error.
 """
 
 MeasureFunction = Callable[[Source], Measure | Missing]
-"""Takes one measure. Its name is the key of the measure in verdicts and in the advice texts."""
+"""A function that takes one measure. Its `__name__` is the key of the measure in verdicts and in the advice texts."""
 
 
 class Measures(Generic[Source]):
@@ -44,7 +44,7 @@ class Measures(Generic[Source]):
         self._taken: dict[str, Measure | Missing] = {}
 
     def __call__(self, measure: MeasureFunction[Source]) -> Measure | Missing:
-        """Returns the measure that this function takes."""
+        """Returns the result of `measure`, which is called once per recording."""
         key = measure.__name__
         if key not in self._taken:
             self._taken[key] = measure(self._source)
@@ -62,7 +62,7 @@ class Measures(Generic[Source]):
 
     @property
     def on_device(self) -> bool:
-        """True if an accelerator worked; otherwise the CPU is the device."""
+        """True if an accelerator did work; otherwise the CPU counts as the device."""
         return self._source.on_device
 
     @property

@@ -1,1 +1,1 @@
-"""What fills the memory: accounts, findings and predictions from memory events, snapshots and counters."""
+"""Analyses the use of memory: accounts, findings and predictions from memory events, snapshots and counters."""

@@ -15,7 +15,7 @@ AFTER = np.iinfo(np.int64).max // 2
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Table):
-    """Blocks of one device, sorted by allocation. Those from before the recording are known only if they are freed."""
+    """Blocks of one device, sorted by allocation. A block from before the recording is known only if it is freed."""
 
     size: Ints = column("bytes", "size as the allocator counts it")
     begin: Ints = column("ns", "allocation, or BEFORE")
@@ -35,12 +35,15 @@ class Blocks(Table):
         return np.asarray(self.end < AFTER, np.bool_)
 
     def alive(self, row: int) -> Bools:
-        """Returns a mask of the blocks that exist just after a memory event."""
+        """Returns a mask of the blocks that exist just after the memory event `row`."""
         return np.asarray((self.opened <= row) & (self.closed > row), np.bool_)
 
 
 def blocks_of(events: MemoryEvents) -> Blocks:
-    """Pairs the events of one device. An address without a free in between, as after a lost event, ends its block."""
+    """Returns the blocks of one device: each allocation paired with the next event of its address.
+
+    This is its free or, if the free was lost, the next allocation at this address.
+    """
     order = np.argsort(events.address, kind="stable")
     address, allocates = events.address[order], events.size[order] > 0
     same_next = np.append(address[1:] == address[:-1], False)
@@ -64,7 +67,7 @@ def blocks_of(events: MemoryEvents) -> Blocks:
 
 
 def peak_row(reserved: Ints, in_use: Ints) -> int:
-    """Returns the event of the peak: with the most reserved memory, then the most in use; the last of equal ones."""
+    """Returns the row of the peak: the most reserved bytes, then the most bytes in use; the last of equal rows."""
     most_reserved = np.flatnonzero(reserved == reserved.max())
     most = in_use[most_reserved].max()
     return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])

@@ -1,4 +1,4 @@
-"""The category of each block of a trace, told by the block's lifetime, and the account of a peak."""
+"""Derives the category of each block of a trace from its lifetime, and defines the account of a peak."""
 
 import re
 from collections.abc import Mapping
@@ -61,9 +61,9 @@ _LASTING = {
 def categories_of(trace: Trace, blocks: Blocks, phases: Phases) -> Ints:
     """Returns the category of each block, as a row of CATEGORIES.
 
-    A block that is freed in the phase that allocated it is temporary. Otherwise, the phase decides: what a backward
-    pass leaves are gradients, what the optimizer leaves is its state, what a forward pass leaves are activations.
-    Blocks of model construction are never freed and have the sizes of gradients.
+    A block that is freed in the phase that allocated it is temporary. Other blocks are gradients if a backward pass
+    allocated them, optimizer state if the optimizer did, and activations if a forward pass did. Blocks of model
+    construction (parameters) are never freed and have the sizes of gradients.
     """
     interval = phases.at(blocks.begin)
     phase = phases.phase[interval]
@@ -82,13 +82,14 @@ def communicates(trace: Trace, blocks: Blocks) -> Bools:
 
 
 def workspaces(trace: Trace, blocks: Blocks) -> Bools:
-    """Returns a mask of the blocks that are workspaces of cuBLAS: of a default size, kept by a product."""
+    """Returns a mask of the blocks that are workspaces of cuBLAS: blocks of a default size that a matrix multiplication
+    allocates and that are not freed."""
     sized = np.isin(blocks.size, WORKSPACE_BYTES) & ~blocks.freed
     return sized & _allocated_in(trace, blocks, _MULTIPLIES) if sized.any() else sized
 
 
 def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Bools:
-    """Returns a mask of the blocks that were allocated in an operator or annotation of these names."""
+    """Returns a mask of the blocks that were allocated in an operator or annotation whose name matches `pattern`."""
     rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(pattern.search(name)))]
     found = np.zeros(len(blocks), np.bool_)
@@ -100,8 +101,8 @@ def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Boo
 
 
 def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
-    """Returns the time until which a block counts as temporary: the end of its phase; of its outermost operator if
-    nothing is trained, because a forward pass then has no end."""
+    """Returns per block the time (ns) until which its free makes it temporary: the end of its phase. Without training,
+    a forward pass has no end, and the end of the outermost operator is used."""
     ends = phases.ends[interval]
     if phases.trains:
         return ends
@@ -127,7 +128,7 @@ def _constructed(blocks: Blocks, phases: Phases, interval: Ints, category: Ints)
 
 
 def _with_earlier(blocks: Blocks, phases: Phases, category: Ints) -> Ints:
-    """Sets the category of blocks from before the recording, by the phase that frees them."""
+    """Returns the categories with those of blocks from before the recording set by the phase that frees them."""
     earlier = ~blocks.known_begin
     freed_in = phases.phase[phases.at(blocks.end)]
     gradients = np.isin(freed_in, (Phase.ZERO_GRAD, Phase.OPTIMIZER))
@@ -143,10 +144,9 @@ def _with_earlier(blocks: Blocks, phases: Phases, category: Ints) -> Ints:
 class MemoryAccount(Record, frozen=True):
     """The state of one device's memory at its peak.
 
-    `bytes_of` has the bytes by category, which sum to the memory in use. `recorded` is the sum of the blocks and totals
-    that the source shows; `estimated` bytes are in the account too, but are from before the recording of a CPU, whose
-    totals leave them out. `capacity` is the size of the device's memory, None if unknown. `source` is trace, snapshot
-    or telemetry.
+    `bytes_of` has the bytes by category, which sum to the memory in use. `estimated` bytes are included: they were
+    allocated before the recording of a CPU, whose totals leave them out. `capacity` is the size of the device's memory;
+    None if unknown. `source` is trace, snapshot or telemetry.
     """
 
     bytes_of: Mapping[Category, int]
@@ -158,7 +158,7 @@ class MemoryAccount(Record, frozen=True):
     """Bytes in tensors at the peak, as the allocator counts them."""
 
     reserved: int
-    """Bytes that the allocator has from the driver at the peak; on the CPU, the bytes in tensors."""
+    """Bytes that the allocator has requested from the driver at the peak; on the CPU, the bytes in tensors."""
 
     estimated: int = 0
     capacity: int | None = None
@@ -174,34 +174,35 @@ class MemoryAccount(Record, frozen=True):
         return None if self.capacity is None else max(self.capacity - self.peak, 0)
 
     def share(self, category: Category) -> float:
-        """Returns the share of a category at the peak."""
+        """Returns the share (0 to 1) of a category in the bytes at the peak."""
         return self.bytes_of.get(category, 0) / max(self.peak, 1)
 
     @property
     def rows(self) -> list[tuple[Category, int]]:
-        """The categories that have bytes, in the order of CATEGORIES."""
+        """Pairs of category and bytes, without empty categories, in the order of CATEGORIES."""
         return [(category, self.bytes_of[category]) for category in CATEGORIES if self.bytes_of.get(category)]
 
 
 MOST_SIZES = 3
 RECUR = 0.5
-"""Share of bytes in sizes that occur more than once, from which on blocks are those of similar layers. A choice."""
+"""If at least this share of the bytes is in sizes that occur more than once, blocks are assumed to be of similar
+layers. A choice."""
 
 
 class EarlierBlocks(Record, frozen=True):
-    """Blocks from before the history of which nothing tells for certain what they are."""
+    """Blocks from before the history whose category is not known for certain."""
 
     bytes: int
     count: int
     sizes: tuple[tuple[int, int], ...]
-    """Number and size in bytes of those of the same size, the most bytes first; at most MOST_SIZES."""
+    """(number of blocks, size in bytes) of the MOST_SIZES sizes with the most bytes, sorted by total bytes."""
 
     guess: str
-    """What they probably are: weights, untrained, or nothing."""
+    """The probable kind: "weights", "untrained", or "" if unknown."""
 
 
 def earlier_blocks(size: Ints, trains: bool) -> EarlierBlocks:
-    """Returns these blocks by size, in bytes; `trains` tells whether backward passes were recorded."""
+    """Returns a summary of blocks with these sizes in bytes. `trains`: backward passes were recorded."""
     sizes, counts = np.unique(size, return_counts=True)
     order = np.argsort(-sizes * counts, kind="stable")[:MOST_SIZES]
     recur = int((sizes * counts)[counts > 1].sum()) >= RECUR * int(size.sum())

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 CRITICAL, WARNING, INFO = SEVERITIES = "critical", "warning", "info"
-"""Critical: the training has run out of memory, or soon will."""
+"""Critical: the training has run out of memory, or will soon run out of memory."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One line of evidence: the name of its label, and a number with its unit (bytes, share, count), or a text."""
+    """One line of evidence: the key of the label, and a number with its unit (bytes, share, count), or a text."""
 
     name: str
     value: float | str
@@ -17,7 +17,7 @@ class Value:
 
 @dataclass(frozen=True)
 class MemoryFinding:
-    """A problem. `bytes` is what its fix can save at the peak at most; 0 if that is not known."""
+    """A memory problem. `bytes` is the most that its fix can save at the peak; 0 if that is not known."""
 
     cause: str
     severity: str

@@ -1,4 +1,4 @@
-"""Findings about the memory of a trace. A rule without its signal finds nothing."""
+"""Findings about the memory of a trace. A rule returns None if it finds nothing, or if its signal is missing."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,22 +20,22 @@ from tb_bottleneck.trace.table import Rows
 NEAR_LIMIT = 0.9
 """Share of the device's memory. torch_tb_profiler and gpuprof use the same."""
 DOMINATES = 0.5
-"""Share of the peak: more than everything else together."""
+"""Share of the peak above which a part is larger than everything else together."""
 STATE_DOMINATES = 0.4
-"""Share of the peak. The states of Adam are half of parameters, gradients and states in 32 bits, so that they are never
-more than everything else together. A choice."""
+"""Share of the peak. The states of Adam are half of parameters, gradients and states in 32 bits, so they never exceed
+everything else together. A choice."""
 ONE_TENSOR = 0.15
-"""Share of the peak of a single block. Layers of a network of twenty equal ones have 5 %."""
+"""Share of the peak for a single block. In a network of twenty equal layers, a layer has 5 %."""
 FRAGMENTED = 0.2
-"""Share of the peak that was free and did not serve a request."""
+"""Share of the peak that was free but did not serve a request."""
 KEPT = 0.4
-"""Share of the tensors of a pass that exist at once. In public recordings it is 0.59 to 0.63 where gradients are
-recorded, and below 0.06 under no_grad, where a layer's input is freed after the layer."""
+"""Share of the tensors of a forward pass that exist at once. In public recordings this share is 0.59 to 0.63 with
+gradients enabled, and below 0.06 under no_grad, where a layer's input is freed after the layer."""
 MIN_TENSORS = 20
-"""Tensors of a pass below which the share above says nothing: a pass of three layers keeps most of its tensors."""
+"""With fewer tensors in a pass, KEPT is not applied: a pass of three layers keeps most of its tensors."""
 LITTLE = 0.25
-"""Share of the device's memory. With a smaller peak, four times the batch fits, and what takes the memory does not
-matter. A choice."""
+"""Share of the device's memory. If the peak is smaller, findings of severity info are left out, because four times the
+batch would fit. A choice."""
 MIN_FLUSHES = 2
 _ZERO = re.compile(r"^aten::(?:zero_|_foreach_zero_|fill_)$")
 _PRODUCTS = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product\w*)$")
@@ -61,7 +61,8 @@ def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
 
 
 def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFinding | None:
-    """The peak is more than NEAR_LIMIT of the device's memory. `more` is evidence of what can be smaller."""
+    """Returns the finding if the peak is at least NEAR_LIMIT of the device's memory. `more` is added to the
+    evidence."""
     if account.capacity is None or account.peak < NEAR_LIMIT * account.capacity:
         return None
     share = account.peak / account.capacity
@@ -70,7 +71,7 @@ def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFind
 
 
 def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
-    """A category is more than half of the peak."""
+    """Returns the finding `cause` if `category` is more than DOMINATES of the peak."""
     if account.share(category) <= DOMINATES:
         return None
     size = account.bytes_of[category]
@@ -79,7 +80,7 @@ def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryF
 
 
 def state_dominates(account: MemoryAccount) -> MemoryFinding | None:
-    """The optimizer's state is the largest part."""
+    """Returns the finding if the optimizer's state is the largest part, and at least STATE_DOMINATES of the peak."""
     share = account.share(Category.OPTIMIZER)
     if share < STATE_DOMINATES or share < max(account.share(category) for category in account.bytes_of):
         return None
@@ -92,13 +93,13 @@ def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | N
 
 
 def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Without a backward pass, activations are all that there is besides parameters."""
+    """Returns the finding if activations dominate. None without a backward pass, where activations always dominate."""
     found = dominates(memory.account, Category.ACTIVATIONS, "activations_dominate")
     return found if memory.phases.trains else None
 
 
 def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """A single block of activations, temporaries or inputs is more than ONE_TENSOR of the peak."""
+    """Returns the finding if one block of activations, temporaries or inputs is more than ONE_TENSOR of the peak."""
     blocks = memory.blocks
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)]
     rows = np.flatnonzero(blocks.alive(memory.peak_row) & np.isin(memory.category, kinds))
@@ -109,7 +110,7 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
-    """The largest block of a place is more than ONE_TENSOR of the peak."""
+    """Returns the finding if the largest block of `site` is more than ONE_TENSOR of the peak."""
     share = site.largest / max(account.peak, 1)
     if share <= ONE_TENSOR:
         return None
@@ -119,7 +120,7 @@ def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | Non
 
 
 def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
-    """Much memory was free when the allocator had to ask for more."""
+    """Returns the finding if more than FRAGMENTED of the peak was free when the allocator requested more memory."""
     if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
         return None
     size = account.bytes_of[Category.FRAGMENTATION]
@@ -128,7 +129,7 @@ def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
 
 
 def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Reserved memory falls, and rises again."""
+    """Returns the finding if reserved memory falls at least MIN_FLUSHES times before it rises again."""
     change = np.diff(memory.events.reserved)
     rises = np.flatnonzero(change > 0)
     times = int(np.count_nonzero(change[: rises[-1]] < 0)) if len(rises) else 0
@@ -138,7 +139,7 @@ def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """No backward pass allocates gradients, and zero_grad writes zeros."""
+    """Returns the finding if no backward pass allocates gradients, and zero_grad writes zeros."""
     if not memory.phases.trains or memory.gradient_bytes:
         return None
     events = memory.trace.events
@@ -152,7 +153,7 @@ def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """In a pass without backward, most of its tensors exist at once."""
+    """Returns the finding if, without a backward pass, at least KEPT of a forward pass's tensors exist at once."""
     if memory.phases.trains:
         return None
     blocks = memory.blocks
@@ -173,7 +174,7 @@ def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFindi
 
 
 def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Activations are a large part of a device's memory, and matrix multiplications run on 32-bit tensors."""
+    """Returns the finding if activations dominate a device's memory, and most matrix multiplications are in fp32."""
     account = memory.account
     if memory.on_cpu or account.share(Category.ACTIVATIONS) <= DOMINATES:
         return None

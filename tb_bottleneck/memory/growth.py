@@ -1,4 +1,4 @@
-"""Memory that steps leave behind."""
+"""Detects memory that each step allocates but does not free."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ SOON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Bytes that each step leaves, the blocks that they are, and the activations that a step allocates."""
+    """`left` is the number of bytes that each step leaves behind, `kept` a mask of these blocks, and `activations` the
+    mean bytes of activations per step."""
 
     left: Ints
     kept: Bools
@@ -33,30 +34,30 @@ class Growth:
 
     @property
     def per_step(self) -> int:
-        """Bytes that a step leaves behind: the median."""
+        """Median of the bytes that a step leaves behind; 0 without steps."""
         return int(np.median(self.left)) if len(self.left) else 0
 
     def steady(self, peak: int) -> bool:
-        """Returns True if enough steps were recorded, and each of them leaves a noticeable part of the peak."""
+        """Returns True if enough steps were recorded, each leaves memory, and the median is noticeable (MIN_SHARE)."""
         enough = len(self.left) >= MIN_STEPS and bool((self.left > 0).all())
         return enough and self.per_step >= MIN_SHARE * peak
 
     @property
     def of_graphs(self) -> bool:
-        """True if steps leave their activations."""
+        """True if a step leaves about as many bytes as its activations have (at least GRAPH_SHARE of them)."""
         return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
 
 
 def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
-    """Returns what the steps of a trace leave."""
+    """Returns the memory that the steps of a trace leave behind."""
     return growth_between(steps.host, memory.blocks, memory.category)
 
 
 def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
-    """Returns what the steps between these times leave.
+    """Returns the memory that the steps between the times `edges` (ns) leave behind.
 
-    The last step is left out: it has no successor that could free its blocks. Parameters and the optimizer's state are
-    allocated once.
+    The last step is left out, because no later step could free its blocks. Parameters and the optimizer's state, which
+    are allocated once, do not count.
     """
     once = np.isin(category, (INDEX[Category.PARAMETERS], INDEX[Category.OPTIMIZER]))
     judged_steps = max(len(edges) - 2, 0)
@@ -78,9 +79,9 @@ def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> MemoryFinding:
-    """Returns the finding about memory that was allocated at these places.
+    """Returns the finding about growing memory. `sites` are the places that allocated it, the most bytes first.
 
-    It is critical if the free memory, `headroom`, is known and lasts for less than SOON steps.
+    The finding is critical if the free memory `headroom` (bytes) is known and lasts for less than SOON steps.
     """
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
     steps_left = None if headroom is None else headroom // growth.per_step

@@ -1,4 +1,4 @@
-"""The course of the memory: over the step of the peak by category and by block, and over the steps."""
+"""The course of the memory over time: within the step of the peak by category and by block, and over all steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.trace.table import Ints, Rows
 
 POINTS = 160
-"""Points of a curve: one for every few pixels. Each is the highest of the events that it stands for."""
+"""Most points of a curve: one for every few pixels. Each point is the highest of a group of events."""
 MAX_EVENTS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Bytes in use by category at some times, in ns since the beginning of the step. `peak` is the point of the peak.
+    """Bytes in use by category at `times` (ns since the beginning of the step). `peak` is the index of the peak.
 
-    Constant parts, such as parameters from before the recording, are in it. Cached memory is not. `length` is that of
-    the step, in ns.
+    Constant parts, such as parameters from before the recording, are included; cached memory is not. `length` is the
+    length of the step in ns.
     """
 
     length: int
@@ -61,7 +61,7 @@ def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
 
 
 def _by_category(memory: RecordedMemory, first: int, last: int) -> Ints:
-    """Returns the bytes of each category after each of these events: one row per category."""
+    """Returns the bytes by category after the events `first` to `last` - 1, with shape (categories, events)."""
     blocks, count = memory.blocks, last - first
     change = np.zeros((len(CATEGORIES), count + 1), np.int64)
     open_at = np.clip(blocks.opened - first, 0, count)
@@ -78,11 +78,14 @@ def _highest(total: Ints, peak: int) -> Rows:
     return distinct_values(np.array([*highest, peak], np.intp))
 
 
-"""Points of a history. With more steps, each point stands for several."""
+"""Most points of a history. With more steps, a point stands for several steps."""
 
 
 class MemoryHistory(Record, frozen=True, eq=False):
-    """Bytes in tensors by step: the most during it, and those at its end. Each point stands for `steps` steps."""
+    """Bytes in tensors by step: the highest value during the step, and the value at its end.
+
+    Each point stands for `steps` steps.
+    """
 
     peaks: Ints
     ends: Ints
@@ -127,10 +130,10 @@ class Lifetime(Record, frozen=True):
 
 
 def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
-    """Returns blocks that exist in the step of the peak, the largest first; none if the peak lies outside the steps.
+    """Returns blocks that exist in the step of the peak, the largest first; empty if the peak lies outside the steps.
 
-    They are the LARGEST largest ones, and of those that the step allocates and frees the LONGEST that exist longest.
-    `edges` has the begin of each step and the end of the last one, in ns.
+    The result has the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks
+    with the longest lifetime. `edges` has the begin of each step and the end of the last step, in ns.
     """
     step = step_of_peak(memory, edges)
     if step is None:
@@ -162,7 +165,7 @@ def _chosen(memory: RecordedMemory, rows: Rows, begin: int, end: int) -> Rows:
 
 
 class MemoryCourse(Record, frozen=True, eq=False):
-    """What a recording shows over time; None or empty where it shows nothing."""
+    """The course of the memory; a part is None or empty if the recording does not show it."""
 
     curve: MemoryCurve | None
     lifetimes: list[Lifetime]

@@ -50,7 +50,7 @@ class Phases:
     phase: Ints
 
     def at(self, times: Ints) -> Ints:
-        """Returns the index of the interval of each time; times before the first have index 0."""
+        """Returns the index of the interval of each time in `times`; 0 for times before the first interval."""
         return np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
 
     @property
@@ -99,7 +99,7 @@ def _backward(trace: Trace) -> Spans:
 
 
 def _outermost(trace: Trace) -> Rows:
-    """Returns the operators that no operator of their thread encloses, by start."""
+    """Returns the event rows of the operators that no operator of the same thread encloses, sorted by start."""
     outer = [np.empty(0, np.intp)]
     for rows in by_thread(trace.rows(Kind.CPU_OP), trace.events.thread).values():
         parents = nest(trace.events.start[rows], trace.events.end[rows]).parent

@@ -1,4 +1,4 @@
-"""What the memory events of a trace and the calls of an allocator snapshot have in common."""
+"""The common interface of memory recorded in a trace and in an allocator snapshot."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ class Places(Protocol):
     """The places that allocated blocks."""
 
     def place(self, key: list[int]) -> Place:
-        """Returns the place with a key."""
+        """Returns the place with this key, a row of `place_keys`."""
         ...
 
 
@@ -49,7 +49,7 @@ class RecordedMemory(Protocol):
 
     @property
     def peak_row(self) -> int | None:
-        """The event of the peak, None without events."""
+        """The row of the event with the peak; None without events."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class RecordedMemory(Protocol):
         ...
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the keys of the places of blocks, one row per block."""
+        """Returns the keys of the places of the blocks `chosen`: one row per block."""
         ...
 
 

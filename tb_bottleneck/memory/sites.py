@@ -19,15 +19,15 @@ from tb_bottleneck.trace.trace import Trace
 
 MODULE = "nn.Module: "
 MAX_DEPTH = 64
-"""Modules or calls in a path; deeper ones are left out."""
+"""Most modules or calls in a path; deeper ones are left out."""
 
 
 class Place(Record, frozen=True):
-    """Where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
+    """The place where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
 
-    `line` is the one of the call in a snapshot, and in a trace that has the lines of calls; otherwise the one at which
-    the function begins; 0 if it is not known, as for a function that already ran when the recording began. `path` has
-    the modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
+    `line` is the line of the call in a snapshot, and in a trace that has the lines of calls; otherwise the first line
+    of the function; 0 if it is not known, as for a function that already ran when the recording began. `path` has the
+    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
     """
 
     operator: str = ""
@@ -39,7 +39,7 @@ class Place(Record, frozen=True):
 
 
 class Site(Record, frozen=True):
-    """Blocks of one category from one place. `largest` is the size of the largest of them, in bytes."""
+    """Blocks of one category from one place: total `bytes`, number of `blocks`, bytes of the `largest` block."""
 
     category: Category
     place: Place
@@ -51,7 +51,7 @@ class Site(Record, frozen=True):
 def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) -> list[Site]:
     """Returns one site for each distinct row of `keys`, the most bytes first.
 
-    The first column of `keys` is the category; `place_of` gets the others.
+    The first column of `keys` is the category; `place_of` is called with the other columns. `size` is in bytes.
     """
     first, which = distinct_rows(*(keys.T + 1))
     total = np.bincount(which, size, minlength=len(first)).astype(np.int64)
@@ -68,20 +68,20 @@ def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) 
 class TracePlaces:
     """The places of the blocks of a trace.
 
-    What a backward pass allocates has the module and the line of the forward operator that it belongs to.
+    A block that a backward operator allocates has the module and the line of the corresponding forward operator.
     """
 
     def __init__(self, trace: Trace, blocks: Blocks) -> None:
         self._trace, self._blocks = trace, blocks
 
     def sites(self, category: Ints, chosen: Rows) -> list[Site]:
-        """Returns the places that allocated these blocks, the most bytes first."""
+        """Returns the places that allocated the blocks `chosen`, by `category`, the most bytes first."""
         keys = np.column_stack((category[chosen], self.keys(chosen)))
         return group_sites(keys, self._blocks.size[chosen], self.place)
 
     def keys(self, chosen: Rows) -> Ints:
-        """Returns operator, module and frame of each block, as rows of the names, or -1; and the line of the call, or
-        0."""
+        """Returns four columns per block: operator, module and frame as rows of the names (or -1), and the line of the
+        call (or 0)."""
         trace = self._trace
         thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
         operator = self._around(thread, time, self._rows_named(Kind.CPU_OP, _is_operator))
@@ -117,7 +117,7 @@ class TracePlaces:
         return rows[name_matches(self._trace.names, self._trace.events.name[rows], test)]
 
     def _around(self, thread: Ints, time: Ints, rows: Rows) -> Ints:
-        """Returns the innermost of these events at each time, or -1."""
+        """Returns the innermost of the event rows `rows` on each thread at each time, or -1."""
         trace = self._trace
         found = np.full(len(time), -1, np.int64)
         own = by_thread(np.arange(len(time)), thread)
@@ -145,7 +145,7 @@ class TracePlaces:
 
     @cached_property
     def _parents(self) -> dict[int, int]:
-        """Returns the name of the module around the first call of each module."""
+        """By name of a module: the name of the module around its first call, or -1; both as rows of the names."""
         trace = self._trace
         rows = trace.rows(Kind.PYTHON)
         rows = rows[name_matches(trace.names, trace.events.name[rows], _is_module)]

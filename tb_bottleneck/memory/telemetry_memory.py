@@ -1,4 +1,4 @@
-"""The memory of a device in the monitor's series: its peak, and what grows."""
+"""The memory of a device and of the host in the monitor's series: peaks, growth and limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -42,9 +42,10 @@ class TelemetryMemory:
 
     @cached_property
     def account(self) -> MemoryAccount | None:
-        """The state at the peak: what the allocator has, split into tensors and cache, and what is outside torch.
+        """The state at the peak: memory of the allocator, split into tensors and cache, and memory outside torch.
 
-        None if neither the driver's nor the allocator's figures were recorded. The driver's include other processes.
+        None if neither the driver's nor the allocator's figures were recorded. The driver's figures include other
+        processes.
         """
         used, total = self._device("memory_used"), self._device("memory_total")
         reserved, allocated = self._highest("memory_reserved"), self._highest("memory_allocated_peak")
@@ -74,9 +75,9 @@ class TelemetryMemory:
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
     def _growth(self) -> MemoryFinding | None:
-        """The lowest value of each part of the run is higher than that of the part before.
+        """Returns the finding about rising device memory, from the allocator's bytes in tensors.
 
-        The allocator's bytes in tensors are used, otherwise the driver's figure, which also contains the cache.
+        Without these, the driver's figure is used, which includes the cache.
         """
         values = self._step_column("memory_allocated")
         if len(values) < MIN_READINGS:
@@ -84,7 +85,7 @@ class TelemetryMemory:
         return rising("rising_memory", values)
 
     def _host_growth(self) -> Iterator[MemoryFinding | None]:
-        """The memory of the training process, or of its loader's workers, rises."""
+        """Yields the findings (or None) about rising memory of the training process and of the loader's workers."""
         yield rising("rising_host_memory", self._series("process_memory", HOST))
         yield rising("rising_worker_memory", self._series("worker_pss", HOST))
 
@@ -129,9 +130,10 @@ class TelemetryMemory:
 
 
 def rising(cause: str, values: Floats) -> MemoryFinding | None:
-    """Returns the finding if the lowest value of each part of the run is higher than that of the part before.
+    """Returns the finding `cause` if `values` (bytes, in order of time) rise over the whole run, else None.
 
-    The first tenth is left out. Healthy runs reach their level and stay there; garbage collection only delays this. The
+    The first tenth is left out. The lowest value of each of PARTS parts must exceed that of the part before, by GROWTH
+    in total, and the growth must continue in the second half (STEADY). Healthy runs reach a level and stay there. The
     tab applies the same rule to the visible range (memory_trend.ts).
     """
     values = values[len(values) // 10 :]

@@ -27,7 +27,7 @@ class TraceMemory:
 
     @property
     def on_cpu(self) -> bool:
-        """True if this is the host's memory, whose totals leave out what was allocated before the recording."""
+        """True if the events are of host memory. Its totals leave out memory allocated before the recording."""
         return int(self.events.device_type[0]) == CPU_DEVICE_TYPE
 
     @property
@@ -37,7 +37,7 @@ class TraceMemory:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Blocks with their lifetimes."""
+        """The blocks of the events, with their lifetimes."""
         return blocks_of(self.events)
 
     @cached_property
@@ -52,7 +52,7 @@ class TraceMemory:
 
     @cached_property
     def places(self) -> TracePlaces:
-        """The places that allocated the blocks."""
+        """The places (source lines or operators) that allocated the blocks."""
         return TracePlaces(self.trace, self.blocks)
 
     def place_keys(self, chosen: Rows) -> Ints:
@@ -61,7 +61,7 @@ class TraceMemory:
 
     @cached_property
     def earlier(self) -> int:
-        """Bytes from before the recording that are never freed in it. 0 on the CPU, where they are not counted."""
+        """Bytes allocated before the recording and not freed during the recording; 0 on the CPU, which has no count."""
         if self.on_cpu:
             return 0
         freed = int(self.blocks.size[~self.blocks.known_begin].sum())
@@ -69,13 +69,13 @@ class TraceMemory:
 
     @cached_property
     def in_use(self) -> Ints:
-        """Bytes in tensors after each event, without estimates."""
+        """Allocated bytes after each event, one value per event, without estimated bytes."""
         freed_later = int(self.blocks.size[~self.blocks.known_begin].sum())
         return np.asarray(self.earlier + freed_later + np.cumsum(self.events.size), np.int64)
 
     @cached_property
     def peak_row(self) -> int:
-        """The event of the peak."""
+        """The row in `events` of the peak."""
         return peak_row(self.events.reserved, self.in_use)
 
     @cached_property
@@ -89,7 +89,7 @@ class TraceMemory:
 
     @cached_property
     def account(self) -> MemoryAccount:
-        """The state at the peak."""
+        """The bytes per category at the peak."""
         alive = self.blocks.alive(self.peak_row)
         sums = np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(np.int64)
         bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}

@@ -14,17 +14,17 @@ COUNTERS = {
     "device_frees": "num_device_free",
     "allocation_retries": "num_alloc_retries",
 }
-"""Step columns, and their names in torch."""
+"""Names of counters in torch's memory statistics, by step column."""
 
 GAUGES = {
     "memory_allocated": ("allocated_bytes", "current"),
     "memory_allocated_peak": ("allocated_bytes", "peak"),
     "memory_reserved": ("reserved_bytes", "current"),
 }
-"""Step columns, and the names of their statistics in torch."""
+"""Names of a statistic and of its value in torch's memory statistics, by step column."""
 
 READ_EVERY_NS = 1_000_000_000
-"""Interval between two readings of the allocator: torch builds a large dict for each, which takes about 50 µs."""
+"""Minimum interval in ns between two readings of the allocator. A reading takes about 50 µs: torch builds a dict."""
 
 
 def _torch() -> Any:
@@ -96,8 +96,9 @@ class AllocatorCounters:
         self._read_at: int | None = None
 
     def read(self, now: int) -> dict[str, float]:
-        """Returns figures by step column, without changes at the first reading; empty within READ_EVERY_NS of the last
-        one."""
+        """Returns the gauges and the changes of the counters since the last reading, by step column.
+
+        `now` is a time in ns. The first reading has no changes. Empty within READ_EVERY_NS of the last reading."""
         if self._read_at is not None and now - self._read_at < READ_EVERY_NS:
             return {}
         self._read_at = now
@@ -117,7 +118,7 @@ class MemoryHistory:
         return bool(_torch().cuda.is_initialized())
 
     def record_history(self, entries: int) -> None:
-        """Records the stacks of Python for the last calls; 0 ends it."""
+        """Starts recording the last `entries` allocator calls with their Python stacks; 0 ends the recording."""
         memory = _torch().cuda.memory
         if entries:
             memory._record_memory_history("all", "all", "python", entries)
@@ -125,9 +126,9 @@ class MemoryHistory:
             memory._record_memory_history(None)
 
     def snapshot(self) -> Any:
-        """Returns the snapshot as plain data."""
+        """Returns the allocator's snapshot as dicts and lists, as `torch.cuda.memory._snapshot` does."""
         return _torch().cuda.memory._snapshot()
 
     def on_out_of_memory(self, call: Callable[[], None]) -> None:
-        """Calls a function when a request fails."""
+        """Registers `call`, which torch then calls at each allocation that fails for lack of memory."""
         _torch()._C._cuda_attach_out_of_memory_observer(lambda *facts: call())

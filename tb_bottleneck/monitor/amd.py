@@ -31,7 +31,7 @@ class AmdSmi:
         self._handles: dict[str, Any] = {}
 
     def open(self) -> None:
-        """Loads the library."""
+        """Imports and initialises amdsmi. Raises DriverError."""
         try:
             import amdsmi
         except (ImportError, OSError, KeyError) as error:  # its own search for the library may raise any of these
@@ -43,7 +43,7 @@ class AmdSmi:
             amdsmi.amdsmi_init()
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """Returns the GPUs in the library's order."""
+        """Returns the GPUs in the library's order. Raises DriverError."""
         gpus = []
         with self._driver_errors():
             for handle in self._smi.amdsmi_get_processor_handles():
@@ -55,7 +55,10 @@ class AmdSmi:
         return gpus
 
     def call(self, function: str, uuid: str, *constants: str) -> Any:
-        """Returns `function(device, *constants)`; constants by name, as "AmdSmiClkType.GFX". Raises DriverError."""
+        """Returns the result of amdsmi's `function` for the GPU with this `uuid`. Raises DriverError.
+
+        `constants` are names of further arguments, such as "AmdSmiClkType.GFX".
+        """
         method = getattr(self._smi, function, None)
         if method is None:
             raise DriverError(f"the installed amdsmi has no {function}", lasting=True)
@@ -101,8 +104,9 @@ class AmdSmi:
 
 
 def number(answer: Mapping[str, Any], *names: str) -> float:
-    """Returns the first of these entries that is a number: the library writes "N/A" for missing values. Raises
-    DriverError."""
+    """Returns the first of the entries `names` of `answer` that is a number; amdsmi writes "N/A" for missing values.
+
+    Raises DriverError if no entry is a number."""
     for name in names:
         value = answer.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -125,7 +129,7 @@ class AmdQuery:
     function: Callable[[AmdSmi, str], Mapping[str, float]]
 
     def read(self, driver: AmdSmi, gpu: GpuDevice) -> Mapping[str, float]:
-        """See the protocol. Raises DriverError."""
+        """Returns the values by signal name, in the units of the signals. Raises DriverError."""
         return self.function(driver, gpu.uuid)
 
 

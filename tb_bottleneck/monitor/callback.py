@@ -16,7 +16,7 @@ class TrainerMonitor:
         self._monitor: Monitor | None = None
 
     def begin(self, logdir: str, model: Any) -> None:
-        """Starts the monitor of a training run."""
+        """Starts a monitor of `model` that writes to `logdir`, and stops the monitor of an earlier run."""
         if TrainerMonitor._active is not None:
             TrainerMonitor._active.end()
         self._monitor = Monitor(logdir, model=model, captures=self._captures)

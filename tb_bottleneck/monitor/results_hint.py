@@ -10,7 +10,7 @@ _told: set[str] = set()
 
 
 def hint_of(logdir: str) -> str:
-    """Returns the line for the results in this logdir."""
+    """Returns one line that names the commands for showing the results in `logdir`."""
     folder = shlex.quote(logdir)
     return (
         f"tb_bottleneck recorded this training. To see why it is slow: tensorboard --logdir {folder}, then open "
@@ -19,7 +19,7 @@ def hint_of(logdir: str) -> str:
 
 
 def tell_results(logdir: Path) -> None:
-    """Tells the line once per logdir: to the training's log if it has one, otherwise to standard error."""
+    """Writes the line of `hint_of` once per logdir, to the log if it has handlers, otherwise to standard error."""
     text = hint_of(str(logdir))
     if text in _told:
         return

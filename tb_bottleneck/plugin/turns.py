@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 SHORT_TURN_SECONDS = 0.0005
-"""A tenth of the interpreter's own switch interval."""
+"""A switch interval in seconds, a tenth of the interpreter's default."""
 
 _lock = threading.Lock()
 _usual: list[float] = []

@@ -6,7 +6,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.quality.trace_defects import Defect
 
 MIN_STEPS, MIN_READINGS = 2, 10
-"""With fewer steps and fewer readings of the device's utilisation there is nothing to judge."""
+"""Telemetry with fewer steps and also fewer readings of the device's utilisation cannot be judged."""
 
 
 def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:

@@ -54,7 +54,7 @@ PROFILER_COST_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Defect:
-    """A defect of a recording. With a fatal one the recording cannot be judged."""
+    """A defect of a recording. A recording with a fatal defect cannot be judged. `facts` has the defect's figures."""
 
     code: str
     fatal: bool
@@ -62,7 +62,7 @@ class Defect:
 
 
 def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
-    """Returns the reason why this recording cannot be judged, or None if it can."""
+    """Returns the fatal defect of `trace`, or None if the recording can be judged."""
     written = _other_writer(trace)
     if written is not None:
         return written
@@ -84,7 +84,7 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
 
 
 def _other_writer(trace: Trace) -> Defect | None:
-    """Returns who wrote the file, if it was not torch.profiler."""
+    """Returns the defect of a file that torch.profiler did not write; otherwise None."""
     if not len(trace.events) or (trace.events.kind != Kind.OTHER).any():
         return None
     events = {"events": len(trace.events)}
@@ -125,7 +125,7 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 
 
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
-    """Yields the defects of the file of a recording that can be judged."""
+    """Yields the defects of the trace file. `trace` must have no fatal defect."""
     yield from damage_of(trace)
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
@@ -148,7 +148,7 @@ def _kernels_before_launch(trace: Trace) -> float:
 
 
 def profiler_setup(trace: Trace) -> str:
-    """Returns who recorded the trace, or what the profiler recorded beyond its minimum: what could be turned off.
+    """Returns the kind of profiler setup, which shows what could be turned off.
 
     This is `monitor`, `stacks`, `no_stacks` (memory or shapes only) or `cheapest`.
     """

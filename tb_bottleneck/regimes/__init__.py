@@ -1,1 +1,1 @@
-"""The rules for traces: one small file per regime. A rule judges from measures only."""
+"""The rules for traces: one module per regime. The input of a rule is measures only."""

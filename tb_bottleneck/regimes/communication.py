@@ -50,7 +50,7 @@ HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. One rank cannot tell a slow peer from a slow link, unless its fastest message is slow."""
+    """Returns the judgement. A trace of one rank shows a slow link only if even the fastest large message is slow."""
     recoverable = RECOVERABLE_OF_ONE_BUCKET if _after_backward(measures) and _in_one_bucket(measures) else 1.0
     if recoverable < 1 and (portions := _portions(measures)) > 1:
         recoverable += (1 - 1 / portions) * (1 - recoverable)
@@ -88,7 +88,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _by_kind(measures: Measures[Recording]) -> str:
-    """Returns the cause. The fix for exposed collectives depends on their use: shards, tables, experts, gradients."""
+    """Returns the name of the cause for exposed collectives, by the kind of collective with most of the time."""
     if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
     if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
@@ -120,7 +120,7 @@ def _in_one_bucket(measures: Measures[Recording]) -> bool:
 
 
 def _portions(measures: Measures[Recording]) -> float:
-    """Returns the exchanges of gradients per optimizer step, 1 if there are not several."""
+    """Returns the exchanges of gradients per optimizer step; 1 if they are fewer than SEVERAL_PORTIONS."""
     portions = measures.value(exchanged_portions, otherwise=1.0)
     return portions if portions >= SEVERAL_PORTIONS else 1.0
 

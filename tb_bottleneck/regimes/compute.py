@@ -4,11 +4,12 @@ Signal: device time of matrix products, convolutions and attention, by their nam
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
 half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
-it). Of work in float64 it is half, too: float32 has half of the bytes. On a CPU run, the share of unused cores of the
-work that torch divides among threads is at stake, and none of it counts as recoverable: nothing recorded shows that
-these cores are free, and that the work scales. With all cores instead of half of them, a measured training took 2.8
-times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few). Where the trace has the device's
-counters, a clock a tenth below the highest one of the recording is a cause: the work loses as much of its time.
+it). Of work in float64, half counts as recoverable too: float32 has half of the bytes. On a CPU run with too few
+threads, the cost is the share of unused cores x the work that torch divides among threads. None of this cost counts as
+recoverable: nothing recorded shows that these cores are free, and that the work scales. With all cores instead of half
+of them, a measured training took 2.8 times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few).
+If the trace has the device's counters, a clock a tenth below the highest clock of the recording is a cause, and costs
+the same share of the work's time.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -62,11 +63,11 @@ RECOVERABLE_OF_PRODUCTS = 0.5
 LOW_CLOCK = 0.10
 
 ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak, bandwidth_in_use)
-"""How the limits of kernels are known, and how close the kernels come to them."""
+"""Measures of how the limits of kernels are known, and how close the kernels come to their limits."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. On the CPU, more threads than cores slow every operator: all operator time is at stake."""
+    """Returns the judgement. On the CPU, more threads than cores slow every operator, so all operator time counts."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
@@ -88,7 +89,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
-    """Returns a CPU run that leaves half of its cores unused; at best, the work takes as much less time."""
+    """Returns a cause if a CPU run leaves at least UNUSED_CORES of its cores unused, else None."""
     unused = measures.value(unused_cores, otherwise=0.0)
     if measures.on_device or unused < UNUSED_CORES:
         return None
@@ -100,8 +101,8 @@ def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 
 def _low_clock(measures: Measures[Recording]) -> Cause[Recording] | None:
-    """Returns a clock far below the highest one while the device works, from its counters; at best, the work takes as
-    much less time."""
+    """Returns a cause if the device's counters show a clock at least LOW_CLOCK below the highest while the device
+    works, else None."""
     distance = measures.value(clock_below_highest, otherwise=0.0)
     share = distance * sum(measures.account.share(regime) for regime in (Regime.COMPUTE, Regime.MEMORY))
     if distance < LOW_CLOCK or share < LOW_CLOCK / 2:

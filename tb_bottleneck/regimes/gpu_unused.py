@@ -16,6 +16,9 @@ REGIME = Regime.GPU_UNUSED
 
 
 def verdict_of(measures: Measures[Recording]) -> Verdict[Recording]:
-    """Returns the verdict for a recording of work that is known to have run on the CPU (quality/trace_defects.py)."""
+    """Returns the verdict for a recording whose work ran on the CPU although a device was present.
+
+    Call it only in this case, which quality/trace_defects.py detects.
+    """
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, (operators,), bounded=False),))
     return Verdict(REGIME, judgement, {operators.__name__: measures(operators)})

@@ -29,19 +29,19 @@ MAIN_PART = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Operators show by name what they compute; only recorded stacks show the Python code."""
+    """Returns the judgement. Causes: operators that compute on the host, and Python code outside torch."""
     recurring = 1 - _at_start(measures)
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes, recurring, seen_by=host_rows_recorded)
 
 
 def _at_start(measures: Measures[Recording]) -> float:
-    """Returns the part of the regime's share that may be the start of the program."""
+    """Returns the part (0 to 1) of the regime's share that may be the start of the program."""
     share = measures.account.share(Regime.HOST)
     return min(measures.value(idle_before_first_work, otherwise=0.0) / share, 1.0) if share else 0.0
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the operators and Python as causes, the costlier one first; a small one only if it is alone."""
+    """Returns the causes, costliest first. The second cause is left out if it costs less than FIRES_AT."""
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))

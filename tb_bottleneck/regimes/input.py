@@ -71,7 +71,7 @@ STARTED = (worker_start_method, workers_persist, on_windows)
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Fetches determine the cause first, then the kind of iterator."""
+    """Returns the judgement. The cause depends first on the fetches, then on the kind of the loader's iterator."""
     part = 1.0 if _recurs(measures) else 0.0
     judgement = idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, part, seen_by=batches_seen)
     behind = measures.value(workers_behind, otherwise=0.0) > 0
@@ -109,7 +109,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
-    """Returns why the workers are late. Few fetches do not show whether they keep up."""
+    """Returns the cause of waits for workers. Few fetches do not show whether the workers keep up."""
     if _few_fetches(measures):
         seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator, *STARTED)
         if isinstance(measures(first_batch_wait), Measure):
@@ -127,15 +127,15 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
 
 
 def _recurs(measures: Measures[Recording]) -> bool:
-    """Returns True unless there are few fetches, and only one of them waited."""
+    """Returns True unless there are few fetches and fewer than MIN_RECURRING_STEPS of them waited."""
     waited = measures.value(waiting_fetches, otherwise=0.0)
     return not _few_fetches(measures) or waited >= MIN_RECURRING_STEPS
 
 
 def _few_fetches(measures: Measures[Recording]) -> bool:
-    """Returns True if workers make the batches, and too few of them were fetched to know whether they keep up.
+    """Returns True if workers make the batches, and too few fetches were recorded to know whether the workers keep up.
 
-    Samples of the workers show it, too: a worker that never runs out of batches to make is behind.
+    Returns False if samples of the workers show that they are behind: they make batches almost all of the time.
     """
     iterator = measures(loader_iterator)
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR

@@ -43,18 +43,18 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. A suspect is the cause if it takes at least MIN_SUSPECT_SHARE of the time."""
+    """Returns the judgement. The costliest of SUSPECTS is a cause if it exceeds MIN_SUSPECT_SHARE of the time."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Returns the part of the regime's share that can recur. A start-up does not."""
+    """Returns the part (0 to 1) of the regime's share that can recur, which excludes a start-up."""
     share = measures.account.share(Regime.INTERRUPTION)
     return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the costliest suspect, and a start-up as a cause of its own; a small one only if it is alone."""
+    """Returns the costliest suspect and the start-up, costliest first. The second is left out below FIRES_AT."""
     share = measures.account.share(Regime.INTERRUPTION)
     once = min(measures.value(first_runs_once, otherwise=0.0), share)
     recurring = _recurring(measures, share - once)

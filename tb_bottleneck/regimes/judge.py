@@ -1,4 +1,4 @@
-"""The rules for traces in the order of the account. Each rule judges alone; a broken one does not affect the others."""
+"""Applies the rules for traces, in the order of the account. A rule that fails does not affect the other rules."""
 
 import logging
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tb_bottleneck.regimes.rule import (
 
 
 def _rule_of(regime: Regime) -> Rule[Recording]:
-    """Returns the rule of a regime: `RULE` of the module with the regime's id. Raises ImportError without one."""
+    """Returns `RULE` of the module named after the regime's id. Raises ImportError if there is no such module."""
     rule: Rule[Recording] = import_module(f"tb_bottleneck.regimes.{regime}").RULE
     return rule
 
@@ -37,20 +37,23 @@ LIMITS: dict[Regime, MeasureFunction[Recording]] = {
     Regime.INPUT: input_limit,
     Regime.HOST: host_limit,
 }
-"""The share that fast steps allow to recover, for regimes that may be in some steps only."""
+"""The measure of the largest recoverable share, by the fast steps, for regimes that may be in some steps only."""
 
 FIXED_WITH: dict[str, frozenset[str]] = {
     "created_on_host": frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"}),
     "pageable_copies": frozenset({"blocking_uploads"}),
     "exposed_copies": frozenset({"blocking_uploads"}),
 }
-"""The causes that the fix of another cause removes, too: together they are one finding."""
+"""By cause: the other causes that the fix of this cause also removes. Together they are one finding."""
 
 _log = logging.getLogger(__name__)
 
 
 class Conclusion(Record, frozen=True):
-    """The conclusion about a run: the regime that names it, the share of time it owns, and the severity."""
+    """The conclusion about a run: the regime of the verdict, its share of the time (0 to 1), and the severity.
+
+    `severity` is critical, warning, info or none.
+    """
 
     regime: Regime
     share: float
@@ -58,7 +61,8 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Returns one verdict per rule. What is in some steps only recovers at most what the fast steps allow."""
+    """Returns one verdict per rule. Applies LIMITS to the recoverable time, and joins causes with one fix
+    (FIXED_WITH)."""
     verdicts = tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
     for wider, narrower in FIXED_WITH.items():
         verdicts = _joined(verdicts, wider, narrower)
@@ -68,7 +72,8 @@ def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
 def _joined(
     verdicts: tuple[Verdict[Recording], ...], wider: str, narrower: frozenset[str]
 ) -> tuple[Verdict[Recording], ...]:
-    """Adds the cost of the narrower causes to that of the wider cause, and removes them, if there is a wider cause."""
+    """Returns the verdicts with the costs of the causes in `narrower` added to the cause `wider`, and without these
+    causes; unchanged if there is no cause `wider`."""
     causes = [cause for verdict in verdicts for cause in verdict.judgement.causes]
     if not any(cause.name == wider for cause in causes):
         return verdicts
@@ -96,11 +101,11 @@ def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verd
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     """Returns the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
 
-    If input sets the pace, it goes before regimes with more time: until its batches come earlier, each other fix only
-    makes the wait for them longer. If unknown kernels run for longer than all device regimes own, or steps are much
-    longer than others for no recorded reason, the regime that shows it is returned: calling the device's work the limit
-    would be a guess. So it is with a regime that owns more than the device's work, but is not known to recur. The
-    severity is `info` if it is not known whether a cause that costs enough can be removed.
+    A regime that sets the pace (input) goes before regimes with more time: until batches come earlier, each other fix
+    only makes the wait for batches longer. The regime is `unexplained` if unknown kernels run for longer than the time
+    of all device regimes, or if some steps are much longer for no recorded reason. A regime whose cause may not recur
+    or be removable is the result if it owns more time than the device regime. The severity is `info` if it is not known
+    whether a costly cause can be removed.
     """
     worth = [verdict for verdict in verdicts if _stake(verdict) >= WORTH_RECOVERING]
     pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]
@@ -126,7 +131,7 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
 
 
 def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
-    """Returns True if causes of the machine were found, and the program itself has one of comparable cost."""
+    """Returns True if there are causes in MACHINE_CAUSES, and a cause of the program itself has a comparable cost."""
     of_machine = of_program = 0.0
     for cause in (cause for verdict in verdicts for cause in verdict.judgement.causes if cause.recurs):
         if cause.name in MACHINE_CAUSES:
@@ -137,7 +142,7 @@ def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
 
 
 def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
-    """Returns the verdict as if only the program's own causes were known."""
+    """Returns the verdict without the causes in MACHINE_CAUSES, and with the recoverable time of the other causes."""
     causes = tuple(cause for cause in verdict.judgement.causes if cause.name not in MACHINE_CAUSES)
     if len(causes) == len(verdict.judgement.causes):
         return verdict
@@ -146,20 +151,21 @@ def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
 
 
 def _stake(verdict: Verdict[Source]) -> float:
-    """Returns the share of the time by which a regime names the run."""
+    """Returns the share of the time that decides whether a regime names the run."""
     return verdict.judgement.recoverable + verdict.judgement.doubtful
 
 
 def _unsettled(verdict: Verdict[Source]) -> bool:
-    """Returns True if a cause costs enough, and the recording does not show that a fix recovers anything."""
+    """Returns True if a cause costs at least WORTH_RECOVERING, but a fix is not known to recover anything."""
     causes = verdict.judgement.causes
     return any(not (cause.certain and cause.recurs) and cause.cost_share >= WORTH_RECOVERING for cause in causes)
 
 
 def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source]:
-    """Returns the verdict of the rule with the measures it rests on. Never raises: a rule that fails is `broken`.
+    """Returns the verdict of `rule` with the measures of its evidence. Never raises: the status of a failed rule is
+    `broken`.
 
-    If no cause of the regime recurs, none of its time is recoverable, whatever the rule says.
+    If no cause of the regime recurs, the recoverable time is set to 0.
     """
     try:
         judgement = rule.judge(measures)

@@ -54,7 +54,7 @@ OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. With small kernels, the device finishes each one before the host has launched the next."""
+    """Returns the judgement. Clear if the recoverable share is below FIRES_AT with the measured profiler overhead."""
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
@@ -62,7 +62,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Returns the part of the regime's share that is not profiler overhead."""
+    """Returns the part (0 to 1) of the regime's share that counts as recoverable: not profiler overhead."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
         return RECOVERABLE_OF_LAUNCHES

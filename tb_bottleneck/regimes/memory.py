@@ -2,11 +2,11 @@
 
 Signal: device time of kernels that do few operations per byte, by shapes or names.
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
-device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels that each do one operator, half counts
-as recoverable: two consecutive ones, fused, read and write half as much. The optimizer's kernels are a separate cause.
-Between convolutions in 32 bits, half precision moves half of the bytes; it is a cause if the products themselves are
-none (regimes/compute.py). The work between the two products of attention counts the same way; part of it is pointwise,
-so both are at most the whole.
+device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels of one operator each, half of the time
+counts as recoverable: two consecutive kernels, fused, read and write half as much. The optimizer's kernels are a
+separate cause. In networks of convolutions in 32 bits, half precision moves half of the bytes; this is a cause if the
+convolutions themselves are not a cause (regimes/compute.py). Of the work between the two matrix multiplications of
+attention, half counts as recoverable too. All causes together count for at most the regime's share.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that stream.
@@ -47,7 +47,7 @@ RECOVERABLE_OF_POINTWISE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns judgement. Pointwise kernels of one operator each can be fused: a chain then reads and writes once."""
+    """Returns the judgement. A chain of pointwise kernels, fused into one kernel, reads and writes memory only once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
@@ -63,7 +63,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns the causes. Compiling fuses the model's pointwise work; a fused optimizer fuses the optimizer's."""
+    """Returns two causes: the model's pointwise work, which torch.compile fuses, and the optimizer's pointwise work."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)

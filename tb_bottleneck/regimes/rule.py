@@ -1,4 +1,4 @@
-"""A rule: a value that pairs a regime with the function that judges it."""
+"""The types of rules and of their results. A rule is a regime with the function that judges the regime."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,21 +15,21 @@ FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 WORTH_RECOVERING = 0.10
 
 MACHINE_CAUSES = frozenset({"contended_cores"})
-"""Causes that lie in other programs of the machine. The training can be changed; they often cannot."""
+"""Causes outside the training, in other programs on the machine. Users can often not remove them."""
 COMPARABLE = 1 / 3
-"""A cause of the program itself with this part of the cost of one of the machine comes first. A choice: on a shared
-machine, other programs took the headline of 4 of 19 trainings, each of which had a cause of its own."""
+"""A cause of the program itself comes before a cause of the machine if it has at least this part of its cost. A choice:
+on a shared machine, other programs took the headline of 4 of 19 trainings that also had a cause of their own."""
 
 
 @dataclass(frozen=True)
 class Cause(Generic[Source]):
     """A reason why a regime owns time, with its own fix.
 
-    `cost_share` is the share of the window at stake. `evidence` are the measures that show the cause. `bounded` is True
-    if removing the cause recovers at most `cost_share`, or `most` if that is given and larger, because what remains
-    becomes faster, too; otherwise no bound is stated. `certain` is False if the source
-    cannot show that a fix recovers anything: the bound then holds, although less counts as recoverable. `recurs` is
-    False if a run pays the cost once, at its start: a fix makes no later step faster, so nothing is recoverable.
+    `cost_share` is the share of the window (0 to 1) that the cause costs. `evidence` are the measures that show the
+    cause. `bounded` is True if removing the cause recovers at most `cost_share`, or at most `most` if the rest of the
+    step becomes faster too; otherwise no bound is stated. `certain` is False if the source cannot show that a fix
+    recovers anything: the bound still holds, but less counts as recoverable. `recurs` is False if a run pays the cost
+    once, at its start: a fix makes no later step faster, so nothing is recoverable.
     """
 
     name: str
@@ -40,10 +40,10 @@ class Cause(Generic[Source]):
     recurs: bool = True
     most: float | None = None
     factor: float | None = None
-    """How many times as fast the advised change makes the step at most, if that is less than the cost allows."""
+    """Upper bound of the speed-up of the step by the advised change; None if only the cost limits the speed-up."""
 
     def __post_init__(self) -> None:
-        """Limits the cost to a share of the window."""
+        """Limits `cost_share` and `most` to 0 to 1, and `most` to at least `cost_share`."""
         object.__setattr__(self, "cost_share", share_between(self.cost_share))
         if self.most is not None:
             object.__setattr__(self, "most", share_between(max(self.most, self.cost_share)))
@@ -51,12 +51,12 @@ class Cause(Generic[Source]):
 
 @dataclass(frozen=True)
 class Judgement(Generic[Source]):
-    """The result of a rule.
+    """The result of a rule. All numbers are shares of the window (0 to 1).
 
-    `recoverable` is the largest share of the window that fixing the regime could recover. `missing` names the signals
-    that the rule lacks when it abstains. `sets_pace` is True if the regime waits for something that takes its own time:
-    a shorter step then waits longer. `doubtful` is the share that was seen, and may not recur: it may name the run, and
-    makes no severity.
+    `status` is fires, clear, abstains or broken. `share` is the regime's time, `recoverable` the largest part of the
+    window that a fix could recover. `missing` names the signals that the rule lacks if it abstains. `sets_pace` is True
+    if the step waits for something with its own pace, so that a shorter step only waits longer. `doubtful` is time that
+    was recorded but may not recur: it can name the run, but does not raise the severity.
     """
 
     status: str
@@ -69,14 +69,14 @@ class Judgement(Generic[Source]):
     doubtful: float = 0.0
 
     def __post_init__(self) -> None:
-        """Limits both numbers to shares of the window."""
+        """Limits `share` and `recoverable` to 0 to 1."""
         object.__setattr__(self, "share", share_between(self.share))
         object.__setattr__(self, "recoverable", share_between(self.recoverable))
 
 
 @dataclass(frozen=True)
 class Rule(Generic[Source]):
-    """A regime, the function that judges it, and the share of the window from which it fires."""
+    """A regime, the function that judges the regime, and the share of the window from which the rule fires."""
 
     regime: Regime
     judge: Callable[[Measures[Source]], Judgement[Source]]
@@ -85,7 +85,7 @@ class Rule(Generic[Source]):
 
 @dataclass(frozen=True)
 class Verdict(Generic[Source]):
-    """A judged regime with the measures that the judgement rests on, by key."""
+    """A judged regime. `facts` has the measures of the evidence by key."""
 
     regime: Regime
     judgement: Judgement[Source]
@@ -94,7 +94,7 @@ class Verdict(Generic[Source]):
 
 AnyCause = Cause[Any]
 AnyVerdict = Verdict[Any]
-"""For report builders: they take no measures, so the evidence source does not matter."""
+"""Verdict of any evidence source, for report builders, which take no measures."""
 
 
 def idle_judgement(
@@ -105,16 +105,16 @@ def idle_judgement(
     recoverable: float = 1.0,
     seen_by: MeasureFunction[Source] | None = None,
 ) -> Judgement[Source]:
-    """Returns the judgement of a regime in which the device does not compute. It fires by its share of the account.
+    """Returns the judgement of a regime in which the device does not compute. Fires from the share `fires_at` on.
 
     Args:
         measures: the measures of the recording.
         regime: the regime to judge.
         fires_at: the share of the window from which the regime fires.
-        causes: names the causes; called only if the regime fires.
+        causes: returns the causes; called only if the regime fires.
         recoverable: the part of the regime's share that a fix could recover.
-        seen_by: the measure that the regime's time cannot be seen without. If it is missing, a low share proves
-            nothing, and the rule abstains.
+        seen_by: the measure without which the regime's time is not visible. If this measure is missing, a share below
+            `fires_at` proves nothing, and the rule abstains.
     """
     share = measures.account.share(regime)
     if share < fires_at:

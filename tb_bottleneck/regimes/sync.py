@@ -51,7 +51,7 @@ KINDS: dict[str, MeasureFunction[Recording]] = {
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. The costliest kind of wait comes first."""
+    """Returns the judgement. The causes are kinds of waits, the costliest first."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )

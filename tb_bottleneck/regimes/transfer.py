@@ -35,7 +35,8 @@ MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns judgement. Pageable memory is the first suspect: the host stages its copies. ROCm does not show it."""
+    """Returns the judgement. Causes: large results, pageable memory, blocking copies, a degraded link. ROCm does not
+    record whether memory is pageable."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 

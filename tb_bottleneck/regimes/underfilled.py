@@ -24,7 +24,7 @@ RECOVERABLE_OF_UNDERFILLED = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. A larger batch or fused kernels would fill the device; the gain needs a replay."""
+    """Returns the judgement. A larger batch or fused kernels would fill the device."""
     share = measures.account.share(Regime.UNDERFILLED)
     if share < FIRES_AT:
         count = measures(multiprocessors)

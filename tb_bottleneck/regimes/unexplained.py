@@ -26,7 +26,7 @@ LONG_STEPS_FIRE_AT = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. None of the time is recoverable: it lowers the confidence in the other regimes."""
+    """Returns the judgement. None of the time is recoverable; a large share lowers the confidence in other regimes."""
     share, excess = measures.account.share(Regime.UNEXPLAINED), measures.value(unexplained_excess, otherwise=0.0)
     causes: tuple[Cause[Recording], ...] = ()
     if excess >= LONG_STEPS_FIRE_AT:

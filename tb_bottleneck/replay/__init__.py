@@ -1,1 +1,1 @@
-"""Simulates gains on the recorded dependency graph: graph, scenarios and plan."""
+"""Simulates the gains of fixes on the recorded dependency graph: graph, scenarios and plan."""

@@ -1,4 +1,4 @@
-"""How far two runs of the same training differ from one another."""
+"""Constants for the differences between two runs of the same training."""
 
 from math import exp
 

@@ -2,11 +2,11 @@
 
 An interval combines independent sources of error, each with its 5 % and 95 % quantiles:
 
-- the fix: the low and the high estimate of its scenario. It may also take effect in part only (PARTIAL_EFFECT). The
-  fast steps of the run limit the gain of a fix that changes only some steps (`shortest_window`).
-- the profiler: the slowest and the fastest plausible host without it (host_scale.py).
-- the host of the next run, which is faster or slower than in this one (HOST_DRIFT).
-- the sample: what was recorded in one step only may be rare in the run (LEAST_RATE).
+- the fix: the low and the high estimate of its scenario. A fix may also have only a part of its effect
+  (PARTIAL_EFFECT). The fast steps of the run limit the gain of a fix that changes only some steps (`shortest_window`).
+- the profiler: the slowest and the fastest plausible host without the profiler (host_scale.py).
+- the host of the next run, which is faster or slower than the host of this run (HOST_DRIFT).
+- the sample: a problem that was recorded in one step only may be rare in the run (LEAST_RATE).
 - everything else in the next run (RUN_TO_RUN_NOISE).
 
 The deviations of the gain are logarithms. Deviations of independent sources add up by their squares (JCGM 100:2008,
@@ -27,11 +27,11 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
     """Returns the shortest time in ns that the window can take after a fix, 0 if fast steps set no limit.
 
-    It is the limit that a run's fast steps set to a simulated gain (measures/fast_steps.py). The cost of the cause in a
-    step is what the fix saves there at best. A fix that also makes other steps faster, as rarer checkpoints do on a
-    CPU, whose writer slows the steps between them, shortens all steps, and is not limited.
+    This is the limit that a run's fast steps set to a simulated gain (measures/fast_steps.py). The cost of the cause in
+    a step is the time that the fix saves in this step at best. A fix that makes all steps faster is not limited, such
+    as rarer checkpoints on a CPU, where the writer also slows the steps between checkpoints.
 
-    `after` is the graph with the largest plausible effect of the fix.
+    `before` is the graph without the fix, `after` the graph with the largest plausible effect of the fix.
     """
     steps = before.simulated_steps()
     return fast_step(steps, steps - after.simulated_steps()) * len(steps)
@@ -59,14 +59,18 @@ class Gain(Record, frozen=True):
 
 
 class Variants(Record, frozen=True, eq=False):
-    """One recording with the same fixes: the expected graph, and by source of error the graphs at both quantiles."""
+    """The graphs of one recording with the same fixes.
+
+    `expected` is the expected graph. `fix` and `profiler` are the graphs at the 5 % and 95 % quantiles of these sources
+    of error.
+    """
 
     expected: ModifiedGraph
     fix: tuple[ModifiedGraph, ModifiedGraph]
     profiler: tuple[ModifiedGraph, ModifiedGraph]
 
     def with_fix(self, scenario: Scenario) -> "Variants | None":
-        """Returns the graphs with one more fix, or None if it cannot be simulated."""
+        """Returns the graphs with one more fix, or None if `scenario` cannot be simulated on one of them."""
         expected = scenario.apply(self.expected, Estimate.EXPECTED)
         profiler = [
             expected if graph is self.expected else scenario.apply(graph, Estimate.EXPECTED) for graph in self.profiler
@@ -78,7 +82,7 @@ class Variants(Record, frozen=True, eq=False):
 
 
 def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
-    """Returns the graphs of a recording before any fix."""
+    """Returns the graphs of a recording without fixes, at the scales of the host in `host_scale`."""
     least, expected, most = (
         with_host_scale(graph, scale) for scale in (host_scale.least, host_scale.expected, host_scale.most)
     )
@@ -86,14 +90,17 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 
 
 def gain_of(before: Variants, after: Variants) -> Gain:
-    """Returns the gain, at least 1: users revert a fix that makes training slower."""
+    """Returns the gain from `before` to `after`. All values are at least 1: users revert a fix that slows training."""
     gain = _ratio(before.expected, after.expected, _shortest(before, after))
     found = with_bounds(gain, errors_of(before, after))
     return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
-    """Returns how far the gain may be below and above the expected one, as logarithms, by source of error."""
+    """Returns by source of error how far the gain may be below and above the expected gain.
+
+    Both values are non-negative natural logarithms of ratios. The sources are fix, profiler, host, sample and noise.
+    """
     shortest = _shortest(before, after)
     gain = _ratio(before.expected, after.expected, shortest)
     gains = {
@@ -110,30 +117,30 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
 
 
 def gain_in_part(gain: float) -> float:
-    """Returns the gain of a fix that saves only a part of what is expected."""
+    """Returns the gain of a fix that saves only the part PARTIAL_EFFECT of the time that it is expected to save."""
     return 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
 
 
 def _at_least_rate(gain: float, before: Variants, after: Variants) -> float:
-    """Returns the gain if the only step with the problem is as rare in the run as one occurrence allows."""
+    """Returns the gain if the problem is in one recorded step only, and as rare in the run as that allows; else `gain`."""
     saved = before.expected.simulated_steps() - after.expected.simulated_steps()
     once = len(saved) > 1 and saved.max() >= IN_ONE_STEP * saved.clip(min=0).sum()
     return 1 + LEAST_RATE * (gain - 1) if once and gain > 1 else gain
 
 
 def _on_next_host(before: Variants, after: Variants, factor: float, shortest: float) -> float:
-    """Returns the gain if the host of the next run takes `factor` times as long, at most in its fast steps, too."""
+    """Returns the gain if the host of the next run takes `factor` times as long as the host of this run."""
     return _ratio(before.expected, on_host(after.expected, factor), shortest * min(factor, 1.0))
 
 
 def deviations(gain: float, gains: Iterable[float]) -> tuple[float, float]:
-    """Returns how far gains are below and above the expected one, as logarithms."""
+    """Returns how far `gains` are at most below and above `gain`, as non-negative natural logarithms of ratios."""
     sides = [log(max(other, SMALLEST_GAIN) / max(gain, SMALLEST_GAIN)) for other in gains]
     return max(0.0, -min(sides, default=0.0)), max(0.0, *sides, 0.0)
 
 
 def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
-    """Returns the expected gain with the bounds of its interval, from the deviations by source of error."""
+    """Returns `gain` with the bounds of its interval, from `errors`: by source of error, deviations as logarithms."""
     below, above = (hypot(*sides) for sides in zip(*errors.values(), strict=True))
     return Gain(gain, gain * exp(-below), gain * exp(above))
 

@@ -1,9 +1,9 @@
 """Estimates the profiler's overhead: during recording, the host dispatches more slowly than without the profiler.
 
-If the recording gives the step time without the profiler, the host's speed is solved for with the simulator: the scale
-of dispatching at which the replay takes that long, limited by the largest overhead that recorded rows can have.
-Otherwise it is estimated from the recorded events, with a cost per event; then the bounds of gains from fixes that free
-the host range from the fastest plausible host to the host as recorded.
+If the recording has the step time without the profiler, the scale of dispatching is solved for with the simulator: at
+this scale, the replay takes as long as a step without the profiler. The overhead is limited to the largest overhead of
+the recorded rows. Otherwise the scale is estimated with a cost per recorded event, and its bounds range from the
+fastest plausible host to the host as recorded.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ _COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind
 class HostScale(Record, frozen=True):
     """Dispatch time without the profiler / recorded dispatch time: the expected value and its bounds.
 
-    `solved` is True if it comes from a measured step time without the profiler.
+    `solved` is True if the scale comes from a measured step time without the profiler.
     """
 
     expected: float
@@ -40,14 +40,15 @@ class HostScale(Record, frozen=True):
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
-    """Returns the graph with all dispatching and every call's own time scaled."""
+    """Returns the graph with the time of dispatching, and the own time of each call, multiplied by `scale`."""
     if scale == 1.0:
         return graph
     return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, scale), cost=scale_column(graph.items.cost, scale))
 
 
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
-    """Returns the scale of the host; 1 for CPU runs, where dispatching cannot be separated from other work."""
+    """Returns the scale of the host. For CPU runs without a measured overhead, the scale is 1: dispatching cannot be
+    separated from other work there."""
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
@@ -63,7 +64,10 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
 
 
 def _solved(graph: ModifiedGraph, window: float) -> float:
-    """Returns the scale at which the window takes this long, by bisection: the replay grows with the scale."""
+    """Returns the scale at which the replay takes `window` ns, by bisection; 1 if the graph already does.
+
+    The scale is from MIN_HOST_SCALE to 1.
+    """
     if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
         return 1.0
     low, high = MIN_HOST_SCALE, 1.0
@@ -77,7 +81,7 @@ def _solved(graph: ModifiedGraph, window: float) -> float:
 
 
 def _from_event_costs(graph: ModifiedGraph) -> float:
-    """Returns the share of dispatching that remains without the cost of each recorded event."""
+    """Returns (dispatching - cost of all recorded events) / dispatching, at least 1 / MAX_HOST_SLOWDOWN."""
     recording, items = graph.base.recording, graph.items
     events = recording.trace.events
     launching = np.zeros(len(recording.trace.threads), np.bool_)

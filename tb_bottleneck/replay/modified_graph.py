@@ -1,4 +1,4 @@
-"""A recorded dependency graph and its modifications: what scenarios change, and lower bounds of the resulting time."""
+"""A recorded dependency graph, and modified graphs: changed items, and lower bounds of the resulting time."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -24,12 +24,12 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 def scale_column(column: Ints, factor: float | Floats) -> Ints:
-    """Multiplies a column by a factor, or by one factor per item, and rounds to whole ns."""
+    """Returns `column` multiplied by a factor, or by one factor per item, and rounded to whole ns."""
     return np.asarray(np.rint(column * factor), np.int64)
 
 
 class Estimate(Enum):
-    """The assumed effect of a fix: as expected, as bad as is plausible, as good as is possible."""
+    """The assumed effect of a fix: the expected effect, the smallest plausible effect, the largest possible effect."""
 
     EXPECTED = "expected"
     LOW = "low"
@@ -38,7 +38,7 @@ class Estimate(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RecordedGraph:
-    """A recording with its dependency graph, and what all modifications of the graph share."""
+    """A recording with its dependency graph, and values that all modifications of the graph share."""
 
     recording: Recording
 
@@ -59,12 +59,12 @@ class RecordedGraph:
 
     @property
     def ops(self) -> DeviceOps:
-        """Operations of all devices; column `op` of the items contains rows of it."""
+        """Operations of all devices. The column `op` of the items has rows of this table."""
         return self.recording.trace.all_device_ops
 
     @cached_property
     def computing(self) -> tuple[Ints, Ints]:
-        """The items with kernels that compute on the judged device, in order of their start times, and these in ns."""
+        """The items with kernels that compute on the judged device, sorted by start, and their start times in ns."""
         items, ops = self.graph.items, self.ops
         if not len(ops):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -93,7 +93,7 @@ class RecordedGraph:
 
     @cached_property
     def quickest_share(self) -> float:
-        """CPU runs: time of undisturbed operators / time of the recorded operators."""
+        """Of a CPU run: time of the operators if undisturbed / recorded time of the operators."""
         return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
@@ -102,7 +102,7 @@ class RecordedGraph:
         return self.graph.items.gap.total()
 
     def spans_named(self, prefix: str) -> Spans:
-        """Returns when operators or annotations with this name prefix ran."""
+        """Returns the time spans in which operators or annotations with names that begin with `prefix` ran."""
         if prefix not in self._spans_by_prefix:
             self._spans_by_prefix[prefix] = self._find_spans(prefix)
         return self._spans_by_prefix[prefix]
@@ -144,9 +144,9 @@ class ModifiedGraph:
         pause: Ints | None = None,
         after: Ints | None = None,
     ) -> "ModifiedGraph":
-        """Returns a graph with these columns of the items, or the same object if none of them differs.
+        """Returns a graph with the given columns of the items, or this object itself if no column differs.
 
-        Most fixes change nothing in most recordings, and each graph object is replayed at most once.
+        Most fixes change nothing in most recordings, and a graph object is replayed at most once.
         """
         columns: dict[str, Any] = {
             "gap": gap,
@@ -163,7 +163,7 @@ class ModifiedGraph:
         return replace(self, items=replace(self.items, **changes)) if changes else self
 
     def with_gap(self, activity: Activity, column: Ints) -> "ModifiedGraph":
-        """Returns a graph with this time of one activity before each item, in ns."""
+        """Returns a graph with `column` as the time of `activity` before each item, in ns."""
         return self.with_items(gap=self.items.gap.with_column(activity, column))
 
     def _has_column(self, name: str, column: Any) -> bool:
@@ -173,29 +173,29 @@ class ModifiedGraph:
         )
 
     def with_floor(self, floor: float) -> "ModifiedGraph":
-        """Returns the same graph with a window of at least `floor` ns."""
+        """Returns a copy with a window of at least `floor` ns, and at least the present floor."""
         return replace(self, floor=max(self.floor, floor))
 
     def with_pace(self, pace: float) -> "ModifiedGraph":
-        """Returns the same graph with loader workers that need `pace` ns for the recorded window's samples."""
+        """Returns a copy with loader workers that need at least `pace` ns for the samples of the recorded window."""
         return replace(self, pace=pace)
 
     def with_batch(self, factor: float) -> "ModifiedGraph":
-        """Returns the same graph with `factor` times as many samples per step."""
+        """Returns a copy with `factor` times as many samples per step."""
         return replace(self, batch=self.batch * factor)
 
     def window(self) -> float:
-        """Returns the time in ns for the work of the recorded window, never less than the device needs for it."""
+        """Returns the simulated time in ns for the samples of the recorded window, not less than its lower bounds."""
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
         return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
 
     def step_times(self) -> Floats:
-        """Returns the step times in ns, which sum to the window. A lower bound of the window lengthens all steps."""
+        """Returns the step times in ns. Their sum is `window()`: a lower bound of the window lengthens all steps."""
         return np.asarray(self.simulated_steps() * (self.window() / max(self._simulated, 1)), np.float64)
 
     def simulated_steps(self) -> Floats:
-        """Returns the step times in ns as the replay has them, without lower bounds of the window."""
+        """Returns the step times in ns from the replay, without the lower bounds of the window."""
         return np.asarray(np.diff(self._edges), np.float64)
 
     @property
@@ -210,17 +210,17 @@ class ModifiedGraph:
     # --- queries for scenarios ---
 
     def issued_in(self, spans: Spans) -> Bools:
-        """Returns the mask of the items that are issued in these spans."""
+        """Returns a mask of the items that were issued in `spans`."""
         return spans.contains(self.base.graph.items.at)
 
     def gap_share_in(self, spans: Spans) -> Floats:
-        """Returns the share of each item's recorded gap that is in these spans, 0 to 1."""
+        """Returns the share (0 to 1) of each item's recorded gap that is in `spans`."""
         at, length = self.base.graph.items.at, self.base.gap_length
         covered = spans.covered(at - length, at)
         return np.where(length > 0, covered / np.maximum(length, 1), 0.0)
 
     def with_work(self, *works: int) -> Bools:
-        """Returns the mask of the items with an operation that does one of these kinds of work."""
+        """Returns a mask of the items with an operation whose kind of work is one of `works`."""
         op = self.items.op
         mask: Bools = (op >= 0) & np.isin(self.base.ops.work[op], works) if len(self.base.ops) else op >= 0
         return mask
@@ -244,7 +244,7 @@ def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
 
 
 def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
-    """Returns the graph on a host that takes `factor` times as long for everything, loading included."""
+    """Returns the graph on a host that takes `factor` times as long for everything, including loading."""
     items = graph.items
     gap = items.gap.each(lambda column: scale_column(column, factor))
     scaled = graph.with_items(gap=gap, cost=scale_column(items.cost, factor))

@@ -24,7 +24,8 @@ WORTH_DOING = 0.02
 
 
 class PlanStep(Record, frozen=True):
-    """A fix, with the cumulative gain after it and all earlier steps, and the resulting step time in ns."""
+    """A fix of the plan. `total` is the gain of this fix with all earlier fixes; `step_ns` is the step time after
+    it."""
 
     cause: str
     scenario: str
@@ -35,8 +36,8 @@ class PlanStep(Record, frozen=True):
 class Prediction(Record, frozen=True):
     """The replay's result for one recording: the check, the gains of single fixes by cause, and the plan.
 
-    Gains and plan are empty if the replay is not trusted or no cause has a scenario. `host_scale` is None if nothing
-    was predicted.
+    Gains and plan are empty if the replay is not trusted or no cause has a scenario. `host_scale` is None if the replay
+    is not trusted.
     """
 
     check: Check
@@ -46,7 +47,7 @@ class Prediction(Record, frozen=True):
 
 
 def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
-    """Predicts the gains of fixing these causes, in any order. Causes without a scenario are left out."""
+    """Returns the predicted gains of fixing `causes`, given in any order. Causes without a scenario are left out."""
     base = RecordedGraph(recording)
     simulated = [cause for cause in causes if _applies(cause, recording)]
     if not base.check.trusted:
@@ -72,9 +73,9 @@ def _applies(cause: str, recording: Recording) -> bool:
 def _greedy(
     start: Variants, gains: Mapping[str, Gain], windows: Mapping[str, float], causes: list[str]
 ) -> Iterable[PlanStep]:
-    """Yields one fix after the other, the best first. `gains` and `windows` are those of single fixes, by scenario.
+    """Yields one fix after the other, the best first. `gains` and `windows` are for single fixes, by scenario.
 
-    If no single fix is worth doing, a group of fixes may be: waits that take turns, for example, gain only together.
+    If no single fix is worth doing, a group of fixes may be worth doing, such as waits that replace one another.
     """
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
@@ -118,7 +119,7 @@ def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
 
 
 def _window_of(now: Variants, causes: Iterable[str]) -> float:
-    """Returns the expected window after all these fixes; infinity if one is not applicable."""
+    """Returns the expected window (ns) after the fixes of all `causes`; infinity if a fix is not applicable."""
     graph: ModifiedGraph | None = now.expected
     for cause in causes:
         graph = SCENARIO_OF[cause].apply(graph, Estimate.EXPECTED) if graph is not None else None

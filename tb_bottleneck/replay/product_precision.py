@@ -1,9 +1,9 @@
-"""Predicts how long each operation takes if products run in another type on matrix units.
+"""Predicts the time of each operation if contractions run in another type on matrix units.
 
-If a product's work is known from shapes, it takes as long as the slower of its roofs: arithmetic at the new rate, and
-traffic with half of the bytes if the type is a half-precision one. Otherwise it gains a power of the ratio of the
-rates. Half precision works as autocast does: norms, softmax and losses keep their type, other operations between
-products move fewer bytes, and casts need kernels of their own.
+If the work of a contraction is known from shapes, its time is the longer of two times: arithmetic at the new rate, and
+traffic, with half of the bytes for a half-precision type. Otherwise its speed-up is a power of the ratio of the rates.
+Half precision is simulated as autocast: norms, softmax and losses keep their type, other operations between
+contractions move fewer bytes, and casts need separate kernels.
 """
 
 from collections.abc import Callable
@@ -46,9 +46,11 @@ CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.0
 
 
 def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[[Precision], float | None]) -> Floats:
-    """Returns the current arithmetic rate of each product in a wider type than `dtype`; 0 for all other operations.
+    """Returns per device operation the present arithmetic rate if it is a contraction in a wide type other than
+    `dtype`.
 
-    `rate_of` returns the device's rate for a precision, None if it is not known.
+    The rate is in the unit of `rate_of`, which returns the device's rate for a precision or None; 0 for all other
+    operations.
     """
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))
@@ -61,10 +63,10 @@ def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[
 
 
 def multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
-    """Returns the precision of a product by its kernel's name, otherwise by its operands.
+    """Returns the precision of a contraction from its kernel's name, otherwise from its operands.
 
-    None or without a type if neither shows it. fp32 operands are assumed to be multiplied as TF32, which gives the
-    smaller gain.
+    None, or a precision without a type, if neither shows the type. float operands are assumed to be multiplied in TF32,
+    which predicts the smaller gain.
     """
     operand = operand_type(recording, op)
     precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
@@ -76,14 +78,14 @@ def multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
 def precision_factors(
     recording: Recording, ratio: Floats, roofs: tuple[Floats, Floats], half: bool, estimate: Estimate
 ) -> Floats:
-    """Returns the factors of the operations' times.
+    """Returns per device operation the factor of its time, at most 1.
 
     Args:
         recording: the recording.
-        ratio: per operation, the new rate / the current one; 0 for operations that keep their type.
-        roofs: per operation, the time at the arithmetic roof and at the bandwidth roof / recorded time.
-        half: True if the new type is a half-precision one.
-        estimate: the estimate.
+        ratio: per operation, new rate / present rate; 0 for operations that keep their type.
+        roofs: per operation, (time at the arithmetic roof / recorded time, time at the bandwidth roof / recorded time).
+        half: True if the new type is a half-precision type.
+        estimate: whether to return expected, low or high gains.
     """
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
@@ -105,14 +107,15 @@ def precision_factors(
 
 
 def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:
-    """Returns (time at the roof / recorded time) for the arithmetic and the bandwidth roof; 0 if not known."""
+    """Returns time at the roof / recorded time per device operation: (arithmetic roof, bandwidth roof); 0 if
+    unknown."""
     bounds = recording.kernel_bounds
     compute = bounds.bound_by == BoundBy.COMPUTE
     return np.where(compute, bounds.reached, bounds.other), np.where(compute, bounds.other, bounds.reached)
 
 
 def operand_type(recording: Recording, op: int) -> str:
-    """Returns the type of the first tensor argument of this operation's operator; empty if it is not known."""
+    """Returns the type of the first tensor argument of the operator that launched operation `op`; empty if unknown."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.device_ops
@@ -123,7 +126,7 @@ def operand_type(recording: Recording, op: int) -> str:
 
 
 def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
-    """Returns each name with the rows that have it."""
+    """Returns pairs of each distinct name in `names` and the positions that have this name."""
     order = np.argsort(names, kind="stable")
     distinct, first = np.unique(names[order], return_index=True)
     return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []

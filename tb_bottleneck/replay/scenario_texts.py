@@ -10,9 +10,9 @@ from tb_bottleneck.knowledge.catalogue import load
 
 @dataclass(frozen=True)
 class Assumption:
-    """A fix in a few words, and what must be true for it to have the predicted effect.
+    """`title` is a fix in a few words, `text` says what must be true for the fix to have the predicted effect.
 
-    `needs` is what a recording lacks if the fix cannot be simulated; empty if it always can.
+    `needs` says what a recording lacks if the fix cannot be simulated; empty if the fix can always be simulated.
     """
 
     title: str
@@ -37,5 +37,5 @@ def unsimulated() -> Mapping[str, str]:
 
 @cache
 def word(key: str) -> Template:
-    """Returns a sentence of the report about its replay."""
+    """Returns the template of a sentence about the replay, by its key in the table `words`."""
     return Template(load("scenarios.toml")["words"][key])

@@ -11,7 +11,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 class ReplayResult(Record, frozen=True, eq=False):
-    """The edges of the steps in ns, and when each block ended on the host and on its stream."""
+    """The edges of the steps, and per block when it ended on the host and on its stream; all in ns."""
 
     edges: Ints
     host: list[int]
@@ -24,7 +24,8 @@ class ReplayResult(Record, frozen=True, eq=False):
 
 
 def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayResult:
-    """Simulates the graph, with `items` instead of its own; they must have the same dependencies."""
+    """Returns the simulated times of `graph`, with the items `items` if given, which must have the same
+    dependencies."""
     work = graph.items if items is None else items
     maps = maps_of(work, layout)
     drains, marks = work.drains[layout.last].tolist(), work.mark[layout.last].tolist()
@@ -68,8 +69,8 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayRe
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """Returns the edges of the steps. A window without steps ends at the device's last end, and starts at the device's
-    first start or at the only edge of the host."""
+    """Returns the edges of the steps in ns. A window without steps starts at the only edge of the host or at the first
+    operation of the device, and ends when the last operation ends."""
     if len(reached) > 1:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
     ends = [end for stream, end in zip(layout.stream, device, strict=True) if stream in graph.judged]

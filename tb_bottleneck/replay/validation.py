@@ -1,4 +1,4 @@
-"""Checks whether the replay of a recording can be trusted, and says how far two runs of a training differ."""
+"""Checks whether the replay of a recording can be trusted."""
 
 from dataclasses import dataclass, replace
 
@@ -28,15 +28,15 @@ class Check:
 
     @property
     def trusted(self) -> bool:
-        """True if predictions may be made."""
+        """True if both values are within their limits, so that predictions may be made."""
         return self.error <= MAX_REPLAY_ERROR and self.frozen_share <= MAX_FROZEN_SHARE
 
 
 def check(graph: Graph, layout: Layout) -> Check:
-    """Replays the unmodified recording with median latencies, before anything is predicted from it.
+    """Returns the check of a replay of the unmodified recording with median delays.
 
-    Every latency, pause and lag is set to the median of its kind. With its own recorded value for each, the replay
-    would be exact whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
+    Every latency, pause and lag is set to the median of its kind. With the recorded values, the replay would be exact
+    whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
     """
     begin, end = int(graph.edges[0]), int(graph.edges[-1])
     replayed = replay(graph, layout, with_median_delays(graph.items)).window

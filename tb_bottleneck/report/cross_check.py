@@ -1,7 +1,7 @@
 """Compares the trace and the telemetry of one process: the cost of the profiler, regimes, and operators that grow.
 
-A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state where
-the other one judges a regime differently, and both have the same verdict: that of the source that is trusted.
+A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state which
+regimes the other report judges differently, and both get the verdict of the trusted source.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from tb_bottleneck.report.trusted_source import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 CAUSE = "growing_steps"
-"""The cause of regimes/telemetry/drift.py, whose imports a trace does not need."""
+"""The name of the cause in regimes/telemetry/drift.py, repeated here to avoid the imports of that module."""
 GROWS = 1.3
 MAX_NAMED = 3
 
@@ -27,8 +27,8 @@ MAX_NAMED = 3
 def add_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> None:
     """Adds the operators with the largest growth, and the place that calls them, to the finding about longer steps.
 
-    These operators grow while the steps of a run become longer; the traces at its two ends show it. Nothing is added
-    without this finding or without two traces. The traces are in order of time.
+    Compares the operators per step in the first and the last of `traces`, which are in order of time. Does nothing
+    without this finding in `telemetry`, or with fewer than two traces.
     """
     finding = next((finding for finding in telemetry.findings if finding.cause == CAUSE), None)
     counted = [trace for trace in traces if trace.operators]
@@ -55,17 +55,17 @@ MIN_DIFFERENCE = 0.05
 MIN_UNPROFILED_STEPS = 20
 
 ABOUT_THE_RUN = frozenset({"compilation", "growing_steps", "growing_within_epochs"})
-"""Causes that only the telemetry sees, and that change what a trace means: its steps are not like the rest."""
+"""Causes that only telemetry shows, and with which the steps of a trace are not like the other steps of the run."""
 
 _JUDGED = ("fires", "clear")
 
 
 def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
-    """Returns the reports in the same order; those of a trace and of telemetry about one process refer to each other.
+    """Returns copies of the reports in the same order, in which the trace and the telemetry of one process are joined.
 
-    Each report comes with its directory. The monitor writes traces into the directory of its telemetry, or into that of
-    rank 0; a profiler of the training's own writes into the logdir that was given to the monitor. The evidence source
-    of a joined trace report is `both`.
+    `reports` are pairs of directory and report. The monitor writes traces into the directory of its telemetry, or into
+    the directory of rank 0; a profiler in the training itself writes into the logdir that was given to the monitor. The
+    evidence source of a joined trace report is `both`.
     """
     located = [(directory, _copy(report)) for directory, report in reports]
     judged = [(directory, report) for directory, report in located if report.HasField("verdict")]
@@ -84,7 +84,7 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
 
 
 def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
-    """Adds to both reports what the other one says. `alone` is the report of the telemetry as it was judged."""
+    """Adds the results of each report to the other report. `alone` is the telemetry's report before joining."""
     trust = trust_of(trace, alone)
     verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
     _add_telemetry(trace, alone)
@@ -109,7 +109,7 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
 
 
 def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
-    """Adds the lines that the trace names for the same regimes to the findings and to the headline of the telemetry."""
+    """Adds the places in the trace's findings to telemetry findings of the same regimes, and to the headline."""
     for finding in telemetry.findings:
         of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
         any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # not what takes longer
@@ -121,9 +121,9 @@ def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
-    """Puts the findings of the verdict's regime first in the other report, in place of its own about that regime.
+    """Copies the trusted report's findings of the verdict's regime to the front of `other`, in place of its own.
 
-    Their occurrences are left out: they are on the clock of the other recording.
+    Times of occurrences are removed from the copies, because they are on the clock of another recording.
     """
     regime = trusted.verdict.regime
     leading = [_copy_of(finding) for finding in trusted.findings if finding.regime == regime]
@@ -139,9 +139,9 @@ def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
 
 
 def _cut_plan(report: pb.Report) -> None:
-    """Removes the plan from the first fix on whose cause is no finding any more: the page would advise against itself.
+    """Cuts the plan before the first fix whose cause is no longer a finding.
 
-    Later fixes go with it, because they were simulated on top of it.
+    Later fixes are removed too, because they were simulated together with the removed fix.
     """
     causes = {finding.cause for finding in report.findings}
     kept = next((at for at, step in enumerate(report.plan) if step.cause not in causes), len(report.plan))
@@ -154,7 +154,7 @@ def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherV
 
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
-    """Yields the sentences about the times without a profiler, and those that the other evidence source adds."""
+    """Yields the sentences about step times without a profiler, and about differences to the other evidence source."""
     if report.window.correction:
         yield report.window.correction
     if report.unprofiled.sentence:
@@ -220,7 +220,7 @@ def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagr
 
 
 def _sentence(trace: pb.RegimeVerdict, telemetry: pb.RegimeVerdict, report: pb.Report) -> str:
-    """Returns the sentence about a disagreement; `report` is that of the telemetry."""
+    """Returns the sentence about a disagreement; `report` is the report of the telemetry."""
     where = "differ_on_device" if trace.regime in DEVICE_REGIMES else "differ_on_host"
     return (
         telemetry_advice()

@@ -1,6 +1,6 @@
 """The short form of a report, for lists of recordings in the tab and in the terminal.
 
-It states the step time, what the headline names, the first action, and notes about the recording's health.
+The digest has the verdict, the step time, the first action, its gain, and the recording's health.
 """
 
 from tb_bottleneck.base.measure import Record
@@ -24,8 +24,8 @@ from tb_bottleneck.schema.bottleneck_pb2 import (
 def step_ns_of(report: pb.Report) -> float | None:
     """Returns the step time in ns: without the profiler if that was measured, else as recorded. None if unknown.
 
-    It is a mean; the median if only that was logged without the profiler. All steps of the telemetry show more of the
-    run than the few before a trace, which may be at its start.
+    The result is a mean, or the median if only the median was logged without the profiler. The mean over all steps of
+    the telemetry is preferred to the mean of the few steps before a trace.
     """
     if report.HasField("unprofiled"):
         if report.unprofiled.run_step_ns > 0:
@@ -40,9 +40,9 @@ WORTH_LEADING = 1.05
 
 
 def leading_finding(report: pb.Report) -> pb.Finding | None:
-    """Returns the first finding of the verdict's regime with an action and a gain; None without one.
+    """Returns the first finding of the verdict's regime with an action and a gain of at least WORTH_LEADING, or None.
 
-    The headline names it. Lists name it, too; they must not import the replay.
+    The headline and lists of recordings name this finding.
     """
     for finding in report.findings:
         of_verdict = finding.regime == report.verdict.regime
@@ -52,11 +52,11 @@ def leading_finding(report: pb.Report) -> pb.Finding | None:
 
 
 def plan_leads(report: pb.Report) -> bool:
-    """Returns True if the first fix of the plan is what to do first.
+    """Returns True if the first fix of the plan is the first action, False if the leading finding or nothing is.
 
-    The leading finding is instead if its gain could not be simulated, so that it is not in the plan, but is as large:
-    the cause of most of the lost time should not come after a small fix that happens to be simulated. An estimate from
-    other trainings counts with its lower bound: these differ widely.
+    The leading finding comes first if its gain could not be simulated, so that it is not in the plan, but is at least
+    as large: the cause of most of the lost time should not come after a small fix that happens to be simulated. An
+    estimate from other trainings counts with its lower bound, because such trainings differ widely.
     """
     if not report.plan or report.plan[0].speedup_total < WORTH_LEADING:
         return False
@@ -72,14 +72,14 @@ _NO_FIGURE = ("stacks_not_recorded",)
 
 
 def health_notes(report: pb.Report) -> list[str]:
-    """Returns the defects of a recording that its figures suffer from, as notes on what is computed from them."""
+    """Returns the texts of the defects of a recording that affect its figures."""
     return [reason.detail for reason in report.health.reasons if reason.code not in _NO_FIGURE]
 
 
 class Digest(Record, frozen=True, gc=False):
     """The part of a report that a list of recordings shows; the plugin keeps one for every recording.
 
-    Its messages are kept encoded: as objects of thousands of digests, the garbage collector would look at all of them
+    Messages are stored encoded: the garbage collector would otherwise scan the message objects of thousands of digests
     again and again, and stop the server for a tenth of a second each time.
     """
 
@@ -102,7 +102,7 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def brief(self) -> Report:
-        """What decides which training the recording belongs to, its verdict, and its throughput."""
+        """A small report with the fields for grouping into trainings, the verdict, and the throughput. Decoded anew."""
         return Report.FromString(self.encoded)
 
     @property
@@ -113,7 +113,7 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def membership(self) -> Membership | None:
-        """What tells the job of one rank, if it is one of several."""
+        """The facts that show the job of a rank; None if the recording is not one rank of several."""
         brief = self.brief
         return brief.membership if brief.HasField("membership") else None
 
@@ -130,12 +130,13 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def gain(self) -> Speedup | None:
-        """The predicted gain of the whole plan, or of the first finding without one, if there is one."""
+        """The predicted gain of the whole plan or, without a plan that leads, of the leading finding; None if
+        unknown."""
         return Speedup.FromString(self.encoded_gain) if self.encoded_gain is not None else None
 
     @classmethod
     def of(cls, report: Report) -> "Digest":
-        """Returns the digest of a report; absent parts stay absent."""
+        """Returns the digest of a report; parts that the report lacks are None or empty."""
         reasons, gain = report.health.reasons, _gain(report)
         return cls(
             health=report.health.status,
@@ -160,9 +161,10 @@ class Digest(Record, frozen=True, gc=False):
 
 
 def _action(report: Report) -> str:
-    """Returns what to change first: the first fix of the plan, or that of the leading finding, or its cause.
+    """Returns the first change: the first fix of the plan with the number of further fixes, else of the leading
+    finding.
 
-    The gain is that of the whole plan, so further fixes are counted.
+    Further fixes are counted because the digest's gain is that of the whole plan.
     """
     if plan_leads(report):
         others = len({step.title for step in report.plan}) - 1
@@ -178,7 +180,7 @@ def _finding(report: Report) -> Finding | None:
 
 
 def _gain(report: Report) -> Speedup | None:
-    """Returns the predicted gain of the whole plan, or of the leading finding; none if the memory leads."""
+    """Returns the predicted gain of the whole plan, or of the leading finding; None if a memory problem leads."""
     if report.verdict.memory_alert.leads:
         return None
     if plan_leads(report):

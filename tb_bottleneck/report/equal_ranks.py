@@ -17,10 +17,11 @@ def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
     """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
 
     Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings
-    may still differ, where a recording shows another operation than the real one as the last to end before a wait. The
-    median over the ranks does not follow a single such replay.
+    may still differ if a recording shows a wrong operation as the last to end before a wait. The median is robust
+    against a single such replay.
 
-    The plan is that of the rank with the median total gain, among those with fixes for causes that the report names.
+    The plan is the plan of the rank with the median total gain, among ranks whose plan has only causes that are
+    findings of the report.
     """
     results = list(reports)
     for group in _groups(reports):

@@ -1,12 +1,12 @@
 """Finds the jobs among reports, and judges the ranks of one job together.
 
-In a synchronous job all ranks take the same time per step: a slow rank does not wait in the collectives, and the others
-wait there for it. The rank with the least exposed communication therefore determines the step time. If it has clearly
-less than the median rank, its verdict is the verdict of the job.
+In a synchronous job all ranks take the same time per step: a slow rank does not wait in the collectives, and the other
+ranks wait there for the slow rank. The rank with the least exposed communication therefore determines the step time. If
+this rank has clearly less exposed communication than the median rank, its verdict is the verdict of the job.
 
 A step takes the working time of the slowest rank plus the transfer time of the collectives, which is at most the time
-that this rank waits. Without stragglers, the next slowest rank would determine the step time, and a step would be
-shorter by the additional time that this one waits.
+that the slowest rank waits. Without stragglers, the next slowest rank would determine the step time, and a step would
+be shorter by the time that the next slowest rank waits longer.
 """
 
 from collections import defaultdict
@@ -29,9 +29,8 @@ MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 def jobs_in(reports: Sequence[pb.Report]) -> list[list[int]]:
     """Returns the positions of the ranks of each job, in order of rank; jobs in order of run and time.
 
-    Recordings of unrelated jobs may lie in one directory, and one rank may be recorded several times. Ranks of one job
-    have the same number of ranks, overlap in time, were recorded in the same steps and agree about their default
-    process group.
+    Recordings of unrelated jobs may lie in one directory, and one rank may be recorded several times. The ranks of one
+    job have the same run and world size, overlap in time and in step numbers, and have the same default process group.
 
     Only reports with a verdict count. A job has at least two different ranks.
     """
@@ -50,7 +49,7 @@ def _is_rank(report: pb.Report) -> bool:
 
 
 def _split(reports: Sequence[pb.Report], positions: Iterable[int]) -> list[list[int]]:
-    """Adds each report, in order of time, to the first job that it fits."""
+    """Returns the positions per job: each report, in order of time, belongs to the first job that it fits."""
     jobs: list[_Members] = []
     for position in sorted(positions, key=lambda position: _order(reports[position])):
         job = next((job for job in jobs if job.fits(reports[position])), None)
@@ -65,7 +64,7 @@ def _order(report: pb.Report) -> tuple[float, int]:
 
 
 class _Members:
-    """The ranks of one job, and what they have in common."""
+    """The ranks of one job, and the process group, time and steps that they have in common."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -75,7 +74,7 @@ class _Members:
         self._steps = (-inf, inf)
 
     def fits(self, report: pb.Report) -> bool:
-        """Returns True if nothing that is known contradicts that a report is about another rank of this job."""
+        """Returns True if no known fact contradicts that the report is about another rank of this job."""
         begin, end = _common(self._times, _times(report))
         first, last = _common(self._steps, _steps(report))
         group = report.membership.default_group
@@ -116,7 +115,7 @@ MAX_LISTED_RANKS = 1 << 17
 
 
 def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
-    """Returns one job for each run with verdicts of at least two ranks, in order of run."""
+    """Returns the jobs among `reports` (see `jobs_in`), each with its verdict, in order of run and time."""
     jobs = jobs_in(reports)
     return [job_of({reports[position].rank: reports[position] for position in members}) for members in jobs]
 
@@ -152,7 +151,8 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
 
 
 def straggler_sentence(rank: int, behind_share: float) -> str:
-    """Returns the headline of a job with a straggler that waits this share of each step less than the median rank."""
+    """Returns the headline of a job with the straggler `rank`, which waits `behind_share` (0 to 1) of a step less than
+    the median rank."""
     share = f"{behind_share * 100:.0f} %"
     return f"The other ranks wait for rank {rank}, which waits {share} less of each step than the median rank."
 

@@ -1,7 +1,4 @@
-"""Names the most severe memory problem of a training in its verdict.
-
-Verdicts are about time. They name the memory problem beside or before the time.
-"""
+"""Adds the most severe memory problem of a training to its verdict, which is about time."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,13 +9,13 @@ _ORDER = (*_WORTH_FIXING, "info", "none")
 
 
 def worth_fixing(memory: pb.Memory) -> Sequence[pb.MemoryFinding]:
-    """Returns the findings that stand among those about time, the most severe first."""
+    """Returns the memory findings with severity critical or warning, the most severe first."""
     found = [finding for finding in memory.findings if finding.severity in _WORTH_FIXING and finding.headline]
     return sorted(found, key=lambda finding: _ORDER.index(finding.severity))
 
 
 def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
-    """Makes the verdict name the most severe finding about this memory, or none."""
+    """Sets the alert of the verdict to the most severe finding about `memory`, or clears the alert."""
     alerts = [
         pb.MemoryAlert(
             cause=finding.cause,
@@ -33,17 +30,18 @@ def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
 
 
 def take_alerts(verdict: pb.Verdict, others: Iterable[pb.Verdict]) -> None:
-    """Makes the verdict name the most severe memory problem that these verdicts of the same training name."""
+    """Sets the alert of the verdict to the most severe alert of `others`, verdicts of the same training, or clears
+    it."""
     _set(verdict, [other.memory_alert for other in others if other.HasField("memory_alert")])
 
 
 def leading_alert(verdict: pb.Verdict) -> pb.MemoryAlert | None:
-    """Returns the memory problem that is more urgent than the verdict about the time; None if there is none."""
+    """Returns the alert of the verdict if it is more urgent than the verdict about time, otherwise None."""
     return verdict.memory_alert if verdict.memory_alert.leads else None
 
 
 def join_memory(reports: Sequence[pb.Report]) -> None:
-    """Gives reports of one process the memory, or the findings about it, that only another one of them has."""
+    """Copies the memory part, or findings of it, between reports of one process to the reports that lack them."""
     known = [(report, _copy(report.memory)) for report in reports if report.HasField("memory")]
     for report in reports:
         for other, memory in known:
@@ -63,7 +61,7 @@ def _copy(memory: pb.Memory) -> pb.Memory:
 
 
 def _set(verdict: pb.Verdict, alerts: Sequence[pb.MemoryAlert]) -> None:
-    """Sets the most severe of the alerts. It leads if it ends the training, or is more severe than the verdict."""
+    """Sets the most severe of `alerts`. The alert leads if it is critical, or more severe than the verdict."""
     alert = min(alerts, key=lambda one: _ORDER.index(one.severity), default=None)
     if alert is None:
         verdict.ClearField("memory_alert")

@@ -1,4 +1,4 @@
-"""The step time without a profiler next to the recorded one."""
+"""Compares the step time without a profiler with the recorded step time."""
 
 from collections.abc import Sequence
 from string import Template
@@ -24,11 +24,11 @@ def unprofiled_of(
     times: Sequence[float] = (),
     corrected: bool = False,
 ) -> pb.Unprofiled:
-    """Returns both times and their ratio, with a sentence unless a reason of the `health` (codes) states them.
+    """Returns the step time without a profiler, the ratio recorded / unprofiled, and a sentence about both.
 
-    If the recording was `corrected`, the sentence about that states them, too.
-
-    `step_ns` is the median of the steps in ns. With all `times` in ns, the ratio is that of the means.
+    The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: another text then states the
+    difference. `step_ns` is the median of `steps` unprofiled steps in ns. If their `times` in ns are given, the ratio
+    uses the mean of the times instead.
     """
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"

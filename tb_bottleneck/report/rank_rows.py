@@ -1,7 +1,4 @@
-"""The table of a job's ranks, as far as their reports fill it, and the rank whose verdict explains that of the job.
-
-Ranks with equal accounts get equal predictions.
-"""
+"""The table of a job's ranks, and the rank whose verdict explains the verdict of the job."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,11 +9,11 @@ from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, RegimeShares
 DIGITS = 4  # of shares: more only makes answers larger
 
 OF_RANKS = frozenset(("slow_rank", "slow_host", "rank_input", "throttled_rank", "rank_interruption"))
-"""Causes that lie in single ranks, which the verdict of such a rank explains further."""
+"""Causes in single ranks. The verdict of such a rank explains the cause further."""
 
 
 def rank_rows(reports: Mapping[int, pb.Report]) -> RankTable:
-    """Returns the columns that come from reports, in order of rank."""
+    """Returns the table columns that reports provide, sorted by rank. `reports` has the reports by rank."""
     ranks = sorted(reports)
     verdicts = [reports[rank].verdict for rank in ranks]
     return RankTable(
@@ -40,15 +37,20 @@ def shares_by_regime(columns: Sequence[Sequence[float]]) -> list[RegimeShares]:
 
 
 def named_rank(job: pb.Job) -> int | None:
-    """Returns the rank that the verdict of a job is about: the first of a culprit or straggler, or None."""
+    """Returns the rank that the verdict of a job is about: the first culprit's first rank or the first straggler.
+
+    None if the verdict is not about a single rank.
+    """
     if job.culprits:
         return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
     return job.stragglers[0].rank if job.stragglers else None
 
 
 def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
-    """Returns the rank whose own verdict explains that of the job, or None: the first of a culprit or straggler; of a
-    job without either, the one with the median share of collectives."""
+    """Returns the rank whose own verdict explains the verdict of the job, or None.
+
+    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of collectives.
+    """
     if job.culprits or job.stragglers:
         return named_rank(job)
     waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)
@@ -59,7 +61,7 @@ def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
 
 
 def gain_of(job: pb.Job) -> pb.Speedup | None:
-    """Returns the gain of the job without all that holds it up; None if none is predicted."""
+    """Returns the predicted gain of the job without all culprits, else without stragglers; None if there is none."""
     return next((gain for gain in (job.speedup_all, job.speedup) if gain.expected > 1), None)
 
 
@@ -69,7 +71,7 @@ def first_action(job: pb.Job) -> str:
 
 
 def make_brief(answer: JobAnswer) -> None:
-    """Leaves only the verdict of the job in an answer."""
+    """Removes everything except the job's verdict and stragglers from an answer."""
     answer.ClearField("ranks")
     answer.ClearField("steps")
     if answer.HasField("job"):

@@ -21,22 +21,24 @@ _FOLDER = "tb_bottleneck"
 
 @lru_cache(maxsize=65536)
 def logdir_of(directory: str) -> str:
-    """Returns the logdir that a monitor's directory lies in; an empty text for another directory."""
+    """Returns the logdir of the monitor's run directory `directory`; "" for any other directory."""
     parent, _, name = with_slashes(directory).rpartition("/")
     logdir, _, ours = parent.rpartition("/")
     return logdir if ours == _FOLDER and _DIRECTORY.match(name) else ""
 
 
 def place_of(directory: str) -> str:
-    """Returns what the recordings of one training have in common: the logdir of their monitor, or their directory."""
+    """Returns the logdir for a monitor's run directory, otherwise `directory` with slashes.
+
+    Recordings of one training have the same place."""
     return logdir_of(directory) or with_slashes(directory)
 
 
 def launches_of(directories: Iterable[str]) -> dict[str, str]:
-    """Returns a name for the training that each directory is of: equal names for the ranks of one job, otherwise the
-    directory.
+    """Returns {directory: name of its training}. The ranks of one job have the same name. The name of any other
+    training is its directory.
 
-    A job that is started again may have the same id: a rank that appears again begins the next training.
+    A restarted job may have the same id. A second directory of a rank therefore begins the next training.
     """
     launches: dict[str, str] = {}
     first: dict[str, tuple[str, set[str]]] = {}  # by the job: its last training, and the ranks of it so far

@@ -21,7 +21,9 @@ AROUND = 2
 
 
 def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the folder in which files are looked for; None if that is switched off, or there is none."""
+    """Returns the folder with the program's files: the one in `environment`, or the working directory.
+
+    None if the variable is "off", or if the folder does not exist."""
     value = environment.get(VARIABLE, "")
     try:
         return None if value.lower() == "off" else Path(value or os.getcwd()).resolve(strict=True)
@@ -30,7 +32,9 @@ def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def add_source(report: pb.Report, folder: Path | None) -> None:
-    """Adds the lines around the one that runs to each place in the findings of a report, and removes all others."""
+    """Sets the source lines of each place in the findings of `report`: the line that runs and the lines around it.
+
+    Removes source lines that a place already has. With `folder` None, no lines are set."""
     for finding in report.findings:
         for place in finding.where:
             place.ClearField("source")
@@ -41,7 +45,7 @@ def add_source(report: pb.Report, folder: Path | None) -> None:
 
 
 def source_lines(folder: Path, place: pb.Place) -> list[str]:
-    """Returns the lines around a place; none if its file is not the one that was recorded."""
+    """Returns the line that runs at `place`, with the lines around it; empty if the file is missing or has changed."""
     name = PurePosixPath(place.file.replace("\\", "/"))
     inside = not name.is_absolute() and ".." not in name.parts and ":" not in place.file
     number = _running(place)

@@ -1,7 +1,7 @@
 """Tells which recordings are about one training. A list shows them as one entry with one verdict.
 
 Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
-telemetry of one process (same_process.py), or if they are ranks of one job (job_members.py). Nothing else is grouped:
+telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Nothing else is grouped:
 traces in one directory may be of unrelated trainings.
 """
 

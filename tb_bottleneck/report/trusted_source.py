@@ -71,8 +71,8 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
 def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
     """Returns the step time of the trace / the mean step time of the run, at most 1; 1 if one of them is not known.
 
-    This is the share of the run's time that the steps would take if all were like those of the trace. Time in which a
-    short run compiles its functions for the first time is no time of steps.
+    This is the share of the run's time that the steps would take if all steps were as long as those of the trace. The
+    ratio is reduced by the share of time that the run compiles functions.
     """
     step, run = step_ns_of(trace), telemetry.window.step_ns.mean
     if trace.window.basis == "whole" or not step or run <= 0 or telemetry.window.steps < MIN_STEPS_OF_RUN:

@@ -15,7 +15,7 @@ from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
 MAX_FIXES = 50  # the latest ones
 ENOUGH = 8
-"""From so many measurements of a cause on, a reader can expect the next prediction to be as good as these."""
+"""Minimum number of measurements of a cause from which the quality of the next prediction can be expected."""
 _ORDER = ("miss", "as_predicted", "unknown")
 
 
@@ -60,7 +60,7 @@ _MEASURED = re.compile(r"([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\) wi
 
 
 def trial_text(gain: float, low: float, high: float, change: str) -> str:
-    """Returns the text of a note about what a trial measured."""
+    """Returns the text of a trial's note: the measured `gain` with its interval `low` to `high`, and `change`."""
     return f"{gain:.3f}x ({low:.3f} to {high:.3f}) with {change}"
 
 
@@ -77,7 +77,9 @@ def _trial(note: Note) -> Fix | None:
 
 
 def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -> Ledger:
-    """Returns the ledger. `report_of` returns the report of a run or recording, or None if that is gone."""
+    """Returns the ledger with one row per fix, the largest misses first, and a summary per cause.
+
+    `report_of` returns the report of a run or recording by name, or None if there is no such recording any more."""
     rows: list[LedgerRow] = [_row(fix, report_of(fix.subject), report_of(fix.fixed_in)) for fix in fixes]
     rows.sort(key=_order)
     return Ledger(rows=rows, causes=_by_cause(rows))

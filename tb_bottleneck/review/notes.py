@@ -27,7 +27,7 @@ class Action(str, Enum):
 
 
 STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "open"}
-"""The actions that set the state, and the state that they set."""
+"""The state of a finding that each action sets. Other actions set no state."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Note:
 
     @property
     def order(self) -> tuple[int, str]:
-        """The key by which the notes of all writers are merged."""
+        """The sort key (time in ns, id) for merging the notes of all writers."""
         return self.time_ns, self.id
 
 
 def clean(text: str, longest: int = MAX_TEXT) -> str:
-    """Returns the text as one line without control characters, cut off at the end if it is too long."""
+    """Returns `text` as one line without control characters, cut off after `longest` characters."""
     return one_line(" ".join(one_line(text).split()), longest)
 
 

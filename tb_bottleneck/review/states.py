@@ -17,7 +17,7 @@ def names_of(recording: RecordingFile) -> tuple[str, str]:
 
 
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
-    """Returns the recording for each name. The name of a run stands for its first trace, or else its telemetry."""
+    """Returns {name: recording}. The name of a run gives the run's first trace, or its telemetry without a trace."""
     named: dict[str, RecordingFile] = {}
     for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):
@@ -52,7 +52,7 @@ def reviews_of(
 
 
 def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
-    """Returns the state of a finding: its own, that of the whole recording, or open."""
+    """Returns the state of the finding with this `cause`; else the recording's state; else a state "open"."""
     states = {state.cause: state for state in review.states}
     return states.get(cause) or states.get("") or pb.ReviewState(state="open")
 

@@ -29,7 +29,7 @@ def roots_of(logdir: str) -> tuple[Root, ...]:
 
 
 def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns the name of a run or recording as notes have it.
+    """Returns the full name, as notes write it, of the run or recording that `name` means.
 
     A path below the logdir is also accepted, and a part of the path that stands for one run, as lists show it:
     `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`, and `…lr2` is `sweep/resnet50_lr2`.
@@ -61,15 +61,15 @@ def _is_shown_as(name: str, run: str) -> bool:
 
 
 def root_of(name: str, roots: Sequence[Root]) -> Root:
-    """Returns the directory of a `--logdir_spec` that the run is in."""
+    """Returns the root whose folder contains the run `name`."""
     return next(root for root in roots if is_in_folder(name, root.name or "."))
 
 
 def name_in(root: Root, name: str, logdir: str) -> str:
-    """Returns the name of a run or a folder without the name of its directory.
+    """Returns `name`, the name of a run or folder, without the name of `root`; "." for `root` itself.
 
     Raises:
-        NotFound: it is in another directory of the `--logdir_spec`.
+        NotFound: the run or folder is in another directory of the `--logdir_spec`.
     """
     if not is_in_folder(name, root.name or "."):
         raise NotFound(f"{name} is not in {root.name}: a note can name only runs of one directory of {logdir}")
@@ -77,12 +77,12 @@ def name_in(root: Root, name: str, logdir: str) -> str:
 
 
 def is_in_folder(name: str, folder: str) -> bool:
-    """Returns True if the run is the folder or is in it; "." contains every run."""
+    """Returns True if `name` is `folder` or lies in `folder`; the folder "." contains every run."""
     return folder == "." or f"{name}/".startswith(f"{folder}/")
 
 
 def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns the folder. Raises NotFound if no run is in it."""
+    """Returns `folder` unchanged. Raises NotFound if no run of `recordings` is in the folder."""
     runs = sorted({recording.run for recording in recordings})
     if not any(is_in_folder(run, folder) for run in runs):
         raise NotFound(f"no run is in a folder {folder!r}; {_hint(folder, runs)}")
@@ -90,7 +90,7 @@ def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
 
 
 def cause_of(name: str) -> str:
-    """Returns the cause. Raises NotFound if there is no such cause."""
+    """Returns `name` unchanged, also if empty. Raises NotFound if there is no cause of that name."""
     if name and name not in cause_titles():
         raise NotFound(f"no cause is named {name!r}; {_hint(name, cause_titles())}")
     return name

@@ -11,7 +11,12 @@ _NO_MASK, _CAUSAL_MASKS = 0, (1, 2)
 
 
 class Attention(Record, frozen=True):
-    """Sizes of one attention. Queries and keys have `width`, values `value_width`; `query` is the queries' argument."""
+    """Sizes of one attention operator.
+
+    `queries` and `keys` are sequence lengths, `heads` and `key_heads` the heads of queries and of keys and values. A
+    query or key has `width` elements per head, a value `value_width`. `query` is the position of the queries among the
+    arguments.
+    """
 
     batch: int
     heads: int
@@ -26,7 +31,7 @@ class Attention(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """Operations of two products forward (scores, values), five backward (scores again, and four gradients).
+        """Floating-point operations: two matrix products forward, five backward (scores again, and four gradients).
 
         2 b h sq sk (d + dv) forward, 2 b h sq sk (3 d + 2 dv) backward; half of it if causal, because kernels skip half
         of the scores. torch.utils.flop_counter counts the same without this discount. Softmax is not counted.
@@ -37,7 +42,7 @@ class Attention(Record, frozen=True):
 
     @property
     def flops_without_repetition(self) -> int:
-        """As `flops`, but the backward pass without the scores that it computes again: 2 x forward."""
+        """As `flops`, but without the scores that the backward pass computes again (then 2 x forward)."""
         return (
             self.flops * 2 * (self.width + self.value_width) // (3 * self.width + 2 * self.value_width)
             if self.backward
@@ -46,7 +51,7 @@ class Attention(Record, frozen=True):
 
     @property
     def elements(self) -> int:
-        """Minimum of moved elements: q, k, v and out forward; backward also their four gradients."""
+        """Minimum number of moved elements: q, k, v and out forward; in the backward pass also their four gradients."""
         q = self.batch * self.heads * self.queries * self.width
         out = self.batch * self.heads * self.queries * self.value_width
         kv = self.batch * self.key_heads * self.keys * (self.width + self.value_width)
@@ -54,7 +59,8 @@ class Attention(Record, frozen=True):
 
 
 class _AttentionArgs(Record, frozen=True):
-    """Positions of the arguments (native_functions.yaml). Shapes are batch, heads, length, width by default."""
+    """Positions of an operator's arguments (native_functions.yaml). Shapes are (batch, heads, length, width), or
+    (batch, length, heads, width) if `length_first`."""
 
     query: int
     causal: int

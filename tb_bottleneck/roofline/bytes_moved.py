@@ -64,9 +64,10 @@ def bytes_moved(
 
     The arguments are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, with one entry per
     argument. Traces do not contain the type of tensors in lists: `list_itemsize` is the size of their elements in
-    bytes, as `list_itemsize_in` finds it in the kernel's name; without it, operators on lists are unknown. The number
-    belongs to the operator: if it launches several kernels, compare it with the time of all. The actual traffic can be
-    higher (cache misses, changed layouts), and lower only if data is still in the cache.
+    bytes, as `list_itemsize_in` finds it in the kernel's name; without `list_itemsize`, the result is None for
+    operators on lists. The bytes are those of the whole operator: if the operator launches several kernels, compare
+    with their total time. The actual traffic can be higher (cache misses, changed layouts), and lower only if data are
+    in the cache.
     """
     arguments = OperatorArguments(dims, types, concrete, list_itemsize)
     if operator in _PASSES:
@@ -83,7 +84,10 @@ def bytes_moved(
 
 
 def list_itemsize_in(kernel_name: str) -> int | None:
-    """Returns the element size in bytes of a kernel's tensor lists, from its name: cat, foreach, fused optimizers."""
+    """Returns the element size in bytes of a kernel's tensor lists (cat, foreach, fused optimizers) from its name.
+
+    None if the name does not contain the type.
+    """
     match = _LIST_TYPE.search(kernel_name[:2000])
     if match is None:
         return None
@@ -109,7 +113,7 @@ def _sum(parts: Any) -> int | None:
 
 
 def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
-    """Returns the size of factors, weights and results, once each."""
+    """Returns the bytes of the inputs and the result of a contraction, once each; None for other operators."""
     product = product_of(operator, arguments.dims)
     if product is not None:
         return _product_bytes(operator, product, arguments)
@@ -125,7 +129,7 @@ def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | Non
 
 
 def _product_bytes(operator: str, product: Product, arguments: OperatorArguments) -> int | None:
-    """Returns the size of mk + kn + mn elements, each of its own type, and of the added tensor."""
+    """Returns the bytes of both factors, the result and the added tensor, if any; None if a type is unknown."""
     left, right = (arguments.bytes(index) for index in (product.left, product.right))
     dtype = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
     size = itemsize(arguments.type_at(product.left))

@@ -1,7 +1,7 @@
-"""Peaks of the recording's device: those that utilisation is stated against, and the rates that kernels can reach.
+"""Peaks of the recording's device: the nominal peaks for utilisation (DensePeaks), and the reachable rates (Peaks).
 
-No device gets the peak of another one. Names, properties and calibrations in a recording are untrusted: values that are
-impossible for the device are ignored.
+The peaks of another device are never used. Names, properties and calibrations in a recording are untrusted: values that
+are impossible for the device are ignored.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class DensePeaks(Record, frozen=True):
-    """The peaks that utilisation is stated against, in TFLOP/s by type: dense, never with sparsity.
+    """The nominal peaks to which utilisation refers, in TFLOP/s by type: dense, never with sparsity.
 
-    The rates are those of the data sheet, not the share of them that products reach (`Peaks`). A device without a data
-    sheet has the rates that follow from its properties, or those that a calibration measured on it. `basis` is their
-    source: calibration, data sheet or device properties.
+    The rates are those of the data sheet, not the lower rates that kernels reach (`Peaks`). For a device without a data
+    sheet, the rates follow from its properties or from a calibration. `basis` is the source of the rates: calibration,
+    data sheet or device properties. `uncertain` is True if the data sheet's values are uncertain.
     """
 
     tflops: Mapping[str, float]
@@ -30,10 +30,9 @@ class DensePeaks(Record, frozen=True):
     uncertain: bool = False
 
     def of(self, precision: Precision) -> float | None:
-        """Returns the peak of the type in FLOP/s; None if the device has none or the type is not known.
+        """Returns the peak of the type in FLOP/s; None if the device has no peak for it or the type is not known.
 
-        Half precision has the rate of the matrix units even where a kernel does not use them: the peak is that of the
-        type.
+        Half precision always has the rate of the matrix units, even if a kernel does not use them.
         """
         rate = self._rate(precision)
         return None if rate is None else rate * TERA
@@ -48,13 +47,13 @@ class DensePeaks(Record, frozen=True):
         return None if dtype is None else self.tflops.get(dtype)
 
     def fastest_type(self, precision: Precision) -> Precision:
-        """Returns the type, tf32 for single precision on an unknown unit: the utilisation is then not too high."""
+        """Returns `precision`, or tf32 for fp32 on an unknown unit, so that the utilisation is not overestimated."""
         is_open = precision.dtype == "fp32" and precision.unit == "unknown" and "tf32" in self.tflops
         return Precision("tensor", "tf32") if is_open else precision
 
 
 def dense_peaks_of(trace: Trace) -> DensePeaks | None:
-    """Returns the peaks of the device that did the work: the trace's device, or the CPU; None if they are not known."""
+    """Returns the nominal peaks of the trace's device, or of the CPU without device work; None if not known."""
     if not len(trace.device_ops):
         return _measured(trace, on_cpu=True)
     known = data_sheet_of(trace)
@@ -93,11 +92,11 @@ class Peaks:
     """Reachable rates of a device: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
 
     A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
-    scaled to the share that the best known product reaches. For a device that is not in the table, the rates follow
-    from its properties.
+    scaled to the share that the best known matrix multiplication reaches. For a device that is not in the table, the
+    rates follow from its properties.
 
-    `basis` is their source: calibration, data sheet or device properties. `achievable` is the share of the data sheet
-    that the rates in `tensor` are; 1 if they are all of it, or measured.
+    `basis` is the source of the rates: calibration, data sheet or device properties. `achievable` is rates in `tensor`
+    / rates in the data sheet; 1 if the rates are not scaled, or measured.
     """
 
     tensor: Mapping[str, float]
@@ -107,7 +106,7 @@ class Peaks:
     achievable: float = 1.0
 
     def of(self, precision: Precision) -> float | None:
-        """Returns the rate for kernels of this precision in TFLOP/s; None if the device has none or it is unknown.
+        """Returns the rate for kernels of this precision in TFLOP/s; None if the rate is unknown.
 
         Half-precision types on vector units use the fp32 rate: these kernels convert them to fp32 to multiply.
         """
@@ -119,7 +118,7 @@ class Peaks:
 
 
 def peaks_of(trace: Trace) -> Peaks | None:
-    """Returns the peaks of the trace's device; None if its name, properties and calibration do not give them."""
+    """Returns the reachable rates of the trace's device; None if name, properties and calibration do not give them."""
     gpu, basis = _device(trace)
     measured = calibration(trace)
     if gpu is None:
@@ -145,12 +144,12 @@ def peaks_of(trace: Trace) -> Peaks | None:
 
 
 def cpu_peaks_of(trace: Trace) -> Peaks | None:
-    """Returns the measured peaks of the CPU of a machine without another device; None if they were not recorded."""
+    """Returns the measured rates of the CPU if the trace describes no device; None otherwise, or if not recorded."""
     return None if trace.header.device(trace.device_index) is not None else _measured_only(calibration(trace))
 
 
 def data_sheet_of(trace: Trace) -> tuple[Gpu, str] | None:
-    """Returns the figures of the trace's device and their source; None if neither name nor properties give them."""
+    """Returns (data of the trace's device, their source); None if neither name nor properties give them."""
     gpu, basis = _device(trace)
     return None if gpu is None else (gpu, basis)
 
@@ -193,7 +192,10 @@ def _device(trace: Trace) -> tuple[Gpu | None, str]:
 
 
 def _from_properties(trace: Trace, facts: DeviceFacts) -> Gpu | None:
-    """Computes a device from its properties; its clocks and bus width are in the run's context, never in the trace."""
+    """Returns a device's data computed from its properties; None if one is missing, or for AMD.
+
+    Clocks and bus width come from the run's context.
+    """
     context, processors = trace.header.context, trace.multiprocessors
     clock, memory_clock = positive(context.get("sm_clock_hz")), positive(context.get("memory_clock_hz"))
     bus = positive(context.get("memory_bus_bits"))

@@ -1,8 +1,8 @@
-"""What hardware counters in a trace say of its device and of each kernel: multiprocessors and bandwidth in use, clocks.
+"""Reads hardware counters in a trace for the device and for each kernel: multiprocessors and bandwidth in use, clocks.
 
-A counter is sampled at an interval, and each value is the mean since the sample before it. A kernel is often shorter
-than the interval. So the use by a kernel is the mean over all runs of the kernels of its name, and in an interval in
-which the device was idle for a part of the time, the use counts for the other part.
+A counter is sampled at an interval, and each value is the mean since the previous sample. A kernel is often shorter
+than the interval. So the use by a kernel is the mean over all runs of kernels with the same name, and the value of an
+interval is attributed to the part of the interval in which the device was busy.
 """
 
 import re
@@ -16,15 +16,15 @@ from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 LEAST_BUSY = 0.05
-"""An interval with less work than this says nothing about kernels: its value is mostly noise (chosen)."""
+"""Intervals in which the device is busy for a smaller share are ignored: the value is mostly noise (a choice)."""
 LEAST_SAMPLES = 5
-"""Kernels of a name with less time than so many intervals have no measured use (chosen)."""
+"""Kernels of a name with less total time than this number of intervals have no measured use (a choice)."""
 
 
 class Signal(Enum):
-    """A counter, by the names that torch gives it (torch/profiler/_cuspy/trace.py), or CUPTI's own.
+    """A counter. The value is a pattern of torch's names for it (torch/profiler/_cuspy/trace.py) or of CUPTI's names.
 
-    Those in percent of the peak are given as shares.
+    Counters in percent are converted to shares.
     """
 
     SM_ACTIVE = r"SM Active \(%\)|sm__cycles_active\.avg\.pct_of_peak.*"
@@ -36,18 +36,19 @@ class Signal(Enum):
 
     @property
     def unit(self) -> float:
-        """What a value of the counter is multiplied by."""
+        """Factor for the recorded values: 0.01 for counters in percent, else 1."""
         return 0.01 if "%" in self.value else 1.0
 
 
 class Samples(Record, frozen=True):
-    """The samples of one counter of the report's device: the intervals (ns), and their values."""
+    """The samples of one counter of the trace's device: `values[i]` is the mean from `edges[i]` to `edges[i + 1]` (ns).
+    """
 
     edges: Ints  # one more than the values
     values: Floats
 
     def mean(self, begin: Ints | int, end: Ints | int) -> Floats:
-        """Returns the mean over each [begin, end); NaN where nothing was sampled."""
+        """Returns the mean value over each interval [begin, end) in ns; NaN if nothing was sampled in it."""
         length = np.diff(self.edges)
         known = np.concatenate(([0], np.cumsum(np.where(np.isfinite(self.values), length, 0))))
         total = np.concatenate(([0.0], np.cumsum(np.where(np.isfinite(self.values), self.values * length, 0.0))))
@@ -72,7 +73,7 @@ def samples_of(trace: Trace, signal: Signal) -> Samples | None:
 
 
 def while_busy(trace: Trace, samples: Samples) -> Samples:
-    """Returns the samples as if the device had worked all the time: divided by its busy share, at most 1."""
+    """Returns the samples divided by the busy share of the device in each interval, at most 1; NaN below LEAST_BUSY."""
     ops = trace.device_ops
     busy = union(ops.start, ops.end).covered(samples.edges[:-1], samples.edges[1:]) / np.diff(samples.edges)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -81,7 +82,10 @@ def while_busy(trace: Trace, samples: Samples) -> Samples:
 
 
 def use_by_kernel(trace: Trace, signal: Signal) -> Floats | None:
-    """Returns the measured use of each device operation, NaN where it is not known; None without the counter."""
+    """Returns per device operation the mean value of the counter while kernels of its name run.
+
+    NaN where it is not known; None if the counter was not recorded.
+    """
     found = samples_of(trace, signal)
     if found is None:
         return None

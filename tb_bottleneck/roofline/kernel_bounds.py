@@ -1,10 +1,10 @@
 """Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
-An operator has a minimum time for its floating-point operations at the device's peak, and one for its bytes at the
-device's bandwidth. The longer one bounds the operator; divided by the time of its kernels, it is the share of the roof
-that they reach. Work and bytes belong to the operator, so all its kernels share one bound. The bound is unknown if
-shapes, device or type are unknown, or if a recording ties kernels to operators that cannot have launched them. Where
-the trace has the device's counters, the measured bandwidth and activity decide instead.
+An operator has a minimum time for its floating-point operations at the device's peak, and a minimum time for its bytes
+at the device's bandwidth. The longer time bounds the operator; divided by the time of the operator's kernels, it is the
+share of the roof that the kernels reach. All kernels of an operator share one bound. The bound is unknown if shapes,
+device or type are unknown, or if a recording links kernels to operators that cannot have launched them. If the trace
+has the device's counters, the measured bandwidth and activity decide instead.
 """
 
 from dataclasses import dataclass
@@ -35,10 +35,10 @@ FILLED_SHARE = 0.5
 
 
 def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats | None = None) -> Bools:
-    """Returns a mask of the kernels that cannot fill the device: too few blocks for it, or too short.
+    """Returns a mask of the operations that cannot fill the device: too few thread blocks, or too short.
 
-    They are too small regardless of other bounds. `sm_active` is the measured share of multiprocessors with work, by
-    operation; where it is known, it decides instead of the blocks.
+    `multiprocessors` is their number in the device, if known. `sm_active` is the measured share of multiprocessors with
+    work, per operation; where it is not NaN, it decides instead of the number of blocks.
     """
     is_short = ops.end - ops.start < TOO_SHORT_NS
     few = np.zeros(len(ops), np.bool_)
@@ -50,8 +50,8 @@ def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats |
 
 
 MEASURED_BOUND = 0.60
-"""From this share of the peak bandwidth on, a kernel is limited by it, and from this share of the tensor cores' cycles
-on by arithmetic (Nsight Compute, speed of light: above 60 % counts as a high throughput of the unit)."""
+"""From this share of the peak bandwidth on, bandwidth limits a kernel; from this share of the tensor cores' cycles on,
+arithmetic limits it (Nsight Compute, speed of light: above 60 % counts as a high throughput of the unit)."""
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
@@ -74,7 +74,7 @@ class KernelBounds(Table):
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:
-    """Returns the bounds of the device operations: measured where counters show them, otherwise from shapes."""
+    """Returns the bounds of `trace.device_ops`: from counters where they show a limit, otherwise from shapes."""
     bounds = _from_shapes(trace)
     bandwidth = use_by_kernel(trace, Signal.BANDWIDTH)
     if bandwidth is None:
@@ -126,7 +126,7 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """Returns the minimum times of an operator's call, (ns at the peak, ns at the bandwidth); NaN if unknown."""
+    """Returns the minimum times of an operator's call in ns, (at the peak, at the bandwidth); (NaN, NaN) if unknown."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

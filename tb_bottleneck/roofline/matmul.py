@@ -1,4 +1,4 @@
-"""Number of floating-point operations of matrix products and convolutions, from recorded shapes."""
+"""Number of floating-point operations of matrix multiplications and convolutions, from recorded shapes."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, sh
 def flops(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> int | None:
     """Returns the floating-point operations of a contraction; None if the operator or a shape is unknown.
 
-    A multiply-add counts as two. `operator` is the innermost operator, which launches the kernel: of linear > addmm,
-    only addmm has work, so that wrappers do not count it twice. `dims` is "Input Dims" and `concrete` is "Concrete
-    Inputs" of the trace, with one entry per argument; torch before 1.13 did not record the latter, so that most
-    convolutions are unknown. The number belongs to the operator: if it launches several kernels, they share it.
-    Pointwise work is not counted.
+    A multiply-add counts as two operations. `operator` is the innermost operator, which launches the kernel: if linear
+    calls addmm, pass addmm, so that operations are not counted twice. `dims` is "Input Dims" and `concrete` is
+    "Concrete Inputs" of the trace, with one entry per argument. torch before 1.13 did not record "Concrete Inputs", so
+    most convolutions are unknown. The result is for the whole operator, which may launch several kernels. Pointwise
+    work is not counted.
     """
     contraction = (
         product_of(operator, dims) or convolution_of(operator, dims, concrete) or attention_of(operator, dims, concrete)
@@ -41,7 +41,10 @@ _FACTORS = {
 
 
 class Product(Record, frozen=True):
-    """`batch` products of an m x k by a k x n matrix; `left` and `right` are the factors' positions."""
+    """`batch` multiplications of an m x k matrix by a k x n matrix.
+
+    `left` and `right` are the positions of the factors among the operator's arguments.
+    """
 
     batch: int
     m: int
@@ -57,7 +60,7 @@ class Product(Record, frozen=True):
 
 
 def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
-    """Returns the product of an operator; None for other operators, or if the shapes do not match."""
+    """Returns the matrix multiplication of an operator; None for other operators, or if the shapes do not match."""
     operator = operator.removesuffix("_")  # addmm_ and similar operators write to self
     if operator == "aten::linear":
         return _linear(dims)
@@ -156,7 +159,7 @@ def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) 
 
 
 def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
-    """Returns the operations of an old input gradient; the shape of its result is not recorded and not needed."""
+    """Returns the operations of an operator in INPUT_GRADIENTS; None for other operators or unknown shapes."""
     gradient, kernel = shape_at(dims, 1), shape_at(dims, 2)
     if operator not in INPUT_GRADIENTS or not gradient or not kernel or len(gradient) != len(kernel):
         return None

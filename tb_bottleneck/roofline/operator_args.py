@@ -75,7 +75,7 @@ def as_shape(raw: object) -> Shape | None:
 
 
 def numbers_at(concrete: Sequence[Any], index: int | None) -> Shape | None:
-    """Returns the integers of an argument like "[1, 2]" or "3"; None if it is missing or something else."""
+    """Returns the integers of the argument at `index`, such as "[1, 2]" or "3"; None if missing or not integers."""
     text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
     if not isinstance(text, str):
         return None
@@ -92,7 +92,7 @@ def is_list(text: str) -> bool:
 
 
 def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | None:
-    """Returns the booleans of an argument like "True" or "[True, False]"; None if it is something else."""
+    """Returns the booleans of the argument at `index`, such as "True" or "[True, False]"; None if not booleans."""
     text = concrete[index] if index is not None and 0 <= index < len(concrete) else None
     if not isinstance(text, str) or not text:
         return None
@@ -101,7 +101,8 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
 
 
 class OperatorArguments(Record, frozen=True):
-    """One operator's arguments. `list_itemsize` is the element size in lists of tensors; traces do not contain it."""
+    """The arguments of one operator. `list_itemsize` is the element size (bytes) in lists of tensors, which traces do
+    not contain; None if unknown."""
 
     dims: Sequence[Any]
     types: Sequence[str]
@@ -109,23 +110,24 @@ class OperatorArguments(Record, frozen=True):
     list_itemsize: int | None = None
 
     def type_at(self, index: int) -> str:
-        """Returns the name of the type; empty if there is no such argument."""
+        """Returns the name of the type of the argument at `index`; empty if there is no such argument."""
         return self.types[index] if 0 <= index < len(self.types) else ""
 
     def elements(self, index: int) -> int | None:
-        """Returns the number of elements of a tensor; None if there is no shape."""
+        """Returns the number of elements of the tensor at `index`; None if there is no shape."""
         shape = shape_at(self.dims, index)
         return None if shape is None else math.prod(shape)
 
     def bytes(self, index: int) -> int | None:
-        """Returns the bytes of a tensor; 0 if the argument is absent or no tensor, None if its type is unknown."""
+        """Returns the bytes of the tensor at `index`; 0 if the argument is missing or not a tensor, None if its type is
+        unknown."""
         shape, size = shape_at(self.dims, index), itemsize(self.type_at(index))
         if size is None or shape is None:
             return None if shape else 0
         return math.prod(shape) * size
 
     def list_bytes(self, index: int) -> int | None:
-        """Returns the size of all tensors of a list in bytes; None if shapes or the element size are unknown."""
+        """Returns the bytes of all tensors in the list at `index`; None if shapes or element size are unknown."""
         raw = self.dims[index] if 0 <= index < len(self.dims) else None
         if self.list_itemsize is None or not isinstance(raw, list | tuple):
             return None
@@ -151,7 +153,7 @@ _DTYPE_OF_OPERAND = {
 
 
 def with_operand_type(precision: Precision | None, operand_type: str) -> Precision | None:
-    """Returns the precision, with the type of the operator's operands if the kernel's name does not contain one.
+    """Returns `precision` or, if it has no type, the same unit with the type of the operands.
 
     Only operands of 16 bits or less decide the type: "float" may be multiplied as fp32 or as tf32.
     """

@@ -13,10 +13,10 @@ _GRADIENTS = 1  # position of the gradients in fused optimizers; this list is re
 
 
 def list_bytes(operator: str, arguments: OperatorArguments) -> int | None:
-    """Returns the bytes moved by an operator on lists; None for other operators, or if the element size is unknown.
+    """Returns the minimum bytes moved by an operator on lists of tensors: concatenation, foreach, fused optimizers.
 
-    These are concatenation, foreach, and fused optimizers. For fused Adam, the bytes are seven passes over the
-    parameters (it reads p, g, m, v and writes p, m, v); for plain SGD three, and for SGD with momentum five.
+    None for other operators, or if the element size is unknown. Fused Adam makes seven passes over the parameters
+    (reads p, g, m, v and writes p, m, v), plain SGD three, and SGD with momentum five.
     """
     lists = {index: arguments.list_bytes(index) for index, name in enumerate(arguments.types) if name == _LIST}
     known_sizes = {index: size for index, size in lists.items() if size is not None}
@@ -49,10 +49,10 @@ _INDEX_BYTES = 8
 
 
 def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
-    """Returns the size of input and output of a reduction; None for other operators or unknown dimensions.
+    """Returns the bytes of input and output of a reduction; None for other operators or unknown dimensions.
 
-    A reduction reads its input once and writes the result. The result counts with the input's type, even if its own
-    type differs: it is the smaller part.
+    A reduction reads its input once and writes the result. The result is counted with the input's type even if its type
+    differs, because the result is usually small.
     """
     at = _DIMENSIONS.get(operator)
     shape, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
@@ -160,7 +160,7 @@ def _result(name: str, tensors: list[tuple[Shape, str]]) -> tuple[Shape, str] | 
 
 
 def broadcast(shapes: list[Shape]) -> Shape | None:
-    """Returns the common shape of shapes that are broadcast together; None if they do not match."""
+    """Returns the shape that results from broadcasting `shapes` together; None if they do not match."""
     sizes = []
     for column in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
         wide = {size for size in column if size != 1}

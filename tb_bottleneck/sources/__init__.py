@@ -1,1 +1,1 @@
-"""Finds and reads recordings: logdirs, traces, event files. Counts what it dropped; judges nothing."""
+"""Finds and reads recordings: logdirs, traces, event files, snapshots. Counts unusable parts; judges nothing."""

@@ -1,7 +1,7 @@
 """Reads a file as blocks of plain bytes, inflates gzip, zstd and lz4, and reports how the file ended.
 
-Limits apply to the reading, so that a malicious or damaged file costs neither memory nor hours. This module also finds
-where the list of events begins and ends in a trace, and where it can be cut between two events.
+Reading is limited, so that a malicious or damaged file cannot use up the memory or take hours. This module also finds
+where the list of events begins and ends in a trace, and where the list can be cut between two events.
 """
 
 import re
@@ -22,27 +22,27 @@ from tb_bottleneck.sources.paths import filesystem_of
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits for reading a file, in bytes, except `malformed` and `events`. Tests use smaller ones."""
+    """Limits for reading a file, in bytes; `malformed` and `events` are numbers of events. Tests use smaller limits."""
 
     block: int = 1 << 18
     """Plain bytes that are decoded at once. Their events stay in the CPU caches while columns are built. Measured on
     traces of 222 and 501 MB: a quarter or four times as much is a sixth to a half slower."""
 
     inflated: int = 16 << 30
-    """Uncompressed size. The largest trace that users report is 10 GB (pytorch/kineto#622)."""
+    """Size of the uncompressed file. The largest trace that users report is 10 GB (pytorch/kineto#622)."""
 
     header: int = 16 << 20
     """Text before or after the events. With a few thousand processes and devices it has a few megabytes."""
 
     event: int = 16 << 20
-    """One event with name and arguments; a thousand times the largest known. A larger one is skipped and counted."""
+    """One event with name and arguments; a thousand times the largest known. A larger event is skipped and counted."""
 
     malformed: int = 100_000
-    """Events that cannot be read. Each takes 20 times as long as a valid one; a file with more of them than of valid
-    ones is refused."""
+    """Events that cannot be read. Each takes 20 times as long as a valid event. A file is refused if it has more
+    unreadable events than this limit and than valid events."""
 
     events: int = 40_000_000
-    """4 GB of columns at about 100 bytes per event."""
+    """All events of a file: 4 GB of columns at about 100 bytes per event."""
 
 
 BOUNDS = Bounds()
@@ -66,7 +66,7 @@ def may_be_json(head: bytes) -> bool:
 
 
 def last_boundary(data: bytes, begin: int) -> re.Match[bytes] | None:
-    """Returns the last boundary between two events after `begin`."""
+    """Returns the last match of BOUNDARY, which separates two events, at or after `begin`; None if there is none."""
     for start in (max(len(data) - _END_OF_BLOCK, begin), begin):
         if boundaries := list(BOUNDARY.finditer(data, start)):
             return boundaries[-1]
@@ -91,9 +91,10 @@ SETTLED_S = 5.0
 class Blocks:
     """One pass over a file. Iterate once; the attributes give the progress and, afterwards, how the file ended.
 
-    The format is recognised by its magic number, not by the file name. Several gzip members in a row are one stream
-    (RFC 1952 §2.2); other data after the last member is ignored, as gzip does. A member that ends early yields its
-    content, and `truncated` is set.
+    The format is recognised by the magic number in the file, not by the file name. Several gzip members in a row are
+    one stream (RFC 1952 §2.2); other data after the last member are ignored, as gzip does. If a member ends early, its
+    content is yielded and `truncated` is set to a description. `bytes_read` and `bytes_total` count the bytes in the
+    file, `inflated` the plain bytes.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Blocks:
         self._closed = False  # the compressed stream has its end, or is damaged before it
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yields blocks of plain bytes, at most `bounds.block` each. Raises NotFound, Inaccessible, TooLarge."""
+        """Yields blocks of at most `bounds.block` plain bytes. Raises NotFound, Unreadable, Inaccessible, TooLarge."""
         if "\0" in self.path:
             raise NotFound(f"No file can have this name: {self.path!r}")
         try:
@@ -144,8 +145,8 @@ class Blocks:
     def refuse_growing(self) -> None:
         """Raises StillGrowing if the missing end of the file may still be written.
 
-        Nothing is written behind the end of a compressed stream, nor behind damage: such a file is broken, unless it
-        changed while it was read.
+        Call it after the iteration. Nothing is written after the end of a compressed stream or after damage: such a
+        file is broken, unless the file changed while it was read.
         """
         if self._grew:
             raise StillGrowing("It grew while it was read: read it again later.")
@@ -225,7 +226,7 @@ class Blocks:
 
 
 def _inflated_before_error(inflater: Any, data: bytes) -> bytes:
-    """Inflates `data` up to the byte that zlib refuses. In one call zlib would return nothing."""
+    """Returns `data` inflated up to the byte that zlib refuses. In one call, zlib would return nothing."""
     parts = []
     with suppress(zlib.error):
         for at in range(len(data)):

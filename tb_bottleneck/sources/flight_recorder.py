@@ -1,7 +1,7 @@
 """Reads dumps of torch's Flight Recorder: the collectives that a rank called, as pickle or JSON. Nothing is executed.
 
 torch writes one file per rank, `<prefix><rank>`, for example `comm_lib_trace_rank_3` (FlightRecorder.hpp). The content
-is untrusted: it is read as plain data, bounded in size.
+is untrusted: only plain data are read, up to a size limit.
 """
 
 import ast
@@ -31,9 +31,12 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a collective. `sequence` counts the collectives of its group; the parts of a coalesced one share a
-    number. `inputs` and `outputs` are the shapes of its tensors, `state` is scheduled, started or completed, and
-    `place` is the innermost line of its stack outside torch, or empty."""
+    """One call of a collective.
+
+    `sequence` counts the collectives of the process group `group`; the parts of a coalesced collective share a number.
+    `inputs` and `outputs` are shapes of tensors. `state` is scheduled, started or completed. `place` is FILE:LINE of
+    the innermost frame outside torch, or of the innermost frame if all are in torch; empty without frames.
+    """
 
     group: str
     sequence: int
@@ -47,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Dump:
-    """The calls of one rank in order, and the ranks of each of its groups by name."""
+    """The calls of one rank, in the order of the dump. `groups` maps the name of a process group to its ranks."""
 
     rank: int
     calls: tuple[Call, ...]
@@ -56,12 +59,12 @@ class Dump:
 
 
 def is_dump_name(name: str) -> bool:
-    """Returns True for the name of a file that may be a dump."""
+    """Returns True if a file with this name may be a dump: the name ends with the rank."""
     return _FILE.match(name) is not None
 
 
 def dumps_in(folder: str) -> list[Dump]:
-    """Returns the dumps in a folder, by rank, of each rank the newest. A file that is none costs only itself."""
+    """Returns the newest dump of each rank in `folder`, sorted by rank. Other and damaged files are ignored."""
     newest: dict[int, Dump] = {}
     try:
         names = sorted(name for name in os.listdir(folder) if is_dump_name(name))[:MAX_DUMPS]
@@ -75,7 +78,7 @@ def dumps_in(folder: str) -> list[Dump]:
 
 
 def read_dump(path: str) -> Dump | None:
-    """Returns the dump in a file whose name ends with its rank; None if it is no dump or is damaged."""
+    """Returns the dump in the file at `path`, whose name must end with the rank; None if it is not a readable dump."""
     named = _FILE.match(os.path.basename(path))
     try:
         with open_regular(path) as file:
@@ -95,7 +98,7 @@ def _plain(data: bytes) -> Any:
 
 
 class _Everything:
-    """Takes no record: the whole pickle is the value."""
+    """A consumer that takes no records, so that `load` returns the whole value of the pickle."""
 
     path = "\0"
 
@@ -103,7 +106,7 @@ class _Everything:
         return items
 
     def learn(self, record: dict[Any, Any], memo: Memo) -> None:
-        """Knows no layout."""
+        """Does nothing."""
 
     def read(self, source: Any, memo: Memo, group: int) -> bool:
         return False
@@ -125,7 +128,8 @@ def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
 
 
 def _call(entry: dict[Any, Any]) -> Call | None:
-    """Returns a collective; None for a point-to-point operation, which other ranks need not call."""
+    """Returns the call of a collective; None for a damaged entry, or for a point-to-point operation, which other ranks
+    need not call."""
     group, sequence = entry.get("process_group"), _number(entry.get("collective_seq_id"))
     if entry.get("is_p2p") or sequence is None or not isinstance(group, list | tuple) or not group:
         return None
@@ -142,7 +146,7 @@ def _call(entry: dict[Any, Any]) -> Call | None:
 
 
 def _number(value: object) -> int | None:
-    """Returns a sequence number; some writers put it into a string."""
+    """Returns a sequence number, which some writers put into a string; None if `value` is not a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return int(value)
     return value if isinstance(value, int) else None

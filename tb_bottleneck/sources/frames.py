@@ -19,7 +19,7 @@ _ZSTD_WINDOW = 1 << 27
 
 
 class Frames:
-    """Inflates one file. Afterwards `complete` says whether it ended with a frame. Iterating raises Unreadable."""
+    """Inflates one file. Afterwards, `complete` is True if the file ended at the end of a frame."""
 
     def __init__(self, name: str, start: Callable[[], Any], error: type[Exception], piece: int, limit: int) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class Frames:
                 self.complete = inflater is not None and inflater.eof
 
     def first(self, data: bytes, count: int) -> bytes:
-        """Returns at most `count` plain bytes of the beginning of a file."""
+        """Returns at most `count` plain bytes from `data`, the beginning of a file."""
         head = b""
         parts = self.inflate([data])
         with suppress(ValueError):
@@ -58,14 +58,17 @@ class Frames:
 
 
 def _rest(inflater: Any) -> bytes | None:
-    """Returns what is to be given to the next call; None if that is new data."""
+    """Returns the bytes to pass to the next call of `decompress`; None if it needs new data."""
     if inflater.eof:
         return bytes(inflater.unused_data or b"")
     return None if getattr(inflater, "needs_input", True) else b""
 
 
 def frames_of(start: bytes) -> Frames | None:
-    """Returns how to inflate a file that starts so, or None. Raises Unreadable if a package is missing."""
+    """Returns the reader for a file that begins with `start`, or None if the file is neither zstd nor lz4.
+
+    Raises Unreadable: the package for the format is not installed.
+    """
     if start.startswith(ZSTD_MAGIC):
         try:
             import zstandard

@@ -38,11 +38,11 @@ def _float(text: str) -> float | str:
 DECODER = json.JSONDecoder(strict=False, parse_float=_float)
 """Accepts control characters, NaN and Infinity; keeps fractions that float64 cannot represent as text."""
 METADATA_DECODER = json.JSONDecoder(strict=False)
-"""The same for what is next to the events, which has no absolute times: all its fractions are numbers."""
+"""The decoder for the keys next to the events: like DECODER, but all fractions become floats."""
 
 
 def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] | None:
-    """Returns the event in `text`, which contains a single object, or None if no repair makes it valid."""
+    """Returns the object in `text`, which contains a single JSON object, or None if no repair makes `text` valid."""
     if len(text) > MAX_REPAIRED:
         return None
     for attempt in _attempts(text):
@@ -55,7 +55,7 @@ def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] |
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """Yields the text with more and more repairs; values last, as stray quotes make strings look like them."""
+    """Yields `text` with more and more repairs. Values come last: with stray quotes, strings look like values."""
     yield _values(text)
     escaped = _backslashes(text)
     if escaped != text:
@@ -97,9 +97,9 @@ def _backslashes(text: str) -> str:
 
 
 def _quotes(text: str) -> str:
-    """Escapes quotes inside a string that are not followed by what must follow the end of a string.
+    """Escapes each quote inside a string that is not followed by what must follow the end of a string.
 
-    A quote that is, but comes after a backslash, ends the string: `"C:\\dir\\"`.
+    A quote after a backslash that is followed by it ends the string: `"C:\\dir\\"`.
     """
     parts: list[str] = []
     open_brackets: list[str] = []

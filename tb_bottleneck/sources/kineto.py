@@ -2,8 +2,8 @@
 
 Reads the object form `{..., "traceEvents": [...], ...}` and the legacy list form. Each block is cut after its last
 complete event and decoded by a typed decoder that skips unused fields. If the decoder refuses a block, a lenient reader
-reads it event by event. Unusable events are counted in `lost`. Top-level keys are not interpreted here: the header
-module reads the few that are safe to use.
+reads the block event by event. Unusable events are counted in `lost`. Top-level keys are not interpreted here:
+trace/header.py reads those that are safe to use.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ _LOOKAHEAD = 1 << 16
 
 
 class KinetoReader:
-    """One pass over one file. Iterate `batches()`; `header`, `lost` and `truncated` are complete afterwards."""
+    """One pass over a file. After one iteration of `batches()`, `header`, `lost` and `truncated` are complete."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class KinetoReader:
         bounds: Bounds = BOUNDS,
         categories: Callable[[], Categories] | None = None,
     ) -> None:
-        """`categories` returns the known categories. With it, the native scanner is used if it is installed."""
+        """`progress` gets the bytes read and in total. With `categories`, the native scanner is used if installed."""
         self.lost: Counter[str] = Counter()
         self.truncated = ""
         self._blocks = Blocks(path, bounds)
@@ -79,7 +79,7 @@ class KinetoReader:
         self.ended = False
 
     def batches(self) -> Iterator[Batch]:
-        """Yields lists of events in file order. Raises NotFound, Unreadable, NotATrace, TooLarge, StillGrowing."""
+        """Yields events in file order. Raises NotFound, Unreadable, Inaccessible, NotATrace, TooLarge, StillGrowing."""
         count = 0
         for batch in self._batches():
             count += batch.events if isinstance(batch, Scanned) else len(batch)
@@ -98,7 +98,7 @@ class KinetoReader:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The top-level keys next to the events. Untrusted and private: select from them, never show them."""
+        """The top-level keys next to the events; empty if unreadable. The values are untrusted and may be private."""
         for text in (self._head + b"]" + self._tail, self._head + b"]}"):
             plain = text.decode("utf-8", "replace").lstrip("\ufeff").strip()
             try:
@@ -164,11 +164,11 @@ class KinetoReader:
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the events up to the last boundary in this block as a JSON list; None if there is no boundary."""
+        """Returns `pending` and `block` up to its last boundary as a JSON list; None if there is none."""
         return None if self._skipping or self._waits(block) else self._cut(block, 0)
 
     def _waits(self, block: bytes) -> bool:
-        """Returns True if the pending text is to grow further before it is read again."""
+        """Returns True if the pending text must grow further before it is read again."""
         return len(self.pending) + len(block) < self._retry_from
 
     def _cut(self, data: bytes, searched: int) -> bytes | None:
@@ -187,7 +187,7 @@ class KinetoReader:
         return events
 
     def _events_of(self, text: bytes) -> Batch:
-        """Decodes a JSON list of events, with the typed decoder if it accepts it. The rest stays pending."""
+        """Decodes a JSON list of events, with the lenient reader if the typed decoder refuses the list."""
         try:
             if self.exact:
                 return decode_exact_events(text)
@@ -242,7 +242,7 @@ class KinetoReader:
 
 
 def _is_complete(head: bytes) -> bool:
-    """Returns True if this is a whole JSON value, behind which nothing can follow."""
+    """Returns True if `head` is a complete JSON value, so that nothing can follow."""
     try:
         DECODER.decode(head.decode("utf-8", "replace").lstrip("\ufeff").strip())
     except (ValueError, RecursionError):
@@ -251,7 +251,7 @@ def _is_complete(head: bytes) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Decodes any bytes to text that `_bytes` converts back."""
+    """Decodes any bytes to text. `_bytes` converts the text back."""
     return data.decode("utf-8", "surrogateescape")
 
 

@@ -1,6 +1,6 @@
 """Reads and repairs events one by one, for text that the typed decoder refused.
 
-An event that cannot be repaired costs only itself: reading continues after the next boundary between two events.
+If an event cannot be repaired, only this event is lost: reading continues after the next boundary between two events.
 """
 
 import json
@@ -35,7 +35,7 @@ _LOOKBACK = 256
 
 
 class LenientResult(Record, frozen=True):
-    """The events of a text, the start of its unread rest, and True if the list of events ended there."""
+    """The events of a text. The unread rest of the text begins at `rest`. `ended`: the list of events ended there."""
 
     events: list[Event]
     rest: int
@@ -52,17 +52,17 @@ class _Broken(Exception):
 
 
 class LenientReader:
-    """Reads events from text; counts unusable ones in `lost`."""
+    """Reads events from text, and counts unusable events by reason in `lost`."""
 
     def __init__(self, lost: Counter[str]) -> None:
         self._lost = lost
 
     def read(self, text: str, following: str) -> LenientResult:
-        """Reads `text` up to the first incomplete event; `following` is the start of the text after it."""
+        """Reads `text` up to the first incomplete event. `following` is the beginning of the text after `text`."""
         return self._read(text, following, final=False)
 
     def read_last(self, text: str) -> LenientResult:
-        """Reads the last `text` of a file: an incomplete event is lost."""
+        """Reads the last `text` of a file. An incomplete event is counted as lost ("cut off")."""
         return self._read(text, "", final=True)
 
     def _read(self, text: str, following: str, final: bool) -> LenientResult:
@@ -89,7 +89,10 @@ class LenientReader:
             at = end
 
     def _value(self, text: str, at: int, final: bool) -> tuple[object, int]:
-        """Returns the value at `at`, None if it cannot be repaired, and its end. Raises _Broken at the end of text."""
+        """Returns the value that begins at `at`, or None if it cannot be repaired, and the position of its end.
+
+        Raises _Broken if the value does not end in `text`.
+        """
         if text[at] != "{":
             following = _NEXT_EVENT.search(text, at)
             return None, following.start() if following else len(text)
@@ -121,7 +124,7 @@ class LenientReader:
             size *= 8
 
     def _event(self, raw: object) -> Event | None:
-        """Returns the event in a decoded value, without its arguments if only they are malformed."""
+        """Returns the event in a decoded value, without arguments if only the arguments are malformed; else None."""
         event = _converted(raw)
         if event is None and isinstance(raw, dict):
             event = _converted({**raw, "args": None})
@@ -144,13 +147,13 @@ def _converted(raw: object) -> Event | None:
 
 
 def _with_raw(args: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments, with those that are kept as raw text encoded again."""
+    """Returns `args`, in which the values of RAW_ARGUMENTS are encoded as JSON text again."""
     raw = {key: msgspec.Raw(msgspec.json.encode(args[key])) for key in RAW_ARGUMENTS if key in args}
     return {**args, **raw}
 
 
 def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """Returns only the ASCII keys: msgspec fails on keys that were not UTF-8."""
+    """Returns the items of `raw` with ASCII keys: msgspec fails on keys that were not UTF-8."""
     return {key: value for key, value in raw.items() if key.isascii()}
 
 

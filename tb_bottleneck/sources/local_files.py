@@ -1,10 +1,10 @@
-"""The interface of all kinds of storage, its implementation for local disks, and the names shown for files.
+"""The interface of all kinds of storage, the implementation for local disks, and the names shown for files.
 
-A storage gives the status of a path, its content, and a walk over the files below it.
+A storage returns the status of a path, opens a file, and walks over the files below a directory.
 
 torch.profiler names a trace HOST_PROCESS.TIME.pt.trace.json by default (torch/profiler/profiler.py,
-tensorboard_trace_handler). Reports are shared, and names of hosts tell about a network. They are replaced by a short
-hash, the same in all recordings of a host, so that a slow host can still be told from the others.
+tensorboard_trace_handler). Reports are shared, and names of hosts are private. They are replaced by a short hash, the
+same in all recordings of a host, so that a slow host can still be told from the others.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ _SALT = b"tb_bottleneck host:"
 
 
 def host_of(source: str) -> str:
-    """Returns the name of the host in torch.profiler's default name of a trace; empty for another name."""
+    """Returns the host's name in the file name `source`; empty if torch.profiler did not name the file by default."""
     match = _DEFAULT_NAME.fullmatch(source)
     return match["host"] if match is not None and not _OWN_NAME.fullmatch(match["host"]) else ""
 
 
 def without_host(source: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Returns the file name of a recording with a hash in place of the host's name, unless SHOW_VARIABLE is set."""
+    """Returns the file name `source` with a hash in place of the host's name; unchanged if SHOW_VARIABLE is "1"."""
     host = host_of(source)
     if not host or environment.get(SHOW_VARIABLE) == "1":
         return source
@@ -53,8 +53,8 @@ class Status:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file of a walk. `path` has the names that the user sees; `real`, for opening, has no links. They differ below a
-    link only."""
+    """A file of a walk. `path` is the path that the user sees; `real` is the path to open, with symbolic links
+    resolved."""
 
     path: str
     real: str
@@ -62,19 +62,20 @@ class FoundFile:
 
 
 class FileSystem(Protocol):
-    """A kind of storage. Methods raise OSError if an access fails, and Unreadable if it is not possible at all."""
+    """A kind of storage. Methods raise OSError if an access fails, and Unreadable if the storage cannot be used here,
+    for example because a package is missing."""
 
     def absolute(self, path: str) -> str:
-        """Returns the absolute path: the same text for the same file."""
+        """Returns the absolute path, which is the same for all paths to one file."""
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Returns the current status, of the open file if one is given."""
+        """Returns the current status of `path`, or of the open `file` if it is given and the storage supports that."""
 
     def open(self, path: str) -> BinaryIO:
         """Opens the content for reading."""
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
-        """Yields the files below a directory. Adds to `problems` what cannot be listed, or is skipped."""
+        """Yields the files below the directory `top`. Adds a sentence to `problems` for what is skipped."""
 
 
 def display_name(name: str) -> str:
@@ -84,33 +85,35 @@ def display_name(name: str) -> str:
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", REVIEW_DIRECTORY})
 FOLLOW_VARIABLE = "TB_BOTTLENECK_FOLLOW_LINKS"
-"""Environment variable: with `1`, links that lead outside a logdir are followed, too."""
+"""Environment variable: with `1`, symbolic links that lead outside a logdir are followed too."""
 LISTED_LINKS = 5
 
 
 class Local:
-    """Local disks. Below a directory, symbolic links are followed only if they stay inside it, unless FOLLOW_VARIABLE
-    allows more: who may write to a logdir must not choose what the owner of this process reads."""
+    """Local disks. A walk follows only symbolic links that stay inside the directory, unless FOLLOW_VARIABLE is "1":
+    users who can write to a logdir must not choose which other files this process reads."""
 
     def __init__(self) -> None:
         self.opens_links = True
         """Set to False in a process that opens only files of a scan, which have no links in their path."""
 
     def absolute(self, path: str) -> str:
-        """Returns the real path."""
+        """Returns the absolute path with `~` expanded and symbolic links resolved."""
         return os.path.realpath(os.path.expanduser(path))
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Returns the status; of the open file if given, because another file may have its name by now."""
+        """Returns the status of `path`, or of the open `file` if given: another file may have that path by now."""
         return _status(os.stat(path) if file is None else os.fstat(file.fileno()))
 
     def open(self, path: str) -> BinaryIO:
-        """Opens a regular file for reading."""
+        """Opens a regular file for reading. Raises OSError."""
         return open_regular(path, self.opens_links)
 
     def files_in(self, directory: str, is_wanted: Callable[[str], object]) -> list[str]:
-        """Returns the paths of the regular files of a directory with such a name, the newest first. Links are left out,
-        and a directory that cannot be listed has none."""
+        """Returns the paths of the regular files in `directory` whose names pass `is_wanted`, newest first.
+
+        Links are left out. Empty if the directory cannot be listed.
+        """
         try:
             with os.scandir(directory) as listing:
                 wanted = [entry for entry in listing if is_wanted(entry.name) and entry.is_file(follow_symlinks=False)]
@@ -121,8 +124,8 @@ class Local:
             return []
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
-        """Yields the files. Links to directories are visited last, so that real names are preferred; each real
-        directory is visited once."""
+        """Yields the files below `top`. Each directory is visited once; links to directories are visited last, so that
+        paths without links are preferred."""
         visited: set[tuple[int, int]] = set()
         directories, links, outside = [FoundFile(top, top)], list[FoundFile](), list[str]()
         while directories or links:

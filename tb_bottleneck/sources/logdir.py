@@ -1,11 +1,11 @@
-"""Finds the recordings under a logdir, and the run that each belongs to.
+"""Finds the recordings under a logdir, and the run of each recording.
 
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
-files, and native traces of Perfetto (`*.pftrace`), are recordings if their first bytes look like a trace, because
-`export_chrome_trace("trace.json")` is as common.
-Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if they begin
-as snapshots of an allocator do.
+files, which `export_chrome_trace("trace.json")` writes, and native traces of Perfetto (`*.pftrace`) are recordings if
+their first bytes look like a trace.
+Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if their first
+bytes look like a snapshot of an allocator.
 """
 
 import os
@@ -31,7 +31,7 @@ SIDECAR_ENDING = ".bottlenecks.json"
 """Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
 
 JOB_ENDING = f".job{SIDECAR_ENDING}"
-"""Suffix, after the full name of the trace of its lowest rank, of the saved report of a job."""
+"""Suffix of the saved report of a job, after the full name of the trace of the job's lowest rank."""
 
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace|pftrace|perfetto-trace)(\.(gz|zst|lz4))?$")
@@ -43,13 +43,13 @@ Natural = tuple[tuple[str, int], ...]
 
 
 class RecordingFile(Record, frozen=True, gc=False):
-    """One trace, event file or snapshot at the time of the scan. A file that changed since is another Recording.
+    """One trace, event file or snapshot at the time of the scan. After a change, the file is another RecordingFile.
 
-    The garbage collector need not look at it: it refers to text and numbers only. A scan makes thousands, and a full
-    collection over them would stop the server for a tenth of a second.
+    The garbage collector ignores these objects (gc=False), which refer to text and numbers only: a full collection over
+    the thousands of one scan would stop the server for a tenth of a second.
 
-    `run` and `source` are for display and always valid Unicode; `source` is the file's name without that of a host
-    (host_names.py). `path` is absolute, without links, and for opening.
+    `run` and `source` are for display and always valid Unicode; `source` is the file's name with the host's name
+    replaced (`without_host`). `path` is for opening: absolute, without links.
     """
 
     path: str
@@ -65,12 +65,12 @@ class RecordingFile(Record, frozen=True, gc=False):
 
     @property
     def is_telemetry(self) -> bool:
-        """True for an event file of the monitor, which may grow."""
+        """True for an event file, which may grow."""
         return is_event_file(self.path)
 
     @property
     def is_trace(self) -> bool:
-        """True for a trace."""
+        """True for a trace: neither an event file nor a snapshot."""
         return self.kind == "trace"
 
     @property
@@ -83,7 +83,7 @@ class RecordingFile(Record, frozen=True, gc=False):
 class Listing:
     """The result of a scan: recordings in natural order of run, then source; problems as sentences.
 
-    `saved_jobs` are the saved reports of jobs; their `run` is that of the ranks' traces.
+    `saved_jobs` are the saved reports of jobs; the `run` of each is the run of the ranks' traces.
     """
 
     recordings: tuple[RecordingFile, ...]
@@ -93,7 +93,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Root:
-    """A directory or URL to scan. Run names get the prefix `name/` if the name is not empty."""
+    """A directory, file or URL to scan. The names of its runs get the prefix `name/` if `name` is not empty."""
 
     path: str
     name: str = ""
@@ -104,7 +104,7 @@ class Root:
 
 
 def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
-    """Parses `--logdir_spec` by TensorBoard's rule: `name:path` or `path`, separated by commas.
+    """Returns the roots in `spec`, the value of `--logdir_spec`: `name:path` or `path`, separated by commas.
 
     A part that starts with a slash, a drive letter or a scheme (`s3://`) is a path even if it contains a colon.
     """
@@ -117,11 +117,10 @@ def parse_logdir_spec(spec: str) -> tuple[Root, ...]:
 
 
 def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
-    """Lists the recordings of a directory or file, local or at a URL.
+    """Returns the recordings below `root`, a directory or a file, local or at a URL. `name` is as in Root.
 
-    Never raises because of a file. Symbolic links are followed inside the directory only (see local_files.py), each
-    real directory is visited once, and its real name is preferred to a link. `problems` has a sentence for everything
-    that could not be read.
+    Does not raise if files cannot be read: `problems` of the result has a sentence for each problem. Symbolic links are
+    followed inside the directory only (see local_files.py), and each directory is visited once.
     """
     given = os.fspath(root)
     try:
@@ -150,7 +149,7 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
 
 
 def scan_all(roots: Sequence[Root]) -> Listing:
-    """Returns the listings of several roots as one."""
+    """Scans all `roots`, and returns the results as one listing with the recordings in natural order."""
     listings = [scan(root.path, root.name) for root in roots]
     recordings = sorted((recording for listing in listings for recording in listing.recordings), key=_order)
     saved_jobs = tuple(saved for listing in listings for saved in listing.saved_jobs)
@@ -165,7 +164,7 @@ def _order(recording: RecordingFile) -> tuple[Natural, str, Natural, str]:
 
 @lru_cache(maxsize=1 << 14)  # a server sorts the same names again and again
 def natural(text: str) -> Natural:
-    """Returns a key for natural order: "run2" before "run10"."""
+    """Returns a sort key for natural order, in which "run2" is before "run10"."""
     parts = _NUMBER.split(text)
     return tuple(zip(parts[::2], [*(int(number) for number in parts[1::2]), -1], strict=True))
 
@@ -186,7 +185,7 @@ def _status_of(storage: FileSystem, path: str) -> Status | None:
 
 
 def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> RecordingFile | None:
-    """Returns the file as a recording, or None if it is gone or not a regular file (opening a pipe would block)."""
+    """Returns the file as a recording, or None if the file is gone or not regular (opening a pipe would block)."""
     if status is None or status.kind != "file":
         return None
     path = file.path
@@ -202,7 +201,7 @@ def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> R
 
 
 def _recognised(file: RecordingFile) -> RecordingFile | None:
-    """Returns the file as what its first bytes say it is, or None if it is no recording."""
+    """Returns `file` with `is_snapshot` set from its first bytes, or None if the file is not a recording."""
     if _PROFILER_NAME.search(file.path):
         return file
     try:
@@ -216,9 +215,9 @@ def _recognised(file: RecordingFile) -> RecordingFile | None:
 
 @lru_cache(maxsize=65536)
 def _form_of(path: str, size: int, mtime_ns: int, tag: str) -> str:
-    """Returns "trace" or "snapshot" if the first bytes look like one, else "".
+    """Returns "trace" or "snapshot" if the first bytes of the file look like one, else "".
 
-    `size`, `mtime` and `tag` are used only as cache keys.
+    `size`, `mtime_ns` and `tag` are used only as cache keys.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Files of other profilers, which users try to read: what they are, and what to record instead."""
+"""Describes files of other profilers that users try to read, and what to record instead."""
 
 _BY_ENDING = {
     (".nsys-rep", ".qdrep", ".qdstrm"): "a report of Nsight Systems",
@@ -11,7 +11,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def what_it_is(path: str, head: bytes) -> str:
-    """Returns what a file without a list of events is, in sentences. `head` are its first bytes."""
+    """Returns sentences that say what a file without a list of events is. `head` has the first bytes of the file."""
     named = next((what for endings, what in _BY_ENDING.items() if path.endswith(endings)), None)
     if named is None and head.startswith(_SQLITE):
         named = _BY_ENDING[".sqlite", ".db"]

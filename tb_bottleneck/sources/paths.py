@@ -19,7 +19,7 @@ def is_url(path: str) -> bool:
 
 
 def filesystem_of(path: str) -> FileSystem:
-    """Returns the file system that this path is on."""
+    """Returns the storage for `path`: REMOTE for a URL, otherwise LOCAL."""
     if is_url(path):
         from tb_bottleneck.sources.remote_files import REMOTE  # rarely needed, and slow to import
 
@@ -30,7 +30,7 @@ def filesystem_of(path: str) -> FileSystem:
 
 
 def status_of(path: str) -> Status:
-    """Returns the status of a path. Raises NotFound, with a hint, if there is nothing or it cannot be read."""
+    """Returns the status of `path`. Raises NotFound, with the reason, if `path` does not exist or cannot be read."""
     try:
         return filesystem_of(path).status(path)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -44,7 +44,9 @@ def status_of(path: str) -> Status:
 
 
 def first_bytes(path: str, count: int) -> bytes:
-    """Returns at most `count` bytes of the content, inflated, or less if the file is incomplete.
+    """Returns the first bytes of the inflated content, at most `count`; b"" if they cannot be inflated.
+
+    Only the first `count` bytes of the file are read, so the result may be shorter than the content.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,7 +1,7 @@
-"""Reads native traces of Perfetto (.pftrace), which torch 2.15 writes, as the text that it writes as JSON.
+"""Converts native traces of Perfetto (.pftrace), which torch 2.15 writes, to the JSON text of a Kineto trace.
 
-The compiled part decodes the packets (native/perfetto.h); what reads JSON reads its text. A slice of the host is a
-begin and an end that may lie far apart in the file, so that all packets are in memory, as they are, meanwhile.
+The compiled part decodes the packets (native/perfetto.h), and the reader of JSON reads the resulting text. The begin
+and the end of a host's slice may lie far apart in the file, so all packets are kept in memory, undecoded.
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from itertools import chain
 from tb_bottleneck.base.errors import NotATrace, TooLarge
 
 MAX_BYTES = 2 << 30
-"""Packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
+"""The packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
 
 MAX_TEXT = 16 << 30
-"""The limit of a file in JSON (blocks.py). A short file can name a long string in each of its events."""
+"""The limit of a JSON file (blocks.py). A short file of packets can name one long string in each event."""
 
 TEXT_BYTES = 1 << 18
-"""The text is written in parts of about the size of a block (blocks.py)."""
+"""Approximate size of each part of the text in bytes: the size of a block (blocks.py)."""
 
 _PACKET = 0x0A
 """The first byte of each packet: field 1 of the message Trace, with a length."""
@@ -29,7 +29,7 @@ _SLICE = b'{"ph":"X"'
 
 
 def is_perfetto(head: bytes) -> bool:
-    """Returns True if the first bytes of a file are packets of Perfetto."""
+    """Returns True if `head`, the first bytes of a file, begins with packets of a Perfetto trace."""
     at = 0
     for _ in range(_SEARCHED_PACKETS):
         if at >= len(head) or head[at] != _PACKET:
@@ -45,7 +45,7 @@ def is_perfetto(head: bytes) -> bool:
 
 
 def _fields(packet: bytes) -> set[tuple[int, int]] | None:
-    """Returns the numbers and wire types of the fields of a packet, which may be cut off; None if it is no message."""
+    """Returns (number, wire type) of the fields of `packet`, which may be cut off; None if it is not a message."""
     found: set[tuple[int, int]] = set()
     at = 0
     while at < len(packet) and len(found) < _SEARCHED_FIELDS:
@@ -60,7 +60,7 @@ def _fields(packet: bytes) -> set[tuple[int, int]] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns a number and the place behind it; what is cut off counts as zero bits."""
+    """Returns the number that begins at `at`, and the position after it; missing bytes count as zero bits."""
     value = 0
     for number, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << 7 * number
@@ -70,7 +70,12 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the blocks of a file; those of a trace of Perfetto as JSON. Raises NotATrace and TooLarge."""
+    """Yields the blocks of a file unchanged, or as JSON text if the file is a trace of Perfetto.
+
+    Raises:
+        NotATrace: the native scanner is not available, or the trace has no slices of a program.
+        TooLarge: the packets, or the JSON text, exceed a limit or the memory.
+    """
     first = next(blocks, b"")
     if not is_perfetto(first):
         yield from chain([first] if first else [], blocks)

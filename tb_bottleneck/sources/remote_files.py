@@ -26,16 +26,16 @@ class Remote:
         return path.rstrip("/") if not path.endswith("://") else path
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Returns the current status: a file may have been replaced since it was opened."""
+        """Returns the current status of `path`; `file` is ignored. The file may have been replaced since it was opened."""
         return _status(_call_store(path, lambda system, inner: system.info(inner)))
 
     def open(self, path: str) -> BinaryIO:
-        """Opens the file; it is downloaded in blocks on demand."""
+        """Opens the file for reading. Its content is downloaded in blocks on demand."""
         file: BinaryIO = _call_store(path, lambda system, inner: system.open(inner, "rb"))
         return file
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
-        """Yields all files from one listing: stores charge per request."""
+        """Yields all files below `top`. Requests only one listing, because stores charge per request."""
 
         def listed(system: Any, inner: str) -> list[tuple[str, Status]]:
             files = system.find(inner, detail=True)
@@ -59,7 +59,10 @@ REMOTE = Remote()
 
 
 def _call_store(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
-    """Calls the store. Errors of its package become OSError; a missing package becomes Unreadable."""
+    """Returns `ask(filesystem, path)` for the store of `url`.
+
+    Raises Unreadable if a package is missing or the scheme is unknown, and OSError for all other errors.
+    """
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError:

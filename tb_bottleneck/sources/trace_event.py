@@ -15,15 +15,16 @@ Number = int | float | str | None
 EXACT_FLOAT_US = 2.0**43
 
 MEMORY_EVENT = "[memory]"
-"""Name of the events that say what an allocator did."""
+"""Name of the events that report allocations and frees."""
 
 _NOTHING = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments that are used. torch before 1.12 writes `Input dims`, later versions `Input Dims`.
+    """The arguments of an event that are used. torch before 1.12 writes `Input dims`, later versions `Input Dims`.
 
-    In the order in which Kineto writes them: the decoder searches a key after the one that it found last.
+    The fields are in the order in which Kineto writes the arguments: the decoder searches each key after the last one
+    that it found.
     """
 
     sequence: Number = msgspec.field(default=None, name="Sequence number")
@@ -63,7 +64,7 @@ class Args(msgspec.Struct, gc=False):
 
 
 RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")
-"""Arguments that are kept as raw text: only a few rules need them, for a few events."""
+"""Arguments that are kept as raw JSON text, because only a few rules need them, for a few events."""
 
 
 class Event(msgspec.Struct, gc=False):

@@ -63,7 +63,7 @@ class Rows:
     def append(self, end: Times, values: Mapping[str, Floats], count: Counts | None = None) -> None:
         """Adds rows, which must be later than the existing ones. A column that is not in `values` becomes NaN.
 
-        A row with a count above 1 already is the mean of that many.
+        A row with a `count` above 1 is the mean of that many readings or steps.
         """
         self._whole = None
         done = 0
@@ -166,7 +166,7 @@ class Points:
 
 
 def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | None = None) -> Points:
-    """Returns the rows that ended within (since, until] (ns), as at most `most` points per column; None: all rows.
+    """Returns the rows that ended in (since, until] (ns) as at most `most` points per column; None: no limit.
 
     A merged row, or a bucket of rows, becomes two points: first its lowest value, then its highest.
     """

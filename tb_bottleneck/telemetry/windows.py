@@ -40,11 +40,11 @@ class Grid:
 
     @property
     def edges(self) -> Times:
-        """The limits of the windows, `count` + 1 times."""
+        """The limits of the windows in ns since 1970, shape (count + 1,)."""
         return self.begin + self.width * np.arange(self.count + 1, dtype=np.int64)
 
     def window_of(self, when: Times) -> Times:
-        """Returns the window of each time; times outside belong to the first or the last window."""
+        """Returns the index of the window of each time. Times outside get the first or the last window."""
         window: Times = np.clip((when - self.begin) // self.width, 0, self.count - 1)
         return window
 
@@ -121,7 +121,7 @@ class Windows:
 
     @property
     def window_of_steps(self) -> Times:
-        """The window of each row of judged steps."""
+        """The index of the window of each row of judged steps."""
         return self._window
 
     def mean(self, name: str, of_device: bool = False) -> Floats:

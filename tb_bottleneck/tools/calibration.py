@@ -13,7 +13,7 @@ from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.monitor.facts import device as device_facts
 
 SECONDS_EACH = 0.2
-"""Time for one figure, without warm-up."""
+"""Time for one figure in seconds, without warm-up."""
 ROUNDS = 5
 # Less than the capacity of CUDA's launch queue (1024), beyond which the host waits.
 LAUNCHES = 500
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Calibration:
-    """Figures by name (see `calibration_store.NAMES`), and a sentence for each that is not available."""
+    """Figures by name (see NAMES in monitor/facts/device.py); `left_out` has a sentence for each missing figure."""
 
     device: str
     driver: str
@@ -36,7 +36,7 @@ class Calibration:
 
 
 class BenchmarkDevice:
-    """A device to measure. `synchronize` waits until it has finished all work."""
+    """A device to measure. `synchronize` waits until the device has finished all work."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class BenchmarkDevice:
         self._clock = clock
 
     def seconds_of(self, run: Callable[[], object]) -> float:
-        """Returns the time of one run: the best of ROUNDS rounds, each with as many runs as fit."""
+        """Returns the seconds per call of `run`, in the fastest of ROUNDS rounds of many calls."""
         for _ in range(2):  # the first run creates plans and raises the clocks
             run()
         self.synchronize()
@@ -62,7 +62,9 @@ class BenchmarkDevice:
         return min(self._round(run, runs) for _ in range(ROUNDS)) / runs
 
     def host_seconds_of(self, run: Callable[[], object], times: int) -> float:
-        """Returns the host's time to submit one run, while the device executes earlier ones."""
+        """Returns the host's seconds per call of `run`, in the fastest of ROUNDS rounds of `times` calls.
+
+        The host does not wait for the device within a round."""
         self._round(run, times)
         best = float("inf")
         for _ in range(ROUNDS):

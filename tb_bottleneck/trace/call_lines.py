@@ -1,6 +1,6 @@
 """The lines of the calls that the user's program makes, from the key that the monitor adds to a trace.
 
-The form of the key is described where it is written (monitor/capture/call_lines.py). Its content is untrusted.
+monitor/capture/call_lines.py, which writes the key, describes the form of the value. The value is untrusted.
 """
 
 import base64
@@ -24,10 +24,10 @@ _VERSION = 1
 
 
 class CallLines(Record, frozen=True, eq=False):
-    """The lines of Python events that the program calls."""
+    """The source lines from which the program calls Python functions: one entry per known Python event."""
 
     row: Rows
-    """of the events, sorted"""
+    """Rows of the event table, ascending."""
 
     line: Ints
 
@@ -35,23 +35,27 @@ class CallLines(Record, frozen=True, eq=False):
     """False if lines of later calls are missing."""
 
     files: Mapping[str, tuple[int, int]]
-    """Size in bytes and time of change in ns since 1970 of the program's files, by their names in frames."""
+    """File name, as in frames, to the file's size in bytes and time of modification in ns since 1970."""
 
     def __len__(self) -> int:
         return len(self.row)
 
     def of(self, rows: Rows | Ints) -> Ints:
-        """Returns the lines of rows of the events; 0 if they are not known, and for row -1."""
+        """Returns the line for each of `rows`, which are rows of the event table; 0 for an unknown line or row -1."""
         if not len(self):
             return np.zeros(len(rows), np.int64)
         at = np.minimum(np.searchsorted(self.row, rows), len(self) - 1)
         return np.where(self.row[at] == rows, self.line[at], 0)
 
     samples: Mapping[tuple[str, str], Sequence[tuple[int, int, int]]]
-    """By file and name of a function: its first line, a line, and how often that ran when it was looked at."""
+    """(file, function) to tuples of the function's first line, a sampled line, and the number of samples of that line.
+    """
 
     def samples_of(self, file: str, function: str, first: int) -> dict[int, int]:
-        """Returns the number of samples of each line of a function, which begins at line `first`; 0 for any."""
+        """Returns a dict from line to number of samples, of the function that begins at line `first`.
+
+        If `first` is 0, functions with this name that begin at any line of the file count. Empty without samples.
+        """
         rows = self.samples.get((file, function), ())
         return {line: count for begin, line, count in rows if first in (0, begin)}
 
@@ -60,7 +64,7 @@ NO_LINES = CallLines(np.empty(0, np.intp), np.empty(0, np.int64), True, {}, {})
 
 
 def read_call_lines(raw: object, base_time_ns: int, events: Events) -> CallLines:
-    """Returns the lines in the value of the key; none if it has another form.
+    """Returns the lines in `raw`, the value of the key KEY; NO_LINES if `raw` does not have the expected form.
 
     `base_time_ns` is the start of the recording's own clock, in ns since 1970.
     """
@@ -105,7 +109,7 @@ def _samples(raw: object) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
 
 
 def _unpacked(text: object, count: int, form: str) -> Any:
-    """Returns numbers of this form, or None if there are not exactly so many."""
+    """Returns the numbers in a compressed base64 text, or None if they are not exactly `count` numbers of dtype `form`."""
     size = count * np.dtype(form).itemsize
     if not isinstance(text, str):
         return None

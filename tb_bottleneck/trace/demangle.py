@@ -1,9 +1,9 @@
 """Decodes mangled C++ names of kernels.
 
-CUPTI leaves long names mangled, and Kineto on Windows leaves all of them so. Reference: Itanium C++ ABI, 5.1 (External
-names), https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Substitutions (`S0_`) are not expanded: they repeat
-what the name already contains, and a hostile name could grow exponentially. The result is for people and for patterns;
-it is not the declaration.
+CUPTI leaves long names mangled, and Kineto on Windows leaves all names mangled. Reference: Itanium C++ ABI, 5.1
+(External names), https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Substitutions (`S0_`) are not expanded:
+they repeat what the name already contains, and a hostile name could grow exponentially. The result is for display and
+for pattern matching; it is not the exact declaration.
 """
 
 import re
@@ -48,7 +48,7 @@ class _UnknownError(Exception):
 def demangled(name: str) -> str:
     """Returns the name of the function with its template arguments, or `name` if it is not a mangled name.
 
-    Of a name that was cut off or cannot be decoded to its end, returns the decoded part, followed by "...".
+    If `name` was cut off or cannot be decoded to its end, returns the decoded part, followed by "...".
     """
     if not name.startswith("_Z"):
         return name
@@ -82,7 +82,7 @@ class _Parser:
         return found[0]
 
     def name(self) -> None:
-        """Decodes the name of a function, not the types of its arguments, which displays omit."""
+        """Decodes the name of a function, without the types of its arguments."""
         if self._taken("N"):
             while self.text[self.at] in "rVKRO":
                 self.at += 1
@@ -95,7 +95,7 @@ class _Parser:
                 self._arguments()
 
     def _local_name(self) -> None:
-        """Decodes an entity inside a function: a lambda or a class of it."""
+        """Decodes an entity inside a function, such as a lambda or a local class."""
         self.name()
         while not self._taken("E"):
             self._skipped_type()

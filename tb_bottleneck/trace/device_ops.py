@@ -1,7 +1,7 @@
-"""The table of device operations, linked to the calls that launched them, and the kind of their work.
+"""The table of device operations, linked to the calls that launched them, and the kind of work of each operation.
 
-The link is `correlation`, never gpu_user_annotation: that covers only what the annotation's own thread launched, and
-another thread launches the backward pass.
+The link is `correlation`, never gpu_user_annotation: a gpu_user_annotation covers only the operations that the
+annotation's own thread launched, but another thread launches the backward pass.
 """
 
 from dataclasses import dataclass
@@ -53,12 +53,18 @@ class DeviceOps(Table):
     call: Ints = column("row of calls", "the launching call; valid only if launched")
 
     def issued(self, calls: Calls) -> Ints:
-        """Returns the start of each launching call in ns, or of the operation itself if the call was not recorded."""
+        """Returns per operation the start of the launching call in ns, or its own start if that call is not recorded.
+
+        `calls` must be the table that the column `call` refers to.
+        """
         return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
 
     def left_over(self) -> Bools:
-        """Returns the operations that were launched before the recording: their calls are missing, and they run before
-        the first operation of their stream with a call. A stream keeps the order of its launches."""
+        """Returns a mask of the operations that were launched before the recording started.
+
+        Such an operation has no recorded call, and runs before the first operation of its stream that has one. A
+        stream keeps the order of its launches.
+        """
         queue = self.queue[:]
         first = np.full(int(queue.max(initial=0)) + 1, np.iinfo(np.int64).min)
         launched = np.flatnonzero(self.launched)[::-1]  # the last assignment, of the first operation, is kept
@@ -67,7 +73,7 @@ class DeviceOps(Table):
 
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
-    """Returns the device operations of all devices."""
+    """Returns the kernels, copies and fills of all devices. `names` are the interned names of `events`."""
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
     rows = events.take(np.flatnonzero(look_up(on_device, events.kind)))
@@ -89,8 +95,10 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
 
 
 def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
-    """Returns per correlation id: True if a call has it, and the row of that call. One graph launch has many
-    operations."""
+    """Returns per correlation id: True if a call has this id, and the row of that call (undefined if there is none).
+
+    Several operations of one graph launch have the same id.
+    """
     if not len(calls):
         return np.zeros(len(correlation), np.bool_), np.zeros(len(correlation), np.int64)
     order = np.argsort(calls.correlation, kind="stable")
@@ -128,7 +136,7 @@ _TORCHS_OWN = "aten::"
 
 
 def work_of_operator(name: str) -> Work:
-    """Returns the kind of work of an operator's kernels, or UNKNOWN."""
+    """Returns the kind of work of the kernels of the operator `name`, or UNKNOWN for unlisted operators outside aten."""
     kind = first_match(operator_patterns(), name)
     if kind is not None:
         return WORK_OF[kind]
@@ -136,9 +144,10 @@ def work_of_operator(name: str) -> Work:
 
 
 def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tuple[str, ...]) -> Ints:
-    """Returns `work` with UNKNOWN entries, kernels with unknown names, classified by the operator that launched them.
+    """Returns a copy of `work` in which UNKNOWN entries are replaced by the kind of work of the launching operator.
 
-    `launched` is True for operations with a recorded launching operator, `operator` is its row in `names`.
+    `work`, `launched` and `operator` have one entry per device operation. `launched` is True if the launching operator
+    was recorded; `operator` is the row of that operator's name in `names`, and valid only there.
     """
     unknown = np.flatnonzero(launched & (work == Work.UNKNOWN))
     first, which = distinct_rows(operator[unknown])

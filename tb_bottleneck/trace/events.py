@@ -1,4 +1,4 @@
-"""The event table, and its builder that takes the reader's batches."""
+"""The event table, and the builder that makes the table from the batches of the reader."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class Events(Table):
 
     @property
     def end(self) -> Ints:
-        """start + duration, in ns. Computed for the rows that are read."""
+        """Column of `start + duration`, in ns. An entry is computed when it is read."""
         return cast("Ints", SumColumn(self.start, self.duration))
 
 
@@ -90,7 +90,7 @@ class EventsBuilder:
 
     @property
     def categories(self) -> Callable[[], Categories]:
-        """What the native scanner must know of the categories."""
+        """Function that returns the known categories, and which arguments the native scanner reads for each."""
         return self._scanned.categories
 
     def _add_columns(self, columns: dict[str, Ints]) -> None:
@@ -101,7 +101,7 @@ class EventsBuilder:
             self._join_fresh()
 
     def build(self) -> Events:
-        """Returns the table of all batches. Empties the builder, so that the columns exist only once in memory."""
+        """Returns the event table of all batches. Can be called once: it removes the columns from the builder."""
         self._join_fresh()
         duration = self._joined("duration")
         order, start = _order(self._joined("start"), duration)
@@ -113,28 +113,31 @@ class EventsBuilder:
         return Events(**columns)
 
     def names(self) -> tuple[str, ...]:
-        """Returns the interned names: untrusted text."""
+        """Returns the interned names, in order of their rows. The names are untrusted text."""
         return self._labels.names()
 
     def signatures(self) -> tuple[Signature, ...]:
-        """Returns the interned signatures as JSON text: shapes, types, values."""
+        """Returns the interned signatures, in order of their rows: (shapes, types, values), each as JSON text."""
         return tuple(self._signatures.row_of)
 
     def messages(self) -> tuple[Message, ...]:
-        """Returns the interned arguments of collectives: untrusted."""
+        """Returns the interned arguments of collectives, in order of their rows. The values are untrusted."""
         return tuple(self._messages)
 
     def threads(self) -> tuple[Thread, ...]:
-        """Returns the interned threads."""
+        """Returns the interned threads, in order of their rows."""
         return self._labels.threads(self._thread_names)
 
     def counters(self) -> tuple[Counters, tuple[str, ...]]:
-        """Returns the samples of the device's counters, and the names of the counters."""
+        """Returns the samples of the hardware counters of all devices, and the names of the counters.
+
+        Adds the lost samples to `lost`, so call this method once.
+        """
         self.lost += self._counters.lost
         return self._counters.build(), self._counters.names()
 
     def memory(self) -> MemoryEvents:
-        """Returns the table of the allocations and frees."""
+        """Returns the table of allocations and frees. Adds the lost ones to `lost`, so call this method once."""
         memory = self._memory.build(self._labels.thread)
         self.lost += self._memory.lost
         return memory
@@ -181,7 +184,7 @@ class EventsBuilder:
         return {name: values[keep] for name, values in columns.items()}
 
     def _columns(self, events: Sequence[Any]) -> tuple[dict[str, Ints], Bools]:
-        """Returns the columns of complete events, and a mask of those with usable times."""
+        """Returns the columns of complete events, and a mask of the events with a usable start and duration."""
         start, good = times([event.ts for event in events])
         duration, measured = times([event.dur for event in events])
         keep = good & measured & (duration <= MAX_DURATION_US * NS_PER_US)
@@ -215,7 +218,7 @@ class EventsBuilder:
 
 
 def _order(start: Ints, duration: Ints) -> tuple[Rows, Ints]:
-    """Returns the rows by start, then longest first, then file order, and their starts.
+    """Returns the rows sorted by start, then longest first, then file order; and the starts in this order.
 
     Only rows with equal starts are sorted twice.
     """

@@ -1,8 +1,9 @@
-"""Leads operators of the backward pass back to the forward operators that they belong to.
+"""Links operators of the backward pass to the forward operators that they belong to.
 
-Autograd runs the backward pass from its own code, often on a thread of its own, so no Python frame encloses it. A
-backward operator has the sequence number of its forward operator, as the profiler's own links do (pytorch
-torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: of several operators, the last one counts).
+Autograd runs the backward pass from its own code, often on a separate thread, so no Python frame encloses the backward
+pass. A backward operator has the sequence number of its forward operator. The profiler's own links use this number too
+(pytorch torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: if several operators have it, the last one
+counts).
 """
 
 import re
@@ -23,7 +24,7 @@ _BACKWARD_NODE = re.compile(r"^autograd::|Backward\d*$")
 
 
 class ForwardLinks(Record, frozen=True, eq=False):
-    """The operators of a trace that have sequence numbers, as rows of its events."""
+    """The operators of a trace that have sequence numbers, as rows of the event table."""
 
     backward: dict[int, Rows]  # operators of the backward pass, by thread
     threads: Ints  # the keys of `backward`
@@ -32,7 +33,7 @@ class ForwardLinks(Record, frozen=True, eq=False):
 
 
 def forward_links(trace: Trace) -> ForwardLinks:
-    """Returns the links of a trace."""
+    """Returns the operators of `trace` that `linked_forward` needs."""
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[events.sequence[rows] > 0]
@@ -45,9 +46,9 @@ def forward_links(trace: Trace) -> ForwardLinks:
 
 
 def is_autograd_node(trace: Trace) -> Bools:
-    """Returns a mask of the events that are nodes of the backward pass, as the engine of autograd runs them.
+    """Returns a mask of the events that are nodes of the backward pass, as autograd's engine runs them.
 
-    torch before 1.10 recorded them without the engine, under the names of the nodes.
+    torch before 1.10 did not record the engine; if no event of the engine exists, nodes are found by their own names.
     """
     rows, names = trace.rows(Kind.CPU_OP), trace.events.name
     root = name_matches(trace.names, names[rows], lambda name: name.startswith(BACKWARD))
@@ -63,10 +64,10 @@ def _is_plain_node(name: str) -> bool:
 
 
 def linked_forward(trace: Trace, links: ForwardLinks, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Returns the backward operator that runs on each thread at each time, and its forward operator.
+    """Returns, for each pair of `threads` and `times`, the running backward operator and its forward operator.
 
-    Both are rows of the events, or -1 if there is none. The forward operator is the last one with the same sequence
-    number that began before the time.
+    Both are rows of the event table, or -1 if there is none. The forward operator is the last operator with the same
+    sequence number; the result is -1 if that operator did not begin before the time. `times` is in ns.
     """
     events = trace.events
     backward, forward = np.full(len(times), -1, np.int64), np.full(len(times), -1, np.int64)

@@ -1,7 +1,7 @@
-"""Recorded Python frames and modules by their names: who a frame belongs to, and whether its line is right.
+"""Names of recorded Python frames and modules: the owner of a frame, and whether the line of a frame is right.
 
-The profiler names a frame `file.py(line): function`. It cuts the path at the import path of the training process, so
-files of the program and of installed packages both start with the name of a module or a package.
+The profiler names a frame `file.py(line): function`. The profiler removes the import path of the training process from
+the file's path, so files of the program and of installed packages both start with the name of a module or a package.
 """
 
 import re
@@ -22,15 +22,18 @@ _NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
 
 
 def module_name(name: str) -> str:
-    """Returns the name of a model's module without the profiler's prefix: `Linear_3`, or `encoder.layers.3` of a mark.
+    """Returns the name of a model's module without the prefix `nn.Module: `.
 
-    The profiler writes the former, the monitor marks modules with the latter.
+    The profiler's names look like `Linear_3`, the names in the monitor's marks like `encoder.layers.3`.
     """
     return name.removeprefix(MODULE)
 
 
 def merged_module(name: str) -> str:
-    """Returns the name with `*` for its numbers: the name that the layers of a stack share."""
+    """Returns the module name with `*` in place of each number, so that all layers of a stack have one name.
+
+    `encoder.layers.3` becomes `encoder.layers.*`.
+    """
     return _NUMBER.sub("*", module_name(name))
 
 
@@ -50,7 +53,7 @@ _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 class FrameOwner(Enum):
     """Owners of frames: the user, an installed package, torch, or Python itself.
 
-    NONE: the row is no Python function of a file, as built-in functions and modules of a model.
+    NONE: the row is not a Python function in a file, but a built-in function or a module of a model.
     """
 
     USER = "user"
@@ -62,7 +65,7 @@ class FrameOwner(Enum):
 
 @lru_cache(maxsize=100_000)
 def frame_owner(frame: str) -> FrameOwner:
-    """Returns the owner of the frame."""
+    """Returns the owner of the frame with the name `frame`, judged by its path."""
     if ".py(" not in frame or frame.startswith("<"):
         return FrameOwner.NONE
     path = frame.replace("\\", "/")
@@ -79,32 +82,35 @@ def frame_owner(frame: str) -> FrameOwner:
 
 
 def is_user_frame(frame: str) -> bool:
-    """Returns True if a Python frame is of the user's program."""
+    """Returns True if the frame with the name `frame` belongs to the user's program."""
     return frame_owner(frame) is FrameOwner.USER
 
 
 def is_own_frame(frame: str) -> bool:
-    """Returns True if a Python frame is of this package, such as a hook of the monitor around a call of the program."""
+    """Returns True if the frame belongs to this package, such as a hook of the monitor around a call of the program."""
     return frame_owner(frame) is FrameOwner.PACKAGE and _OWN.search(frame.replace("\\", "/")) is not None
 
 
 def short_frame(frame: str) -> str:
-    """Returns the name without addresses and pybind11's internals: `<built-in method item of Tensor object>`."""
+    """Returns the name without the object's address and the names of pybind11's internal classes.
+
+    `<built-in method item of Tensor object at 0x7f00>` becomes `<built-in method item of Tensor object>`.
+    """
     return _OBJECT.sub("", frame)
 
 
 def frame_parts(frame: str) -> tuple[str, int, str]:
-    """Returns the file, the line and the function of a frame; the name itself as the function if it has another form.
+    """Returns (file, line, function) of a frame, or ("", 0, frame) if the name does not have the form of a frame.
 
-    The line is the one at which the function begins. Of functions that already ran when the recording began, it is the
-    one that started the profiler, which tells nothing.
+    The line is the first line of the function. For functions that already ran when the recording began, the line is
+    not meaningful (see `already_running_frames`).
     """
     parts = _FRAME.match(frame)
     return (parts[1], int(parts[2]), parts[3]) if parts else ("", 0, frame)
 
 
 def frame_without_line(frame: str) -> str:
-    """Returns the frame as `file.py: function`."""
+    """Returns the frame as `file.py: function`, or unchanged if the name does not have the form of a frame."""
     file, _, function = frame_parts(frame)
     return f"{file}: {function}" if file else frame
 
@@ -117,10 +123,11 @@ _USUAL_DEPTH = 1024
 
 
 def already_running_frames(trace: Trace) -> Bools:
-    """Returns the mask of the events that are Python functions which already ran when the recording began.
+    """Returns a mask of the events that are Python functions which already ran when the recording began.
 
-    These have a wrong line: the one that ran then, in most programs the call of `prof.step()` (pytorch
-    torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current line of each frame of the stack).
+    The names of these events have the line that ran at that time, not the first line of the function. In most programs
+    that is the line with `prof.step()` (pytorch torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current
+    line of each frame of the stack).
     """
     events, mask = trace.events, np.zeros(len(trace.events), np.bool_)
     others = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
@@ -134,7 +141,7 @@ def already_running_frames(trace: Trace) -> Bools:
 
 
 def _depth(events: Events, rows: Rows) -> int:
-    """Returns how many of the first rows began in one go, each inside the one before it."""
+    """Returns how many of the first `rows` began within _ONE_GO_NS of one another, each inside the row before."""
     for count in (_USUAL_DEPTH, len(rows)):
         start, end = events.start[rows[:count]], events.end[rows[:count]]
         nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])

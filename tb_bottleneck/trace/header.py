@@ -30,7 +30,7 @@ VERSIONS = (
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """One entry of deviceProperties."""
+    """One entry of the trace's deviceProperties. A field is None if the trace does not have the value."""
 
     index: int
     name: str
@@ -51,7 +51,7 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class Header:
-    """The safe part of a trace's metadata. `context` has the facts that the process added."""
+    """The part of a trace's metadata that is safe to keep. `context` has the facts that the training process added."""
 
     devices: tuple[DeviceFacts, ...]
     rocm: bool
@@ -67,23 +67,26 @@ class Header:
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
     groups: tuple[ProcessGroup, ...] = ()
     base_time_ns: int = 0
-    """Start of the recording's own clock, in ns since 1970; 0 if its times are absolute."""
+    """Start of the recording's own clock, in ns since 1970; 0 if the times in the trace are absolute."""
 
     host: str = ""
     """Hash of the host's name, equal in all recordings of one host; empty if not recorded."""
 
     def device(self, index: int) -> DeviceFacts | None:
-        """Returns the device with this index, or None if the trace does not describe it.
+        """Returns the device with this index, or None if the trace does not describe that device.
 
-        ROCm numbers the described devices among the visible ones, and the working devices among all of the machine.
-        If all described devices have one name, any of them is returned.
+        ROCm numbers the described devices among the visible devices, but the devices of operations among all devices
+        of the machine. So, if no described device has this index and all of them have one name, the first is returned.
         """
         same_for_all = self.devices[0] if len({device.name for device in self.devices}) == 1 else None
         return next((device for device in self.devices if device.index == index), same_for_all)
 
 
 def read_header(raw: dict[str, Any]) -> Header:
-    """Reads the keys that are used. A missing key, or one with a wrong type, is left out."""
+    """Returns the header from `raw`, the top-level keys of a trace.
+
+    A field has its empty value (None, 0, "", False or an empty container) if its key is missing or has a wrong type.
+    """
     distributed = raw.get("distributedInfo")
     job = distributed if isinstance(distributed, dict) else {}
     return Header(
@@ -123,7 +126,7 @@ def _devices(raw: object) -> list[DeviceFacts]:
 
 
 def _groups(raw: object) -> Iterator[ProcessGroup]:
-    """Reads pg_config (kineto libkineto/src/output_json.cpp). Its lists of ranks are complete."""
+    """Reads pg_config (kineto libkineto/src/output_json.cpp), in which the lists of ranks are complete."""
     for entry in raw[:MAX_GROUPS] if isinstance(raw, list) else ():
         if isinstance(entry, dict):
             ranks = entry.get("ranks")
@@ -135,7 +138,7 @@ def _groups(raw: object) -> Iterator[ProcessGroup]:
 
 
 def hash_of_host(name: object) -> str:
-    """Returns a hash of a host's name; empty if it is no text, or an empty one."""
+    """Returns a hash of a host's name as 16 hexadecimal digits; "" if `name` is not a text or is empty."""
     if not isinstance(name, str) or not name:
         return ""
     return hashlib.sha256(_HOST_SALT + name.encode("utf-8", "replace")).hexdigest()[:16]
@@ -162,7 +165,10 @@ def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _context(raw: object) -> dict[str, Any]:
-    """Returns the facts that the process added: under "context" of an object, or of its JSON text."""
+    """Returns the facts that the process added: the value of "context" in `raw`, an object or its JSON text.
+
+    Empty if there is none.
+    """
     if isinstance(raw, str):
         try:
             raw = json.loads(raw)

@@ -1,8 +1,6 @@
-"""Names of kernels and operators: shortened, and the rows of a table whose names match.
+"""Names of kernels and operators: selects the rows whose names pass a test, and shortens names for display.
 
-Selects rows by a test of their names. Each name is tested once, and only if it occurs.
-
-Shortens kernel names for display: no return and argument types, limited length.
+Each name is tested at most once, and only if it occurs in the rows.
 """
 
 import re
@@ -14,7 +12,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def passing_names(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """Returns a mask of the names that occur in `column`, as rows of `names`, and pass the test."""
+    """Returns a mask of `names`: True for the names that occur in `column` (rows of `names`) and pass `test`."""
     occurs, passes = np.zeros(len(names), np.bool_), np.zeros(len(names), np.bool_)
     occurs[column] = True
     for name in np.flatnonzero(occurs).tolist():
@@ -23,7 +21,7 @@ def passing_names(names: tuple[str, ...], column: Ints, test: Callable[[str], bo
 
 
 def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """Returns a mask of the rows with a name that passes the test. The values of `column` are rows of `names`."""
+    """Returns a mask of the entries of `column` (rows of `names`): True for entries whose name passes `test`."""
     return np.asarray(passing_names(names, column, test)[column], np.bool_)
 
 
@@ -47,7 +45,7 @@ def short(name: str, longest: int = LONGEST) -> str:
 
 
 def cut(name: str, longest: int = LONGEST) -> str:
-    """Returns the name, limited to `longest` characters: names in a file can have any length."""
+    """Returns the name, limited to `longest` characters; the end of a longer name is replaced by "..."."""
     return name if len(name) <= longest else name[: longest - len(_ELLIPSIS)] + _ELLIPSIS
 
 

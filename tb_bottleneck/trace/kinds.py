@@ -51,14 +51,16 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 
 
 def kind_of_row(category: str, name: object) -> Kind:
-    """Returns the kind for a category and a name. Marks of modules are annotations, though torch's fast blocks have the
-    category of operators."""
+    """Returns the kind of an event with this category and name.
+
+    The monitor's marks of modules are annotations, even if torch wrote them with the category of operators.
+    """
     kind = kind_of(category)
     return Kind.ANNOTATION if kind is Kind.CPU_OP and isinstance(name, str) and name.startswith(MODULE) else kind
 
 
 def kind_of(category: str) -> Kind:
-    """Returns the kind for a category as written in a trace; OTHER if it is unknown. OTHER is ignored."""
+    """Returns the kind for a category as written in a trace; OTHER, which is ignored, for an unknown category."""
     word = category.lower()
     kind = KIND_OF.get(word)
     if kind is not None:

@@ -28,9 +28,9 @@ class Nesting(Record, frozen=True, eq=False):
         return np.maximum(own, 0, out=own)
 
     def self_spans(self, rows: Bools) -> tuple[Ints, Ints, Ints]:
-        """Returns begins, ends and rows of the disjoint time spans in which the masked rows run without a nested row.
+        """Returns begins, ends (ns) and rows of the disjoint spans in which the rows in the mask `rows` run themselves.
 
-        A row's spans are the pauses before, between and after the rows directly nested in it.
+        The spans of a row are the gaps before, between and after the rows directly nested in it. Sorted by begin.
         """
         nested = np.flatnonzero(rows[self.parent])
         nested = nested[self.parent[nested] != nested]
@@ -79,11 +79,11 @@ def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
 
 
 def nest(start: Ints, end: Ints) -> Nesting:
-    """Finds the parents. Rows are of one thread, sorted by start, then longest first.
+    """Returns the nesting of the rows of one thread, sorted by start, then longest first. Times are in ns.
 
     The parent is the last earlier row that is still running when the row starts. At first each row points at the row
-    before it. If that row has ended, everything it skipped has ended too, so its pointer is taken over (pointer
-    jumping). Pointers double their reach in each round, so there are about log2(rows) rounds.
+    before it. If the row that is pointed at has ended, the pointer of that row is taken over (pointer jumping): all
+    rows in between have ended too. Pointers double their reach per round, so there are about log2(rows) rounds.
     """
     around = np.arange(-1, len(start) - 1)
     # The first round by slices: there may be millions of rows, and for most of them it is the last.

@@ -1,4 +1,4 @@
-"""Decodes the recorded inputs of operators on request."""
+"""Decodes the recorded inputs of an operator: shapes, types and values."""
 
 import json
 from typing import Any
@@ -24,7 +24,10 @@ class Operands(Record, frozen=True):
 
 
 def operands_of(signature: tuple[bytes, bytes, bytes]) -> Operands | None:
-    """Returns the inputs that a signature describes; None if it is malformed or no device has room for a shape."""
+    """Returns the inputs that `signature` (shapes, types, values as JSON text) describes.
+
+    None if the shapes are missing, malformed or larger than MAX_ELEMENTS elements.
+    """
     dims, types, concrete = (_list(part) for part in signature)
     if dims is None or not all(_is_shape(dim) for dim in dims):
         return None

@@ -1,6 +1,6 @@
-"""Facts of the training process in a trace: the validation of their numbers, and the log of torch.compile.
+"""Facts that the training process added to a trace: validates numbers, and adds the log of torch.compile.
 
-The numbers are untrusted: the training process added them to the trace.
+The numbers are untrusted.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _MARKS = ("Torch-Compiled Region", "(dynamo_timed)", "torch/_dynamo/eval_frame.p
 
 
 def add_compile_log(path: str, header: Header, events: Events, names: Sequence[str], threads: Sequence[Thread]) -> None:
-    """Adds the fact `compile_log` to the context if the trace has compiled code and its log is beside it.
+    """Adds the fact `compile_log` to `header.context` if the trace has compiled code and a log lies beside `path`.
 
-    Nothing is added if the monitor recorded the log itself.
+    Nothing is added if the monitor has already recorded the log.
     """
     if header.context.get("compile_log") or not any(mark in name for name in names for mark in _MARKS):
         return
@@ -36,7 +36,7 @@ BYTES_OF_TYPE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "compl
 
 
 def positive(value: Any) -> float | None:
-    """Returns a positive finite number, or None. Booleans are not numbers."""
+    """Returns `value` as a float if it is a positive finite number (not a bool), otherwise None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -47,13 +47,19 @@ def positive(value: Any) -> float | None:
 
 
 def parameters_in_fp32(by_type: Any) -> float | None:
-    """Returns the share of the parameters that have 32 bits, from their counts by type; None if they are not known."""
+    """Returns the share (0 to 1) of the parameters with type float32; None if no count is usable.
+
+    `by_type` maps the name of a type, such as "float32", to the number of parameters.
+    """
     counts = _counts(by_type)
     return counts.get("float32", 0.0) / sum(counts.values()) if counts else None
 
 
 def parameter_bytes(by_type: Any) -> float | None:
-    """Returns the bytes of all parameters, from their counts by type; None if they or a type are not known."""
+    """Returns the size of all parameters in bytes; None if no count is usable or the size of a type is unknown.
+
+    `by_type` maps the name of a type, such as "float32", to the number of parameters.
+    """
     counts = _counts(by_type)
     if not counts or not counts.keys() <= BYTES_OF_TYPE.keys():
         return None
@@ -61,7 +67,7 @@ def parameter_bytes(by_type: Any) -> float | None:
 
 
 def _counts(by_type: Any) -> dict[str, float]:
-    """Returns the counts by type without those that are no positive numbers."""
+    """Returns the entries of `by_type` whose counts are positive numbers; empty if `by_type` is not a dict."""
     if not isinstance(by_type, dict):
         return {}
     counts = {str(name): positive(count) for name, count in by_type.items()}

@@ -41,7 +41,7 @@ class Calls(Table):
 
 
 def calls_of(events: Events, names: tuple[str, ...]) -> Calls:
-    """Returns the runtime and driver calls."""
+    """Returns the table of the runtime and driver calls in `events`. `names` are the interned names of the events."""
     rows = np.flatnonzero(events.kind == Kind.CALL)
     name_of = events.name[rows]
     roles = np.zeros(len(names), np.int64)

@@ -30,12 +30,13 @@ OUTLIER = 3.0
 
 
 def find_period(trace: Trace) -> Ints:
-    """Returns the starts of the iterations of a loop without step annotations, and the end of the last one, in ns.
+    """Returns the edges, in ns, of the iterations of a loop without step annotations: starts, then the last end.
 
     Empty if no period is found. In a training loop some operators run exactly once per iteration (a loss, a pooling
     layer): their counts are equal and their order is the same each time. The count that most distinct names share is
-    the number of iterations, if these names interleave; the earliest of them marks the start of an iteration. Backward
-    operators must be among them: the layers of one forward pass repeat too, but no backward pass runs between them.
+    the number of iterations, if these names interleave; the earliest of these names marks the start of an iteration.
+    One of the names must be a backward operator: the layers of one forward pass repeat too, but without a backward
+    pass between them. The start of the last iteration is the last edge, because no later start ends that iteration.
 
     Leading iterations longer than OUTLIER times the median are warm-up and left out.
     """
@@ -78,10 +79,10 @@ STUB_SHARE = 0.5
 
 
 class Steps(Record, frozen=True, eq=False):
-    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns. Each takes time.
+    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns. No step is empty.
 
-    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the host's own step boundaries,
-    which assign launches to steps; like `edges` it has one entry more than there are steps.
+    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the step boundaries on the
+    host, in ns, which assign launches to steps. `edges` and `host` have one entry more than there are steps.
     """
 
     basis: str
@@ -103,12 +104,16 @@ class Steps(Record, frozen=True, eq=False):
 
     @property
     def durations(self) -> Ints:
-        """Step times, in ns."""
+        """Duration of each step, in ns."""
         return np.diff(self.edges)
 
 
 def find_steps(trace: Trace) -> Steps | None:
-    """Returns the steps of a recording, or None if it is empty."""
+    """Returns the steps of a recording, or None if there is neither a device operation nor an operator.
+
+    Steps come from the profiler's step marks, or else from optimizer calls, or else from a period of operators
+    (`find_period`). If none of these exists, the whole recording is one step.
+    """
     marks = _without_stub(trace, step_marks(trace))
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
@@ -123,16 +128,16 @@ def find_steps(trace: Trace) -> Steps | None:
 
 
 def step_marks(trace: Trace) -> Rows:
-    """Returns the rows of the profiler's steps.
+    """Returns the event rows of the profiler's step marks (`ProfilerStep#7`).
 
-    They are no calls: a step that ends in the optimizer's hook, as the monitor's, begins inside of the call that
-    belongs to the step before.
+    A mark is not a call: if a step ends in a hook of the optimizer, as with the monitor, the mark of the next step
+    begins inside a call that belongs to the step before.
     """
     return _rows_named(trace, _PROFILER_STEP)
 
 
 def _without_empty(steps: Steps) -> Steps | None:
-    """Leaves out steps that take no time: marks that a damaged file has twice. Returns None if nothing remains."""
+    """Returns the steps without those that take no time (a damaged file can have a mark twice); None if none remain."""
     later = np.diff(steps.edges) > 0
     if later.all():
         return steps
@@ -141,7 +146,7 @@ def _without_empty(steps: Steps) -> Steps | None:
 
 
 def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:
-    """Returns the number of each step as `prof.step()` counts them; empty if the steps are not all numbered."""
+    """Returns the number of each step as `prof.step()` counts steps; empty if a step has no number."""
     if steps.basis != "profiler_step":
         return ()
     marks = step_marks(trace)
@@ -157,9 +162,9 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 
 
 def _without_stub(trace: Trace, marks: Rows) -> Rows:
-    """Leaves out the last mark if nothing was issued in it, or if it is short and little was issued.
+    """Returns `marks` without the last mark if nothing was issued in it, or if it is short and little was issued in it.
 
-    Little work alone is no sign: the other steps may contain an evaluation.
+    Little work alone is no reason: the other steps may contain an evaluation.
     """
     if len(marks) < 2:
         return marks
@@ -175,9 +180,10 @@ def _without_stub(trace: Trace, marks: Rows) -> Rows:
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:
-    """Returns the end of the last optimizer call of each step. Calls with no backward pass between them are one step.
+    """Returns the end of the last optimizer call of each step, in ns. Calls without a backward pass between them belong
+    to one step.
 
-    If no backward pass was recorded (a replayed CUDA graph records none), any launch counts as one.
+    If no backward pass was recorded (a replayed CUDA graph records none), any launch counts as a backward pass.
     """
     starts, ends = trace.events.start[rows], trace.events.end[rows]
     if len(rows) < 2:
@@ -189,7 +195,7 @@ def _last_ends(trace: Trace, rows: Rows) -> Ints:
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
-    """Moves the end of each step to the end of its device work, if that is later.
+    """Returns the steps with each end moved to the end of the step's device work, if that is later.
 
     The first step starts when the work from before the recording has ended.
     """
@@ -210,8 +216,8 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 def _whole(trace: Trace) -> Steps | None:
     """Returns one step from the first to the last device operation, or operator if there is no device operation.
 
-    Work from before the recording is left out. The step starts earlier if the host fetched a batch before that: the
-    fetch is part of the work on the batch.
+    Returns None if there is neither. Work from before the recording is left out. If the host fetched a batch before
+    the first operation, the step starts with that fetch.
     """
     ops = trace.device_ops
     if len(ops):
@@ -228,7 +234,7 @@ def _whole(trace: Trace) -> Steps | None:
 
 
 def _last_fetch_before(trace: Trace, begin: int) -> int:
-    """Returns the start of the last fetch of a batch that begins before a time, or the time if there is none."""
+    """Returns the start of the last fetch of a batch before the time `begin`, or `begin` if there is none."""
     patterns = activity_patterns("annotation")
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     rows = rows[trace.events.start[rows] < begin]

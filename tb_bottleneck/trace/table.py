@@ -1,6 +1,7 @@
-"""Declared tables: frozen dataclasses of columns, each with a unit and a description; and groups of their rows.
+"""Declared tables: frozen dataclasses of columns, each with a unit and a description; and groups of rows.
 
-Columns have equal length, and are read-only: numpy arrays, or columns that read like them (columns/packed_column.py).
+The columns of a table have equal length and are read-only: NumPy arrays, or columns that read like NumPy arrays
+(columns/packed_column.py).
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,10 @@ def column(unit: str, description: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Base of the tables: checks that the columns have equal length, and makes them read-only."""
+    """Base class of the tables: makes the columns read-only.
+
+    Raises ValueError: the columns have different lengths.
+    """
 
     def __post_init__(self) -> None:
         lengths = {item.name: len(getattr(self, item.name)) for item in fields(self)}
@@ -39,12 +43,15 @@ class Table:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self: T, rows: Any) -> T:
-        """Returns the table of these rows, given as an index array, a mask or a slice."""
+        """Returns a table of the given rows. `rows` is an index array, a mask or a slice."""
         return type(self)(*(getattr(self, item.name)[rows] for item in fields(self)))
 
 
 def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
-    """Groups rows by thread, in order; `thread` is the whole column. One pass for any number of threads."""
+    """Returns a dict from thread to those of `rows` that have this thread, in the order of `rows`.
+
+    `thread` is the whole column of the table that `rows` refer to.
+    """
     if not len(rows):
         return {}
     threads = thread[rows]
@@ -59,7 +66,7 @@ def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
 
 
 def rows_by_key(keys: Ints) -> Iterator[Ints]:
-    """Yields the rows of each distinct key, in their original order; keys ascending."""
+    """Yields one array per distinct key, in ascending order of the keys: the positions of this key in `keys`."""
     if not len(keys):
         return
     order = np.argsort(keys, kind="stable")

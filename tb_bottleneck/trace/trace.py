@@ -1,4 +1,4 @@
-"""A trace as tables. Derived facts are computed once and cached with the trace."""
+"""A trace as tables. Derived facts are computed once and cached in the trace."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,8 +31,10 @@ MOST_KEPT = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The trace of one process. `lost` counts unusable parts by reason; `truncated` describes how the file ended
-    early."""
+    """The trace of one process.
+
+    `lost` counts the unusable parts by reason. `truncated` describes how the file ended early; empty if it did not.
+    """
 
     header: Header
     events: Events
@@ -49,7 +51,7 @@ class Trace:
     counter_names: tuple[str, ...] = ()
 
     def rows(self, *kinds: Kind) -> Rows:
-        """Returns the row numbers of the events of these kinds, in order of start."""
+        """Returns the row numbers of the events of any of `kinds`, in order of start."""
         rows = self._rows.get(kinds)
         if rows is None:
             wanted = np.zeros(len(self.events), np.bool_)
@@ -63,7 +65,7 @@ class Trace:
 
     @cached_property
     def _rows(self) -> dict[tuple[Kind, ...], Rows]:
-        """Cache of `rows`: most measures start from the same few kinds. Many rows are found again in 2 ms."""
+        """Cache of `rows()` for small results: most measures start from the same few kinds."""
         return {}
 
     @cached_property
@@ -73,7 +75,7 @@ class Trace:
 
     @cached_property
     def all_device_ops(self) -> DeviceOps:
-        """Work on every device, sorted by start."""
+        """Kernels, copies and fills on all devices, sorted by start."""
         ops = device_ops_of(self.events, self.names, self.calls)
         if not len(self.calls) or not (ops.work == Work.UNKNOWN).any():
             return ops
@@ -84,9 +86,10 @@ class Trace:
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
-        """Per call: True if an operator makes it, and the innermost such operator as a row of the events.
+        """Per call in `calls`: True if an operator makes the call, and the event row of the innermost such operator.
 
-        Matched by time and thread, because the `External id` is missing or wrong in many recordings.
+        The row is valid only where True. Calls and operators are matched by time and thread, because the `External id`
+        is missing or wrong in many recordings.
         """
         called = np.zeros(len(self.calls), np.bool_)
         operator = np.zeros(len(self.calls), np.int64)
@@ -100,7 +103,7 @@ class Trace:
 
     @cached_property
     def reads(self) -> Bools:
-        """Per call: True if it copies from a device to the host, so that the host waits for the value."""
+        """Per call in `calls`: True if the call copies from a device to the host."""
         reads = np.zeros(len(self.calls), np.bool_)
         ops = self.all_device_ops
         reads[ops.call[ops.launched & (ops.work == Work.DOWNLOAD)]] = True
@@ -108,7 +111,10 @@ class Trace:
 
     @cached_property
     def device_index(self) -> int:
-        """Index of the device that the report is about: the chosen one, or the one with the most operations, or 0."""
+        """Index of the device that the report is about: `chosen_device`, or else the device with the most operations.
+
+        0 if there are no device operations.
+        """
         if self.chosen_device is not None:
             return self.chosen_device
         devices, counts = np.unique(self.all_device_ops.device, return_counts=True)
@@ -116,7 +122,7 @@ class Trace:
 
     @cached_property
     def multiprocessors(self) -> int | None:
-        """Multiprocessor count of that device, from its description or from its kernels; None if unknown."""
+        """Number of multiprocessors of the device `device_index`, from the header or from kernels; None if unknown."""
         facts = self.header.device(self.device_index)
         if facts is not None and facts.multiprocessors is not None:
             return facts.multiprocessors
@@ -125,19 +131,19 @@ class Trace:
 
     @cached_property
     def device_ops(self) -> DeviceOps:
-        """Work on that device, sorted by start."""
+        """Kernels, copies and fills on the device `device_index`, sorted by start."""
         ops = self.all_device_ops
         own = ops.device == self.device_index
         return ops if own.all() else ops.take(own)
 
 
 def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace:
-    """Reads the trace at `path`. `progress` is called with the bytes read and the bytes in total.
+    """Returns the trace at `path`. `progress` is called with the bytes read so far and the size of the file in bytes.
 
     Damaged events are skipped and counted.
 
     Raises:
-        NotFound: there is no such file.
+        NotFound: the file does not exist.
         Unreadable: the file contains no trace.
         NotATrace: the file is JSON of another kind.
     """
@@ -172,7 +178,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
 
 
 def _refuse_other_objects(kept: int, lost: Counter[str]) -> None:
-    """Raises NotATrace if no object of the list is an event: each event of a trace has a phase."""
+    """Raises NotATrace if no object in the file is an event; each event of a trace has a phase."""
     without_phase = lost["no phase"]
     if not kept and without_phase and without_phase == lost.total():
         raise NotATrace(

@@ -1,9 +1,9 @@
-"""The contractions of a window: matrix products, convolutions and attention, with their operations and their part.
+"""The contractions of a window: matrix multiplications, convolutions and attention, with operations and part of step.
 
-Each operator that launches kernels counts once; on a CPU run, the innermost one, so that of linear and addmm only addmm
-counts. Autograd runs the backward pass. What runs in it with a sequence number of its own is a forward operator that
-runs again: with checkpointing, torch enables gradients for it (torch/utils/checkpoint.py), and the profiler records the
-numbers of such operators only.
+Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: of linear and addmm only
+addmm. An operator that runs in the backward pass with its own sequence number is a forward operator that runs again:
+with checkpointing, torch enables gradients for such operators (torch/utils/checkpoint.py), and the profiler records
+sequence numbers only for operators with gradients.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Part(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Contractions(Table):
-    """One row per call of an operator."""
+    """One row per call of an operator that contracts or launches kernels that may contract."""
 
     part: Ints = column("Part", "the part of the step")
     time: Ints = column("ns", "time of its kernels; on a CPU run, of the operator")
@@ -75,7 +75,7 @@ def contractions(recording: Recording) -> Contractions:
 
 @memoized
 def unattributed_ns(recording: Recording) -> int:
-    """Returns the time of the window's kernels that may be contractions, and that no recorded operator launched."""
+    """Returns the total time (ns) of kernels in the window that may contract and that no recorded operator launched."""
     ops, steps = recording.trace.device_ops, recording.steps
     if not len(ops):
         return 0
@@ -86,8 +86,8 @@ def unattributed_ns(recording: Recording) -> int:
 
 
 def _on_device(recording: Recording) -> tuple[Rows, Ints, Ints]:
-    """Returns the operators that launch kernels, the time of kernels that may be contractions, and the name of the
-    longest one, from 1 on."""
+    """Returns the event rows of the operators that launch kernels and, per operator, the time (ns) of its kernels that
+    may be contractions, and the name of the longest of them as row of names + 1."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     none = np.zeros(0, np.int64)
     if not len(trace.calls):
@@ -108,7 +108,7 @@ def _on_device(recording: Recording) -> tuple[Rows, Ints, Ints]:
 
 
 def _on_cpu(recording: Recording) -> tuple[Rows, Ints, Ints]:
-    """Returns the innermost operators that contract, their times, and 0 for the kernel."""
+    """Returns the event rows of the innermost operators that contract, their times in ns, and 0 for the kernel."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -142,7 +142,7 @@ def _parts(recording: Recording, rows: Rows) -> Ints:
 def _work(
     recording: Recording, peaks: DensePeaks | None, name: int, signature: int, kernel: int
 ) -> tuple[float, float, float, float]:
-    """Returns the operations, those that are needed, the type and its peak, as in the columns."""
+    """Returns (flops, needed, dtype, peak) of a call, as in the columns of Contractions."""
     trace = recording.trace
     operands = operands_of(trace.signatures[signature]) if signature else None
     count = flops(trace.names[name], operands.dims, operands.concrete) if operands is not None else None
@@ -158,7 +158,7 @@ def _work(
 
 
 def _precision(kernel: str, operand: str) -> Precision:
-    """Returns the type of a product: that in the name of its kernel, otherwise that of its operands."""
+    """Returns the type of a contraction: the type in the kernel's name, otherwise the type of the operands."""
     precision = with_operand_type(precision_of(kernel) if kernel else None, operand)
     if precision is not None and precision.dtype is not None:
         return precision

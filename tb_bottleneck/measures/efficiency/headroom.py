@@ -35,7 +35,11 @@ ALL_REDUCE_DEVICES = 8  # of one machine
 
 
 class Distance(Record, frozen=True):
-    """The kernels of one operator: the longest one, their share of the window and of the roof, and the share beyond."""
+    """The kernels of one operator. All numbers are shares from 0 to 1.
+
+    `kernel` is the name with the most time, `share` the kernels' share of the window, `reached` the part of this time
+    that they would take at their roof, `beyond` the share of the window that they take beyond it.
+    """
 
     operator: str
     kernel: str
@@ -46,7 +50,7 @@ class Distance(Record, frozen=True):
 
 
 def distances(recording: Recording) -> list[Distance]:
-    """Returns the operators by the time that their kernels take beyond their roofs, the most first."""
+    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their roofs, in this order."""
     trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
     if not len(ops) or not len(trace.calls):
         return []
@@ -86,7 +90,11 @@ def layout_share(recording: Recording) -> Measure | Missing:
 
 
 class LargerDevice(Record, frozen=True):
-    """A faster device: its rates / those of the run's device, and the bound of the step's speed-up."""
+    """A faster device.
+
+    `arithmetic` and `bandwidth` are the device's rates / the rates of the run's device. `speedup` is the upper bound of
+    step time now / step time on the faster device.
+    """
 
     name: str
     arithmetic: float
@@ -96,11 +104,12 @@ class LargerDevice(Record, frozen=True):
 
 
 def larger_device(recording: Recording) -> LargerDevice | Missing:
-    """Returns the next faster device of the same vendor, and a bound of what it brings.
+    """Returns the first listed faster device of the same vendor with a speed-up of at least WORTH_FROM.
 
-    Only kernels that fill the device are faster: those limited by arithmetic by the ratio of the dense peaks of their
-    type, the others by the ratio of the bandwidths. All other time is as it was, and no step is shorter than its
-    collectives.
+    If no device reaches WORTH_FROM, returns the one with the largest speed-up. The speed-up is an upper bound. Only
+    kernels that fill the device become faster: kernels limited by arithmetic by the ratio of the dense peaks of the
+    main type, other such kernels by the ratio of the bandwidths. All other time stays the same, and no step is shorter
+    than its collectives.
     """
     known = data_sheet_of(recording.trace) if recording.on_device else None
     if known is None:
@@ -116,7 +125,7 @@ def larger_device(recording: Recording) -> LargerDevice | Missing:
 
 
 def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
-    """Returns the listed devices of the same vendor that are slower in nothing."""
+    """Returns the listed devices of the same vendor with a higher peak or bandwidth, and neither of them lower."""
     by_name = {entry.gpu.name: entry.gpu for entry in entries()}
     listed = [by_name[name] for name in larger_device_names()]
     return [
@@ -140,7 +149,7 @@ def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: P
 
 
 def traffic_share(recording: Recording) -> float:
-    """Returns the share of the window with collectives, hidden ones included: they use the network that there is."""
+    """Returns the share of the window in which collectives run, including collectives hidden by other work."""
     ops, steps = recording.trace.device_ops, recording.steps
     collectives = ops.take(ops.work == Work.COLLECTIVE)
     spans = clip(union(collectives.start, collectives.end), steps.begin, steps.end)
@@ -148,7 +157,7 @@ def traffic_share(recording: Recording) -> float:
 
 
 def gradient_bytes(recording: Recording) -> Measure | Missing:
-    """Bytes of the gradients of a step, from the shapes that autograd accumulates."""
+    """Bytes of the gradients per step, from the shapes of the gradients that autograd accumulates."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -167,7 +176,7 @@ def gradient_bytes(recording: Recording) -> Measure | Missing:
 
 
 def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
-    """Bytes of the parameters: as the process counted them, otherwise of the weights that recorded modules read."""
+    """Bytes of the parameters, as counted by the process; otherwise of the weights that recorded modules read."""
     counted = parameter_bytes(recording.trace.header.context.get("parameters_by_dtype"))
     if counted is not None:
         return Measure(counted, "bytes", source="context")
@@ -178,7 +187,7 @@ def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
 
 
 def all_reduce_ns(gpu: Gpu | None, size: float) -> Measure | Missing:
-    """The least time of an all-reduce of this many bytes among ALL_REDUCE_DEVICES of this device in one machine.
+    """Shortest time (ns) of an all-reduce of `size` bytes among ALL_REDUCE_DEVICES devices of this kind in one machine.
 
     A ring sends 2 (n - 1) / n times the bytes over each link (nccl-tests, doc/PERFORMANCE.md).
     """
@@ -197,7 +206,7 @@ def _link_rate(gpu: Gpu) -> float | None:
 
 
 def _main_precision(recording: Recording) -> Precision:
-    """Returns the type of most operations, or if no shapes were recorded, of the kernels with the most time."""
+    """Returns the type of most operations; without recorded shapes, the type of the kernel name with the most time."""
     if types := utilisation(recording).types:
         return Precision("tensor" if types[0].dtype != "fp32" else "vector", types[0].dtype)
     ops = device_work(recording, *COMPUTE_KERNELS)

@@ -1,6 +1,6 @@
-"""The figures of efficiency that a trace gives, such as its samples, its tokens, and its time in useful steps.
+"""The figures of efficiency of a trace, such as samples per step, tokens per step, and the share of useful time.
 
-Energy is known if the trace has the power of the board.
+Energy is known only if the trace has counters with the power of the board.
 """
 
 import re
@@ -30,10 +30,10 @@ MIN_STEPS_OF_GOODPUT = 3
 
 
 def tokens_per_step(recording: Recording) -> Figure:
-    """Returns the tokens of a step: the indices that the first embedding of the forward pass looks up.
+    """Returns the tokens per step: the number of indices that the first embedding of the forward pass looks up.
 
-    A table of another size, as of positions, is not counted. Only models with attention have tokens: other embeddings
-    look up features.
+    Embeddings whose table has another size, such as position embeddings, are not counted. Unknown for models without
+    attention, whose embeddings look up features.
     """
     trace, events = recording.trace, recording.trace.events
     if not any(_ATTENTION.search(name) for name in trace.names):
@@ -58,7 +58,7 @@ def tokens_per_step(recording: Recording) -> Figure:
 
 
 def samples_figure(samples: SamplesPerStep | Missing) -> Figure:
-    """Returns the samples of a step of a trace."""
+    """Returns `samples` as a figure; unknown if it is missing."""
     if isinstance(samples, Missing):
         return unknown("as_stated", because=samples.because)
     return known(float(samples.samples), "as_stated", because=samples.basis)
@@ -76,7 +76,7 @@ def goodput_of_trace(recording: Recording) -> Figure:
 
 
 def trace_figures(recording: Recording) -> Figures:
-    """Returns the figures."""
+    """Returns all figures of a trace by name: utilisation, use of the device, samples, tokens, goodput and energy."""
     return {
         **utilisation(recording).figures,
         **device_use(recording),
@@ -88,7 +88,7 @@ def trace_figures(recording: Recording) -> Figures:
 
 
 def _energy(recording: Recording) -> Figure:
-    """Returns the energy of a step: the sampled power of the board x the mean step."""
+    """Returns the energy of a step in J: mean sampled power of the board x mean step time."""
     power = mean_power(recording)
     if isinstance(power, Missing):
         return unknown("needs_telemetry")

@@ -29,7 +29,7 @@ MAX_UTILISATION = 1.0
 
 
 class TypeShare(Record, frozen=True):
-    """One type of the products: its share of the model's operations, and its dense peak in FLOP/s."""
+    """One type of contractions: its share of the model's operations (0 to 1), and its dense peak in FLOP/s."""
 
     dtype: str
     share: float
@@ -37,9 +37,9 @@ class TypeShare(Record, frozen=True):
 
 
 class Utilisation(Record, frozen=True):
-    """The figures of the model's operations, and the types that it multiplies, the largest share first.
+    """The figures of the model's operations, and the types of its contractions, the largest share first.
 
-    `bf16_peak` is the dense peak of bf16 in FLOP/s.
+    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known.
     """
 
     figures: Figures
@@ -48,7 +48,7 @@ class Utilisation(Record, frozen=True):
 
 
 class _Needed(Record, frozen=True):
-    """The model's operations in the window, and the ns that they and all that ran take at the peak."""
+    """The model's operations in the window, and the time (ns) at the peak of these and of all that ran, or None."""
 
     model: float
     model_ns: float
@@ -61,12 +61,12 @@ _FIELDS = ("mfu", "hfu", "model_flops_per_step", "peak_flops")
 
 @memoized
 def utilisation(recording: Recording) -> Utilisation:
-    """Returns MFU and HFU, or why they are not known.
+    """Returns MFU, HFU, the model's operations per step and the peak, or the reason why they are not known.
 
-    They are the time that the window's contractions need at the device's peak / the time of the window.
+    MFU and HFU are: time that contractions of the window need at the device's peak / time of the window (0 to 1).
 
-        MFU   forward products + the gradients of what is trained: 3 x forward, 2 x where the weights or the input need
-              none
+        MFU   forward contractions + their gradients: 3 x forward; 2 x forward for layers of which the weights or the
+              input need no gradient
         HFU   all contractions that ran: also those that run again for checkpointing, in the backward pass of attention,
               and in an optimizer
 
@@ -100,13 +100,13 @@ def utilisation(recording: Recording) -> Utilisation:
 
 
 def flops_of_parts(recording: Recording) -> dict[Part, float]:
-    """Returns the operations that ran per step, by part; without those whose shapes were not recorded."""
+    """Returns the operations per step by part of the step, without operations whose shapes were not recorded."""
     table, steps = contractions(recording), len(recording.steps)
     return {part: float(table.flops[table.part == part].sum()) / steps for part in Part}
 
 
 def _missing(recording: Recording, table: Contractions, peaks: DensePeaks | None) -> Figure | None:
-    """Returns why MFU is not known; None if it is."""
+    """Returns a figure that says why MFU is not known; None if MFU is known."""
     forward = table.part == Part.FORWARD
     if len(recording.trace.signatures) < MIN_SIGNATURES:
         return unknown("no_shapes")
@@ -133,7 +133,7 @@ def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_kn
 
 
 def _needed(recording: Recording, table: Contractions) -> _Needed:
-    """Returns the operations. The gradients are those that ran, at most 2 x forward, or that if they are not known."""
+    """Returns the operations. Gradients count as recorded, at most 2 x forward; as 2 x forward if they are unknown."""
     forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
     with np.errstate(divide="ignore", invalid="ignore"):
         at_peak = np.where(table.peak > 0, NS_PER_S / table.peak, 0.0)
@@ -192,11 +192,11 @@ _DEVICE_USE_FIELDS = ("tensor_share", "sm_efficiency", "occupancy")
 
 
 def device_use(recording: Recording) -> Figures:
-    """Returns how much of the device the kernels occupy: tensor cores, SM efficiency, occupancy.
+    """Returns the figures tensor_share, sm_efficiency and occupancy (0 to 1) of the kernels in the window.
 
-    The definitions are those of torch-tb-profiler: SM efficiency of a kernel is min(blocks / multiprocessors, 1), of a
-    run the mean weighted by the kernels' times, over the whole time; occupancy is the mean weighted by the kernels'
-    times.
+    The definitions are those of torch-tb-profiler. SM efficiency of a kernel is min(blocks / multiprocessors, 1); of a
+    run, it is the mean of the kernels weighted by time x the share of the window with kernels. Occupancy is the mean of
+    the kernels weighted by time.
     """
     if not recording.on_device:
         return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("on_cpu"))

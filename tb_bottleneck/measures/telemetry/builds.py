@@ -16,13 +16,13 @@ def torch_blas(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processor(recording: TelemetryRecording) -> Measure | Missing:
-    """The processor (text)."""
+    """The name of the processor (text)."""
     known = _text(recording, "processor")
     return known if isinstance(known, Measure) or recording.on_device else _text(recording, "device_name")
 
 
 def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
-    """The BLAS of NumPy beside a processor of Intel, for which MKL is made (text); missing if it suits."""
+    """The loaded BLAS libraries other than MKL on an Intel processor (text); missing if there are none."""
     name, pools = processor(recording), recording.facts.get("blas_pools")
     entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     others = sorted({str(pool.get("library", "")) for pool in entries if pool.get("api") == "blas"} - {"mkl", ""})
@@ -34,7 +34,7 @@ def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def openblas_on_intel(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if torch multiplies matrices with OpenBLAS on a processor of Intel, for which MKL is made; else 0 (count)."""
+    """1 if torch multiplies matrices with OpenBLAS on an Intel processor, where MKL is faster; else 0 (count)."""
     blas, name = torch_blas(recording), processor(recording)
     if isinstance(blas, Missing) or isinstance(name, Missing):
         return blas if isinstance(blas, Missing) else name
@@ -89,7 +89,7 @@ def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _built_for(recording: TelemetryRecording) -> list[str]:
-    """Returns the compute capabilities of torch's build, such as `9.0`."""
+    """Returns a list with the newest compute capability of torch's build, such as `9.0`; empty if unknown."""
     names = recording.facts.get("torch_architectures")
     matches = [_ARCHITECTURE.match(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [f"{match[1][:-1]}.{match[1][-1]}" for match in matches if match]

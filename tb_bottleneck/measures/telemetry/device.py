@@ -1,7 +1,7 @@
-"""Measures of the device by telemetry: the units in use, the power drawn, its other processes, and its clocks.
+"""Measures of the device by telemetry: the units in use, the power drawn, other processes on the device, and clocks.
 
-The reasons for which the device reduces its clocks come from NVML's bit mask and counters. For them, only readings of a
-loaded device count: an idle device lowers its clocks by itself.
+The reasons for reduced clocks come from NVML's bit mask and counters. Only readings of a loaded device count for these
+measures: an idle device lowers its clocks by itself.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def utilisation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def own_work(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device, or the CPU on a CPU run, works for this process (share of the judged time)."""
+    """Time in which the device, on a CPU run the CPU, works for this process (share of the judged time)."""
     busy = 1.0 - recording.accounts.idle
     if recording.on_device:
         busy = np.maximum(busy - recording.signals.tenants, 0.0)
@@ -63,7 +63,7 @@ def memory_accessed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def bound_known(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the device's own work with a limit that the counters show (share)."""
+    """Part of the device's work for this process whose limit the counters show (share of this work)."""
     work = own_work(recording)
     if isinstance(work, Missing):
         return work
@@ -81,7 +81,7 @@ def bound_source(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def other_processes(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean number of other processes with work on the device (count)."""
+    """Mean number of other processes that use the device (count)."""
     return recording.of_series("other_processes", "count", of_device=True)
 
 
@@ -106,7 +106,7 @@ SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
 HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
 
 LOADED_FOR_CLOCKS = 0.50
-"""Windows with less utilisation than this have idle clocks in their means and are left out."""
+"""Windows with less utilisation than this are left out: their mean clocks include clocks of an idle device."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's own work would save at the highest clock where heat slows it.
+    """Time that the device's work for this process would save at the highest clock while heat slows the device.
 
     Share of the judged time.
     """
@@ -170,7 +170,7 @@ def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's own work would save at the highest clock where the power limit or a power brake slows it.
+    """Time that the device's work would save at the highest clock while the power limit or a power brake slows it.
 
     Share of the judged time.
     """
@@ -179,7 +179,7 @@ def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def throttling_loss_by_window(recording: TelemetryRecording) -> Floats:
-    """Returns the share of each window lost to heat or a power brake. A power cap counts over the whole run only."""
+    """Returns the share of each window that is lost to heat or a power brake; a power cap is not included."""
     clocks = _clocks(recording)
     return np.nan_to_num(_work(recording, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
 
@@ -216,7 +216,7 @@ def _clocks(recording: TelemetryRecording) -> _Clocks:
 
 
 def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
-    """Returns the part of each window's readings with one of these reasons set, without readings of an idle device."""
+    """Returns the part of each window's readings with a reason in `mask`, without readings of an idle device."""
     when, values = recording.windows.readings("clock_event_reasons", of_device=True)
     reasons = values.astype(np.int64)
     busy = (reasons & IDLE) == 0

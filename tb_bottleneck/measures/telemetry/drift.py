@@ -1,8 +1,8 @@
-"""Measures of steps that become longer over the run, or within each epoch, and of what grows with them.
+"""Measures of steps that become longer over the run or within each epoch, and of parts and memory that grow too.
 
-The time of a step is taken without interruptions, the starts of epochs, and the time in which the main thread waited
-for a core that another program had: these have causes of their own, and do not repeat evenly. What all parts of the
-step have in common is taken out, too: then the machine is slower, by its clocks or other programs, and nothing grows.
+The time of a step excludes interruptions, the starts of epochs, and the time in which the main thread waited for a core
+that another program used: these have separate causes, and do not repeat evenly. A factor by which all parts of the step
+grow is also excluded: then the machine became slower, through its clocks or other programs.
 
     thirds of the run, by time     first         second         last
     medians of twelve parts        . . . .       . . . .       . . . .
@@ -21,21 +21,22 @@ from tb_bottleneck.measures.telemetry.recoverable import core_wait_by_window
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 GROWS = 1.3
-"""Last third / first third of the run from which on a growth is named, and from which on the monitor records again."""
+"""Step time in the last third / in the first third of the run from which growth is reported, and the monitor records
+again."""
 PARTS = 12
 MIN_STEPS_PER_PART = 5
 RISING = 0.6
 """Kendall's rank correlation of time and part. Twelve parts without a trend reach it in one of 200 runs (tau = 0.6,
 n = 12: p = 0.006, Kendall 1938)."""
 MIN_SIDE = 2
-"""Parts on each side of a jump: one part alone may be slow by chance."""
+"""Fewest parts on each side of a jump: one part alone may be slow by chance."""
 AT_ONCE = 0.6
-"""With this part of the growth between two neighbouring parts, it is a jump."""
+"""If this part of the growth is between two neighbouring parts, the growth is a jump."""
 SAME_GROWTH = 1.15
-"""What grows by less than this is not said to grow."""
+"""Values that grow by a smaller factor are not reported as growing."""
 OF_GROWTH = 0.1
 MIN_PART, MIN_PARTS = 0.1, 3
-"""A growth is common if this many parts of the step, each this share of it at least, have it. A choice."""
+"""A growth is common if at least MIN_PARTS parts, each at least the share MIN_PART of the step, have it. A choice."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -50,22 +51,23 @@ _SERIES = {"process_memory": "memory of the process", "memory_used": "device mem
 
 
 class Drift(Record, frozen=True, eq=False):
-    """A growth of the step time: medians of the first and the last third in ns, and where it jumps (step, or None)."""
+    """A growth of the step time: medians of the first and the last third in ns; `jump` is the step at which the time
+    jumps, or None if it grows gradually."""
 
     first: float
     last: float
     jump: int | None
     beyond: float
-    """Share of the judged time beyond steps as long as the first twelfth of the steps."""
+    """Share of the judged time by which steps are longer than the median of the first twelfth of the steps."""
 
     @property
     def factor(self) -> float:
-        """Last third / first third."""
+        """Median step time in the last third / in the first third."""
         return self.last / self.first
 
 
 def drift_of(recording: TelemetryRecording) -> Drift | None:
-    """Returns the growth over the run; None if steps do not become longer, or only because their batches grow."""
+    """Returns the growth over the run; None without growth, with too few steps, or if only the batches grow."""
     times, count, number, wall = _steps(recording)
     if len(times) < PARTS:
         return None
@@ -90,7 +92,7 @@ def drift_of(recording: TelemetryRecording) -> Drift | None:
 
 
 def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
-    """Time beyond steps as long as the first twelfth of them (share of the judged time)."""
+    """Time by which steps are longer than the median of the first twelfth of the steps (share of the judged time)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -107,7 +109,7 @@ def step_time_over_run(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
-    """How the step time grows: gradually, or at which step (text)."""
+    """Whether the step time grows gradually, or at which step it jumps (text)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -115,7 +117,7 @@ def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
-    """What grows with the step time: parts of the step and memory, with their values in both thirds (text)."""
+    """Parts of the step and memory that grow with the step time, with values in the first and last third (text)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -132,14 +134,14 @@ def samples_over_run(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def largest_growth(recording: TelemetryRecording) -> Measure | Missing:
-    """The part of the step that grows most (text): a step column, or "outside"."""
+    """The part of the step that grows most (text): the name of a step column, or "outside" of all of them."""
     changes = {name: after - before for name, (before, after) in _part_times(recording).items()}
     largest = max(changes, key=lambda name: changes[name], default="")
     return text_measure(largest) if largest else Missing("the parts of the step were not recorded")
 
 
 def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
-    """Last third / first third of each epoch: the median over the epochs (count)."""
+    """Median step time in the last third / in the first third of an epoch: the median over the epochs (count)."""
     begun, rows, _ = recording.windows.highest("epoch_start")
     times, count, number, _ = _steps(recording)
     starts = begun[np.nan_to_num(rows) > 0]
@@ -160,7 +162,10 @@ def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]:
-    """Returns per row of judged steps: the time of a step that repeats, number of steps, step number, wall time."""
+    """Returns per row of judged steps: time of a step without irregular parts, number of steps, step number, wall time.
+
+    Times are in ns.
+    """
     windows = recording.windows
     number, _, wall = windows.highest("wall")
     apart = [windows.highest(name)[2] for name in (*INTERRUPTIONS, "epoch_start")]
@@ -170,13 +175,13 @@ def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]
 
 
 def _parts(weight: Floats | Times, parts: int) -> Times:
-    """Returns for each row the part, 0 to `parts` - 1, of equal weight: time, or the number of steps."""
+    """Returns for each row the number of its part, 0 to `parts` - 1. Parts have about equal sums of `weight`."""
     middle = np.cumsum(weight) - weight / 2
     return np.asarray(np.minimum(middle * parts / max(weight.sum(), 1), parts - 1), np.int64)
 
 
 def _common_growth(recording: TelemetryRecording) -> float:
-    """Returns the factor by which all considerable parts of the step grow, at least 1."""
+    """Returns the factor, at least 1, by which all parts of the step grow that are not small."""
     parts = _part_times(recording).values()
     least = MIN_PART * sum(before for before, _ in parts)
     growth = [after / before for before, after in parts if before >= least and before > 0]
@@ -208,7 +213,10 @@ def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] |
 
 
 def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]:
-    """Returns the parts of the step that were timed, and the rest if all phases were, in both thirds (ns)."""
+    """Returns the mean time (ns) in the first and in the last third, by timed part of the step.
+
+    If all phases were timed, "outside" is the rest of the step.
+    """
     known = {name: _thirds(recording, name) for name in ("loader_wait", "transfer", *PHASES)}
     found = {name: both for name, both in known.items() if both is not None}
     wall = _thirds(recording, "wall")

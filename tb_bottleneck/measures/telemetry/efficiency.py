@@ -1,6 +1,6 @@
-"""The figures of efficiency that telemetry gives, with the energy of a step and the share of useful steps.
+"""The figures of efficiency that telemetry gives, such as the energy of a step and the share of useful steps.
 
-The operations of a step are not among them.
+Figures that need the operations of a step (MFU, HFU) are not known from telemetry.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unk
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 MIN_TIME_NS = 5 * NS_PER_S
-"""Shorter times of the counter have an error of more than 4 %: two refreshes of 100 ms."""
+"""Over shorter times, the error of the energy counter exceeds 4 %: two refreshes of 100 ms."""
 
 
 def joules_per_step(recording: TelemetryRecording) -> Figure:
-    """Returns the energy of a step in J, of the GPU that this process trains on, with the time between steps.
+    """Returns the energy per step in J of the GPU that this process trains on, including the time between steps.
 
-    It comes from the counter of the board, otherwise from its sampled power. The counter is refreshed each 20 to 100
-    ms, so the energy of one step is that of many steps / their number. Sampled power misses most of the time on some
-    boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and network are not in it.
+    The energy comes from the energy counter of the board, otherwise from its sampled power. The counter is refreshed
+    every 20 to 100 ms, so the energy of many steps is divided by their number. Sampled power misses most of the time on
+    some boards: an A100 and an H100 measure 25 % of it (arXiv 2312.02741). Host, fans and network are not included.
     """
     windows = recording.windows
     if windows.device is None:
@@ -38,7 +38,7 @@ def joules_per_step(recording: TelemetryRecording) -> Figure:
 
 
 def _per_step(recording: TelemetryRecording, joules: Floats, basis: str) -> Figure | None:
-    """Returns the energy of the windows with a value / their steps; None if they are too short or have no steps."""
+    """Returns energy / steps of the windows with a value in `joules`; None if they are too short or have no steps."""
     is_known = ~np.isnan(joules)
     steps, time = recording.windows.steps[is_known].sum(), is_known.sum() * recording.windows.grid.width
     if not steps or time < MIN_TIME_NS or not joules[is_known].sum() > 0:
@@ -51,10 +51,9 @@ def goodput(recording: TelemetryRecording) -> Figure:
 
         goodput = steps x median step time / time from the first step's start to the last step's end
 
-    All steps count, as nothing shows that one was lost. The median is that of the judged steps: without warm-up and
-    without a profiler. Time before the first step, such as that of imports, is not recorded. Google's
-    ml-goodput-measurement divides productive time by elapsed time likewise, and subtracts steps repeated after a
-    restart.
+    All steps count, because nothing shows that one was lost. The median is taken over the judged steps, which exclude
+    warm-up and profiled steps. Time before the first step, such as imports, is not included. Google's
+    ml-goodput-measurement also divides productive time by elapsed time, and subtracts steps repeated after a restart.
     """
     steps = recording.telemetry.steps
     _, _, judged = recording.windows.highest("wall")
@@ -74,7 +73,7 @@ _OF_A_TRACE = ("tensor_share", "occupancy", "tokens_per_step")
 
 
 def telemetry_figures(recording: TelemetryRecording) -> Figures:
-    """Returns the figures."""
+    """Returns all figures of efficiency by name; figures that telemetry cannot give are unknown."""
     return {
         **dict.fromkeys(_OF_THE_OPERATIONS, unknown("telemetry_only")),
         **dict.fromkeys(_OF_A_TRACE, unknown("needs_trace")),

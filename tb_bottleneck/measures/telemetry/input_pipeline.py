@@ -1,7 +1,7 @@
-"""Measures of the input pipeline by telemetry: the wait in the loader, its workers, the cores and the storage.
+"""Measures of the input pipeline by telemetry: the wait in the loader, worker processes, cores and storage.
 
-For workers, cores and storage, windows are weighted by the time in which the device waits for data: usually that is one
-phase of a long run. The stages of making a batch are those that the monitor sampled in the loader's workers.
+For workers, cores and storage, windows are weighted by the time in which the device waits for data, which is often
+concentrated in one phase of a long run. The monitor samples the stages of making a batch in the loader's workers.
 """
 
 import math
@@ -13,11 +13,11 @@ from tb_bottleneck.base.text import share_text
 from tb_bottleneck.measures.input_stages import sampled_work, stage_text
 
 MOST_PER_CORE = 8
-"""Workers per core up to which a number of them is worth telling: workers that wait can share a core. A choice."""
+"""Most workers per core that are advised: workers that wait can share a core. A choice."""
 
 
 def slowest_stage(recording: TelemetryRecording) -> Measure | Missing:
-    """The stage with the most time of making a batch, and its share (text)."""
+    """The stage of making a batch with the most time, and its share of the time (text)."""
     work = sampled_work(recording.facts)
     if isinstance(work, Missing):
         return work
@@ -41,7 +41,10 @@ def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step needs them (count), if cores can run so many."""
+    """Workers that would make batches as fast as the rest of the step uses them (count).
+
+    Missing if there would be more than MOST_PER_CORE workers per core.
+    """
     needed, cores = processes_that_keep_up(recording), recording.fact("cores")
     if isinstance(needed, Measure) and cores and needed.value > MOST_PER_CORE * cores:
         return Missing("more workers than this machine can run")
@@ -49,9 +52,9 @@ def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
-    """The same with any number of cores (count).
+    """Workers that would make batches as fast as the rest of the step uses them, with any number of cores (count).
 
-    Time in which one worker makes a batch / time of the step without waiting for it, rounded up.
+    Time in which one worker makes a batch / time of the step without the wait for batches, rounded up.
     """
     batch, wall = time_per_batch(recording), recording.per_step("wall", "ns")
     wait = recording.per_step("loader_wait", "ns")
@@ -65,10 +68,10 @@ DEFAULT_WORKERS = 4
 """Workers to begin with if the loader has none: half of the eight that the sweep tries by default."""
 
 MORE_WORKERS = 2
-"""Twice as many workers halve a wait that too few of them cause."""
+"""Factor for the number of workers: twice as many workers halve a wait that too few workers cause."""
 
 WAITING_WORKERS_PER_CORE = 4
-"""Workers that mostly wait and can share a core: a choice, with each of them busy a quarter of the time."""
+"""Workers that mostly wait and can share a core: a choice that assumes that each works a quarter of the time."""
 
 
 def loader_wait_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -112,7 +115,7 @@ def cores_busy(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def cores_of_others(recording: TelemetryRecording) -> Measure | Missing:
-    """Busy cores that neither this process nor its workers use (share of the cores that this process may use)."""
+    """Cores that other processes than this one and its workers use (share of the cores that this process may use)."""
     busy, usable = while_starved(recording, "cpu_busy_cores", "count"), cores_usable(recording)
     own, workers = own_cores_while_loading(recording), while_starved(recording, "worker_cores", "count")
     if isinstance(busy, Missing) or isinstance(usable, Missing):
@@ -143,7 +146,7 @@ def disk_busy(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def own_cores_while_loading(recording: TelemetryRecording) -> Measure | Missing:
-    """Cores that this process itself uses while the device waits for data (count)."""
+    """Cores that this process, without its workers, uses while the device waits for data (count)."""
     return while_starved(recording, "process_cores", "count")
 
 
@@ -158,13 +161,13 @@ def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
 def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
     """Workers to try next (count), at most the cores that this process may use.
 
-    As many as keep up if the work on a batch was sampled, otherwise twice as many as now.
+    The number that keeps up with the device if the work on a batch was sampled; otherwise twice the present number.
     """
     return _workers_to_try(recording, per_core=1)
 
 
 def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers to try next if workers mostly wait (count): the same, but several can share a core."""
+    """Workers to try next if workers mostly wait (count): at most WAITING_WORKERS_PER_CORE per core."""
     return _workers_to_try(recording, WAITING_WORKERS_PER_CORE)
 
 
@@ -181,7 +184,7 @@ def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | M
 
 
 def workers_beside_main(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that leave a core to the training process (count). Missing if the loader has none, or one core."""
+    """Number of workers that leaves one core to the training process (count); missing if no worker need be removed."""
     cores = cores_usable(recording)
     if isinstance(cores, Missing) or cores.value < 2 or not configured_workers(recording):
         return Missing("no worker can be saved")
@@ -214,7 +217,7 @@ def operating_system(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if each epoch starts its workers anew, 0 if they outlive it or there are none (count)."""
+    """1 if each epoch starts new workers, 0 if workers outlive an epoch or there are no workers (count)."""
     persistent = recording.facts.get("persistent_workers")
     if not isinstance(persistent, bool):
         return Missing("the loader's persistent_workers is not among the facts of the run")
@@ -222,7 +225,7 @@ def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def configured_workers(recording: TelemetryRecording) -> int:
-    """Returns the loader's num_workers; if it was not recorded, the workers that are alive."""
+    """Returns the loader's num_workers; if it was not recorded, the mean number of live workers; 0 if unknown."""
     configured, alive = recording.fact("workers"), live_workers(recording)
     if configured is not None and configured >= 0:
         return int(configured)
@@ -230,5 +233,5 @@ def configured_workers(recording: TelemetryRecording) -> int:
 
 
 def while_starved(recording: TelemetryRecording, name: str, unit: str) -> Measure | Missing:
-    """Returns the mean of a series over the time in which the device waits for data."""
+    """Returns the mean of the series `name` over the time in which the device waits for data."""
     return recording.while_starved(recording.windows.mean(name), unit, recording.why_missing(name))

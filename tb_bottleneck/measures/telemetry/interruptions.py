@@ -1,7 +1,7 @@
 """Measures of what interrupts a training, per step, and of the starts of epochs.
 
-Interruptions are checkpoints, logging, garbage collections and evaluation. At the start of an epoch, each iterator of
-the loader may start its workers anew.
+Interruptions are checkpoints, logging, garbage collections and evaluation. At the start of an epoch, the loader may
+start new worker processes.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ def steps_with_logging(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
-    """Time of interruptions of known kinds (share of the judged time), at most that of the regime."""
+    """Time of interruptions of known kinds (share of the judged time), at most the share of the regime interruption."""
     parts = [recording.per_step(name, "ns") for name in INTERRUPTIONS]
     known = [part.value for part in parts if isinstance(part, Measure)]
     wall = recording.per_step("wall", "ns")
@@ -58,7 +58,10 @@ def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing:
-    """In a row of several steps, each of those with it is taken to last as long as in the rows of one step."""
+    """Returns the share of the steps in which the time in `column` is not 0.
+
+    A row may hold several steps and only their mean: then each affected step is assumed to take the usual time.
+    """
     _, longest, mean = recording.windows.highest(column)
     known = ~np.isnan(longest)
     if not known.any():
@@ -71,8 +74,8 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
 
 
 BEYOND_ROUNDS = 1.5
-"""With too few workers the long waits come once per round of workers. Waits that come later than this many rounds have
-another reason."""
+"""With too few workers, a long wait comes once per round of workers. Long waits that are more than this many rounds
+apart have another reason."""
 
 
 PREFETCH_FACTOR = 2
@@ -82,16 +85,16 @@ PREFETCH_FACTOR = 2
 def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Part of the loader's wait that is at the starts of epochs (share of the wait).
 
-    It is the wait until the workers of the last epoch have ended, for the first batch, and beyond the usual wait until
-    the queue is full:
+    This part is the wait until the workers of the last epoch have ended, the wait for the first batch, and the wait
+    beyond the usual until the queue is full:
 
         step of the epoch     last | first            second ...          usual
         wait for a batch        w  | end  start make   w  w  w  w           w
 
-    Workers that are not kept end with the last batch, start with the next iterator, and their queues are empty then:
-    these three waits are the cost of starting them anew.
+    Without persistent_workers, the workers end with the last batch of an epoch, new workers start with the next epoch,
+    and their queues are empty at first. The three waits are the cost of this restart.
 
-    In recordings without that time, epochs are recognised by long waits that come at a steady distance, of more steps
+    If the starts of epochs were not recorded, epochs are recognised by long waits at a steady distance of more steps
     than the loader has workers.
     """
     total = float(np.nansum(recording.windows.total("loader_wait")))
@@ -122,7 +125,7 @@ def first_batch_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
-    """Steps of an epoch; of recordings that do not show it, from one long wait for a batch to the next (count)."""
+    """Median steps per epoch (count); if epochs were not recorded, median steps between long waits for a batch."""
     begun = _epochs_begun(recording)
     distance = np.diff(_long_waits(recording)[0] if begun is None else begun)
     if len(distance) < 1 + (begun is None):
@@ -131,7 +134,7 @@ def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
-    """Time from the first reading of the monitor to the end of the first step (ns): imports, workers, first batch."""
+    """Time from the first reading of the monitor to the end of the first step (ns)."""
     telemetry = recording.telemetry
     began = min((int(rows.end[0]) for rows in telemetry.series.values() if len(rows)), default=None)
     if began is None or not len(telemetry.steps):
@@ -140,13 +143,13 @@ def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _epochs_begun(recording: TelemetryRecording) -> Times | None:
-    """Returns the steps that begin an epoch; None if that was not recorded."""
+    """Returns the numbers of the steps that begin an epoch; None if the starts of epochs were not recorded."""
     number, longest, _ = recording.windows.highest("epoch_start")
     return None if np.isnan(longest).all() else number[np.nan_to_num(longest) > 0]
 
 
 def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
-    """Returns the time in ns of the waits at the starts of these epochs."""
+    """Returns the total time (ns) of the waits at the starts of epochs, which begin at the steps `begun`."""
     number, _, mean = recording.windows.highest("loader_wait")
     waits, count = np.nan_to_num(mean), recording.windows.counts_of_steps
     since = number - begun[np.maximum(np.searchsorted(begun, number, side="right") - 1, 0)] if len(begun) else number
@@ -160,7 +163,7 @@ def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
-    """Returns the numbers of the steps that wait much longer than usual for a batch, and by how many ns."""
+    """Returns the numbers of the steps that wait much longer than usual for a batch, and the time beyond it in ns."""
     number, longest, mean = recording.windows.highest("loader_wait")
     is_known = ~np.isnan(longest)
     if not is_known.any():

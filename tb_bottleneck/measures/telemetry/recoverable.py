@@ -15,27 +15,30 @@ from tb_bottleneck.measures.telemetry.storage import workers_queue
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 ALWAYS_RUNNABLE = 0.9
-"""A process that runs and waits for less of the time than this also sleeps: it gets less than its fair share of a core
-(1 without noise). How long it would wait cannot be estimated from the machine's queue then, since sleepers go first."""
+"""If the process runs or waits for a core for less than this share of the time, it also sleeps (1 without noise). Then
+its wait cannot be estimated from the machine's run queue, since the scheduler prefers threads that slept."""
 
 
 def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the main thread of the process is runnable and waits for a core (share of the judged time).
 
-    Threads of one operator wait for one another, so the loss of a process with several threads is at least this.
+    Threads of one operator wait for one another, so a process with several threads loses at least this time.
 
-    The scheduler counts the time in which a thread is runnable and another one has its core. In recordings without that
-    count it is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
+    The scheduler counts the time in which a thread is runnable while another thread uses the core. Without this count,
+    the time is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
     Measured with loops of 2 to 100 ms of work and 0 to 100 ms of sleep on a machine with 2.0 to 3.2 runnable threads
-    per core (Linux 6.18): the estimate is off by 0.06 of the time at most. A process that already uses as many cores as
-    it has threads, or may use, waits for none: the queue is its own.
+    per core (Linux 6.18), the estimate differs by at most 0.06 of the time. A process that already uses as many cores
+    as it has threads, or as it may use, is assumed not to wait: the runnable threads are its own.
     """
     missing = recording.why_missing("core_wait_total")
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
 
 
 def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that steps in windows without such a wait allow to recover; missing if all windows have it."""
+    """Largest share of the time that is recoverable from waits for a core, from the steps in windows without them.
+
+    Missing if the process waits for a core in all windows, or in all but a few.
+    """
     windows = recording.windows
     with np.errstate(invalid="ignore", divide="ignore"):
         steps = windows.wall / windows.steps
@@ -57,9 +60,10 @@ def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
-    """Intra-op threads with which this process takes its share of crowded cores (count), if those are fewer than now.
+    """Intra-op threads that correspond to this process's fair share of crowded cores (count).
 
-    With as many threads as cores in each of n processes, n threads want each core, and the share is cores / n.
+    Missing if the process has no more threads than that. If each of n processes has as many threads as there are cores,
+    n threads compete for each core, and the fair share is cores / n.
     """
     threads, queued = recording.fact("torch_threads"), run_queue_per_core(recording)
     if not threads or isinstance(queued, Missing):
@@ -71,7 +75,7 @@ def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the training thread runs on a core (share of the judged time); the rest it waits or sleeps."""
+    """Time in which the training thread runs on a core (share of the judged time); otherwise it waits or sleeps."""
     cpu, wall = recording.per_step("thread_cpu", "ns"), recording.per_step("wall", "ns")
     if isinstance(cpu, Missing) or isinstance(wall, Missing):
         return Missing(recording.why_missing("thread_cpu"))
@@ -79,21 +83,22 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def loader_core_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the workers wait for a core; without workers, the training process (share of the time)."""
+    """Time in which a worker, or the training process if there are no workers, waits for a core (share of the time)."""
     return workers_queue(recording) if configured_workers(recording) else core_wait(recording)
 
 
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:
-    """Returns the same for each window; NaN if it is not known."""
+    """Returns the share of each window in which the main thread waits for a core (see `core_wait`); NaN if unknown."""
     windows = recording.windows
     counted = windows.growth("core_wait_total") / windows.grid.width
     return np.asarray(np.clip(np.where(np.isnan(counted), _estimated(recording), counted), 0.0, 1.0))
 
 
 def _estimated(recording: TelemetryRecording) -> Floats:
-    """Returns c (q - 1) for c cores in use and q threads per core, at most the cores that it could use but does not.
+    """Returns per window c (q - 1) for c cores in use by the process and q runnable threads per core.
 
-    It is 0 if the process also sleeps, and NaN if it is not known.
+    The result is at most the number of cores that the process could use but does not; 0 if the process also sleeps; NaN
+    if a value is not known.
     """
     windows = recording.windows
     cores = windows.mean("process_cores")
@@ -112,9 +117,9 @@ AT_WORK, UNSEEN, IDLE = "at_work", "unseen", "idle"
 
 
 def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]:
-    """Returns the recoverable share of each window's time by regime; NaN if nothing is known of the window.
+    """Returns per regime the recoverable share (0 to 1) of each window; NaN for windows of which nothing is known.
 
-    The phases of a run are derived from it.
+    The phases of a run are derived from these shares.
     """
     accounts = recording.accounts
     is_known = accounts.weight > 0
@@ -127,10 +132,11 @@ def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]
 
 
 def contention_by_window(recording: TelemetryRecording, waited: float, queued: float) -> Floats:
-    """Returns the share of each window that a CPU run loses to other threads.
+    """Returns the share of each window that a CPU run loses to other threads; 0 for runs on a device.
 
-    This is the time in which it waits for a core, in windows with a run queue of more than `queued` threads per usable
-    core and a core pressure (PSI some) of at least `waited`; at most the part of its own work that does not run.
+    This is the time in which the process waits for a core, in windows with a run queue of more than `queued` threads
+    per usable core and a core pressure (PSI some) of at least `waited`. It is at most the part of the process's work
+    that does not run, 1 - 1 / (threads per core).
     """
     windows = recording.windows
     usable = cores_usable(recording)  # of the whole run: it is read less often than the queue
@@ -147,7 +153,7 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
     """Returns the share of each window that filling the device could recover.
 
-    This is the part `recoverable` of its underfilled time, in windows with at least the share `at_least` of such time.
+    This is the part `recoverable` of a window's underfilled time if that is at least the share `at_least`, else 0.
     """
     shares = np.nan_to_num(recording.accounts.shares[Regime.UNDERFILLED])
     return np.where(shares >= at_least, recoverable * shares, 0.0)
@@ -162,13 +168,13 @@ def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
 
 @dataclass(frozen=True)
 class UnknownTime:
-    """The parts of the time that no regime owns, as shares of the judged time (0 to 1).
+    """The parts of the unexplained time, as shares of the judged time (0 to 1).
 
-    Telemetry sees a step only from outside, so they may be large.
+    Telemetry sees a step only from outside, so these parts may be large.
     """
 
     at_work: float = 0.0
-    """The device works for this process, and nothing shows what limits it."""
+    """The device works for this process, and nothing shows what limits this work."""
 
     unseen: float = 0.0
     """Inside timed steps; no signal shows whether the device works."""
@@ -178,7 +184,7 @@ class UnknownTime:
 
     @property
     def parts(self) -> dict[str, float]:
-        """The shares by name."""
+        """The three shares by name: AT_WORK, UNSEEN, IDLE."""
         return {AT_WORK: self.at_work, UNSEEN: self.unseen, IDLE: self.idle}
 
     @property
@@ -193,7 +199,7 @@ def unexplained_idle(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def unknown_time(recording: TelemetryRecording) -> UnknownTime:
-    """Returns the parts of the unexplained time. They sum to its share in the account."""
+    """Returns the parts of the unexplained time. Their sum is the share of the regime unexplained in the account."""
     share, idle = recording.account.share(Regime.UNEXPLAINED), unexplained_idle(recording)
     lost = 0.0 if isinstance(idle, Missing) else min(idle.value, share)
     work = recording.mean(np.nan_to_num(recording.accounts.at_work), "share", "no window is known")

@@ -1,6 +1,6 @@
-"""Where the wall time of a run went, from its first reading to its last, and what torch.compile compiled again.
+"""The parts of a run's wall time, from the first reading to the end, and the functions that torch.compile recompiled.
 
-Compilations come from torch's log, as the monitor logged it.
+Compilations come from torch's log, which the monitor recorded.
 """
 
 from collections import Counter
@@ -21,11 +21,12 @@ from tb_bottleneck.telemetry.windows import WARMUP_STEPS
 MAX_BINS = 100
 NS_PER_US = 1e3
 LEAST_NS = 1_000_000
-"""Less of a part, over the whole run, is rounding: moments since 1970 are stored to a quarter of a microsecond."""
+"""A part with less time than this in the whole run is a rounding error, and counts as training: times since 1970 are
+stored with a resolution of a quarter of a microsecond."""
 
 
 class Part(StrEnum):
-    """A kind of time of the run."""
+    """A kind of time in a run."""
 
     START = "start"
     COMPILATION = "compilation"
@@ -43,7 +44,11 @@ class Part(StrEnum):
 
 
 class RunTime(Record, frozen=True, eq=False):
-    """The parts of the run in ns, which sum to `elapsed`, and the same for equal bins of time: parts x bins."""
+    """The time (ns) of each part of a run. The parts sum to `elapsed`.
+
+    `bins` has the times for equal intervals of the run, with shape (parts in the order of Part, MAX_BINS). `begin` is
+    on the recording's clock.
+    """
 
     begin: int
     elapsed: int
@@ -51,7 +56,7 @@ class RunTime(Record, frozen=True, eq=False):
     bins: Floats
 
     def share(self, part: Part) -> float:
-        """Returns a part / the whole."""
+        """Returns the share of `part` in the time of the run, from 0 to 1."""
         return self.ns[part] / self.elapsed
 
 
@@ -65,9 +70,9 @@ def run_time(recording: TelemetryRecording) -> RunTime | None:
         first reading   first step                              last step   end
             | start        | warm-up | training, interruptions ...   | end    |
 
-    Each row of steps is divided in the order of the kinds of Part, so that no time counts twice; what is left of all
-    rows is training. Compilations come with their own times, from torch's log. The steps that the monitor recorded
-    count as training for as long as a usual step, and as recording beyond that.
+    The time of each row of steps is assigned to the kinds of Part one after the other, so that no time counts twice;
+    the rest is training. Compilations have their own times in torch's log. Steps of which the monitor recorded a trace
+    count as training up to the time of a usual step, and as recording beyond it.
     """
     telemetry, steps = recording.telemetry, recording.telemetry.steps
     if not len(steps):
@@ -100,7 +105,7 @@ def run_time(recording: TelemetryRecording) -> RunTime | None:
 
 
 def _parts_of_rows(recording: TelemetryRecording, begun: Times) -> dict[Part, Floats]:
-    """Returns for each row of steps the time of each part in ns. The parts of a row sum to its length."""
+    """Returns per part the time (ns) in each row of steps; rows begin at `begun`. Parts sum to the row's length."""
     steps = recording.telemetry.steps
     count = steps.count
     number = np.nan_to_num(steps.column("number").mean)
@@ -147,7 +152,7 @@ def _compiled(recording: TelemetryRecording) -> Spans:
 
 
 def _spread(begin: Times, end: Times, time: Floats, edges: Times) -> Floats:
-    """Returns the time per bin, if the time of each row is spread evenly over it."""
+    """Returns the time per bin between `edges`, if the `time` of each row is spread evenly over the row."""
     total = np.zeros(len(edges) - 1)
     first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, len(total) - 1)
     final = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, len(total) - 1)
@@ -165,7 +170,7 @@ MAX_LISTED = 3
 
 
 def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which torch.compile compiles functions again in the judged steps, per step (ns)."""
+    """Time per judged step in which torch.compile recompiles functions (ns)."""
     again = _compiled_again(recording)
     if not again or not len(recording.steps):
         return NOTHING_AGAIN
@@ -177,18 +182,18 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled again (share of the wall time of the run, its start included)."""
+    """Time in which functions are recompiled (share of the wall time of the run, including its start)."""
     return _share_of_run(recording, _compiled_again(recording), NOTHING_AGAIN)
 
 
 def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled, for the first time or again (share of the wall time of the run)."""
+    """Time in which functions are compiled for the first time or recompiled (share of the wall time of the run)."""
     entries = compile_log(recording.facts).compilations
     return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))
 
 
 def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
-    """The number of compilations."""
+    """The number of compilations, including recompilations (count)."""
     count = len(compile_log(recording.facts).compilations)
     if not count:
         return Missing("no compilation was recorded")
@@ -196,7 +201,7 @@ def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
-    """The functions that were compiled again, with the guards that failed (text)."""
+    """The functions that were recompiled, with the guards that failed (text)."""
     again = _compiled_again(recording)
     if not again:
         return NOTHING_AGAIN
@@ -205,7 +210,7 @@ def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
-    """Returns the functions that were compiled again, with the shares of the time that this took."""
+    """Returns the functions that were recompiled, each with its share of the recompilation time, longest first."""
     times: Counter[tuple[str, int, str]] = Counter()
     for entry in _compiled_again(recording):
         times[entry.file, entry.line, original_function(entry.function)[0]] += int(entry.duration_us)

@@ -1,11 +1,11 @@
-"""Measures of the host, and of how much the steps of a CPU run can gain at most without one of their costs.
+"""Measures of the host, and upper bounds of what a CPU run can save without one of its costs.
 
-The measures of the host are the phases of a step, waits, allocations, interruptions, processes, and its cores.
+The measures of the host are the phases of a step, waits, allocations, long steps, processes and cores.
 
-A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the rest of a step, so
-without it the rest becomes shorter, too. Its fastest tenth over the steps shows how short it can be, which is a bound
-unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time: 1 - that rest /
-the mean step. On a device, the rest is the device's own work, which takes no cores.
+A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the rest of a step. Without
+this cost, the rest of the step becomes shorter too. The 10th percentile of the rest over all steps shows how short the
+rest can be, unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time:
+1 - this percentile / the mean step. These measures are missing on a device, where the rest takes no cores.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 MOSTLY = 0.5
 STEADY = 0.2
-"""Distances between long steps form a period if they differ by less than this part of their median."""
+"""Distances between long steps form a period if they differ from their median by less than this part of it."""
 
 
 def step_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -28,7 +28,7 @@ def step_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
-    """Phases of the step that were timed (count). Missing if one was not: its time then looks like Python's."""
+    """Number of phases of the step (count); missing unless all of them were timed."""
     for name in PHASES:
         if isinstance(recording.per_step(name, "ns"), Missing):
             return Missing(recording.why_missing(name))
@@ -103,7 +103,10 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
-    """Parameters in 32 bits (share), if they are most of them: activations of such a model are in 32 bits, too."""
+    """Share of the parameters with type float32 if it is more than MOSTLY, otherwise missing.
+
+    Activations of such a model are usually float32 too.
+    """
     share = parameters_in_fp32(recording.facts.get("parameters_by_dtype"))
     if share is None:
         return Missing("parameters_by_dtype is not among the facts of the run")
@@ -113,7 +116,7 @@ def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_steps(recording: TelemetryRecording) -> Measure | Missing:
-    """Steps that are much longer than the others, and not because they do more work (count)."""
+    """Steps that are much longer than their neighbours without doing more work (count)."""
     return Measure(float(len(recording.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 
@@ -126,7 +129,7 @@ def long_step_excess(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
-    """The number of steps from one long step to the next (text)."""
+    """The number of steps from one long step to the next, or the range of these numbers (text)."""
     distance = np.diff(recording.excess.number)
     if len(distance) < 2:
         return Missing("too few long steps for a period")
@@ -137,7 +140,7 @@ def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def torch_threads_per_core(recording: TelemetryRecording) -> Measure | Missing:
-    """Torch's threads in all processes on this machine per usable core (count)."""
+    """Intra-op threads of torch in all local processes of the job per usable core (count)."""
     threads, cores = recording.fact("torch_threads"), recording.fact("cores")
     if not threads or not cores:
         return Missing("torch_threads or cores is not among the facts of the run")
@@ -168,9 +171,9 @@ def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
-    """Periods in which the CPU quota is used up (share).
+    """Scheduling periods in which the CPU quota is used up (share of the periods).
 
-    If periods were not recorded: the core time lost to throttling (share of the core time that it allows).
+    If periods were not recorded: core time lost to throttling (share of the core time that the quota allows).
     """
     periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):
@@ -200,27 +203,27 @@ def world_size(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def most_without_loader(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that is saved at most without the wait for batches."""
+    """Largest share of the time that a CPU run can save without the wait for batches."""
     return _most_without(recording, "loader_wait")
 
 
 def most_without_checkpoints(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that is saved at most without checkpoints."""
+    """Largest share of the time that a CPU run can save without checkpoints."""
     return _most_without(recording, "checkpoint")
 
 
 def most_without_logging(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that is saved at most without log writes."""
+    """Largest share of the time that a CPU run can save without log writes."""
     return _most_without(recording, "logging", BESIDE_WRITER)
 
 
 def most_without_collections(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that is saved at most without garbage collections."""
+    """Largest share of the time that a CPU run can save without garbage collections."""
     return _most_without(recording, "garbage_collection")
 
 
 def most_without_evaluation(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the time that is saved at most without evaluations."""
+    """Largest share of the time that a CPU run can save without evaluations."""
     return _most_without(recording, "evaluation")
 
 

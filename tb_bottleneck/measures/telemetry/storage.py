@@ -1,7 +1,7 @@
 """Measures of the storage that the loader reads, and of the link between host and device.
 
-Those of the storage are its kind, the bytes per sample, and the workers that wait for it. Those of the link are its
-speed under load, its highest speed, and the time of copies.
+Measures of the storage are its kind, the bytes read per sample, and the time for which workers wait. Measures of the
+link are its speed under load, its highest speed, and the time of copies.
 """
 
 from collections import defaultdict
@@ -37,10 +37,10 @@ _STORAGE_ADVICE = defaultdict(
 )
 
 NO_PRESSURE = 0.2
-"""Below this pressure on the cores (PSI some), as in the rule of `host`, no worker waits for one for long."""
+"""Below this pressure on the cores (PSI some), as in the rule of `host`, no worker waits for a core for long."""
 
 ALL_CORES = 0.9
-"""If this part of the usable cores is busy, as in the rule of `input`, a worker may wait for one."""
+"""If this part of the usable cores is busy, as in the rule of `input`, a worker may wait for a core."""
 
 
 def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
@@ -68,10 +68,10 @@ def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Least part of the time in which the training waits that a worker neither runs nor waits for a core (share).
+    """Lower bound of the time in which a worker waits for storage, network or a lock (share of the training's wait).
 
-    While the training waits for a batch, a worker has one to make. If it ran and waited for a core for less of the
-    whole time than that, it waited for something else in the rest: the storage, the network or a lock.
+    While the training waits for a batch, a worker has a batch to make. The time of this wait in which the worker
+    neither runs nor waits for a core is a wait for something else.
     """
     busy, queued = worker_busy(recording), workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
@@ -85,7 +85,7 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_queue(recording: TelemetryRecording) -> Measure | Missing:
-    """Returns the time in which a worker waits for a core (share of the time). 0 if no core is missing."""
+    """Time in which a worker waits for a core (share of the time); 0 if it was not recorded but cores are free."""
     waiting, count = while_starved(recording, "worker_core_wait", "count"), live_workers(recording)
     if isinstance(waiting, Measure) and isinstance(count, Measure) and count.value >= 0.5:
         return Measure(min(waiting.value / count.value, 1.0), "share", "", waiting.count, EVIDENCE_SOURCE)
@@ -106,7 +106,7 @@ def transfer_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def link_reached(recording: TelemetryRecording) -> Measure | Missing:
-    """Under load: the highest speed of the link (share of the highest speed of this GPU in this slot)."""
+    """Highest speed of the link while the device is loaded (share of the highest speed of this GPU in this slot)."""
     best = _best(recording)
     return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], EVIDENCE_SOURCE)
 
@@ -136,7 +136,7 @@ def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
-    """Lanes of the link in this slot (share of the device's lanes, by its name)."""
+    """Lanes of the link in this slot (share of the lanes of a device with this name)."""
     best, lanes = _best(recording), _device_lanes(recording)
     if isinstance(best, Missing) or lanes is None:
         return best if isinstance(best, Missing) else Missing("the lanes of this device are not known")
@@ -144,7 +144,7 @@ def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def pinning(recording: TelemetryRecording) -> Measure | Missing:
-    """Whether the loader pins its batches (text). Missing if it does, since there is nothing to change then."""
+    """The loader's pin_memory (text): "False" or "not recorded"; missing if it is True."""
     pins = recording.facts.get("pin_memory")
     if pins is True:
         return Missing("the loader pins its batches")
@@ -170,9 +170,9 @@ def _device_lanes(recording: TelemetryRecording) -> int | None:
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
-    """Returns the highest relative speed under load, the number of windows, and the generations and widths.
+    """Returns the highest speed under load / the highest possible speed, the number of windows, and the link's state.
 
-    The last item contains generation, width, highest generation and highest width.
+    The state has generation, width, highest generation and highest width.
     """
     windows = recording.windows
     loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK

@@ -1,6 +1,7 @@
-"""Measures of the driver's memory calls, and how much larger the batch could be before the memory is full.
+"""Measures of the driver's memory calls, and of how much larger the batch could be before the memory is full.
 
-The measures distinguish who makes the calls, and whether memory is freed and allocated again.
+The measures distinguish calls that allocate from calls that free memory, device memory from pinned host memory, and
+calls inside operators from calls outside.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from tb_bottleneck.trace.table import Bools
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 Selection = Callable[[Bools, Bools, Bools], Bools]
-"""Takes three masks of the calls (frees memory, of host memory, made by an operator) and returns the calls to count."""
+"""Takes three masks of calls (the call frees memory, is about host memory, is made by an operator); returns the mask of
+the calls to count."""
 
 _FREES = ("Free", "Unmap", "Release", "Unregister")
 
@@ -65,7 +67,7 @@ def _calls(recording: Recording) -> tuple[Calls, Bools]:
 
 
 def fitting_batch(recording: Recording) -> Measure | Missing:
-    """Largest power of two by which the batch can be multiplied so that the predicted peak still fits (count)."""
+    """Largest power of two by which the batch can be multiplied while the predicted peak fits into memory (count)."""
     memory = trace_memory(recording.trace)
     if isinstance(memory, Missing):
         return memory

@@ -27,8 +27,8 @@ _REDUCTIONS = ("allreduce", "all_reduce")
 def exchanged_portions(recording: Recording) -> Measure | Missing:
     """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
 
-    These are the forward passes with an all-reduce before the next one begins. With gradient accumulation one is
-    enough: the last portion's exchange contains the gradients of all (pytorch docs, DistributedDataParallel.no_sync).
+    A portion is a forward pass with an all-reduce before the next pass. With gradient accumulation, one exchange per
+    optimizer step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
     """
     trace, kinds = recording.trace, (Kind.ANNOTATION, Kind.CPU_OP)
     forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, *kinds)
@@ -67,7 +67,7 @@ _BACKWARD = "autograd::engine::evaluate_function"
 
 @dataclass(frozen=True, eq=False)
 class CollectiveRows(Table):
-    """The collectives of a window: those of the device or, if it has none, those that the host runs itself."""
+    """The collectives of a window: collectives on the device or, if there are none, collectives run by the host."""
 
     start: Ints = column("ns", "begin")
     end: Ints = column("ns", "end")
@@ -132,7 +132,7 @@ def ranks(recording: Recording) -> Measure | Missing:
 
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time that overlaps with other work. The rest is the time of the regime."""
+    """Share of the collectives' time that overlaps with other work; the rest is the time of regime communication."""
     rows, steps = collectives_of(recording), recording.steps
     running = clip(union(rows.start, rows.end), steps.begin, steps.end)
     if not running.total():
@@ -222,7 +222,7 @@ def slot_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def backend(recording: Recording) -> Measure | Missing:
-    """The process group's backend as recorded."""
+    """The backend of the process group (text), such as nccl or gloo."""
     name = recording.trace.header.backend
     return text_measure(name) if name else Missing("the recording does not name the backend")
 
@@ -264,7 +264,7 @@ def devices_used(recording: Recording) -> Measure | Missing:
 
 
 def _time_in(recording: Recording, *words: str) -> Measure | Missing:
-    """Returns the share of the collectives' time in those with one of these words in their names."""
+    """Returns the share of the collectives' time that is in collectives with one of `words` in their names."""
     rows = collectives_of(recording)
     length = rows.end - rows.start
     if not length.sum():

@@ -36,12 +36,12 @@ class Uncompiled(Record, frozen=True):
 
 @memoized
 def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
-    """Returns the functions that torch.compile was called for, but of which no call in the window ran compiled code.
+    """Returns the functions compiled with torch.compile of which no call in the window ran compiled code.
 
-    torch runs a whole function without compiled code if a graph break lies in a loop or a `with` block, which it cannot
-    resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show it: torch's wrapper is called, and no
-    compiled region begins inside. Releases of torch that have this frame mark every compiled region, so a missing one
-    tells.
+    torch runs a whole function without compiled code if a graph break is inside a loop or a `with` block, where torch
+    cannot resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show this: torch's wrapper is called,
+    but no compiled region begins inside the wrapper. All releases of torch that record this frame also record every
+    compiled region. Empty if Python frames were not recorded.
     """
     trace, events = recording.trace, recording.trace.events
     wrappers = host_rows(recording, lambda name: bool(_WRAPPER.search(name)), Kind.PYTHON)
@@ -75,7 +75,7 @@ def eager_functions(recording: Recording) -> Measure | Missing:
 
 
 def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
-    """Returns the first of these frames of the program that is inside of a wrapper; empty if there is none."""
+    """Returns the name of the first user frame in `frames` that is inside the row `wrapper`; "" if there is none."""
     trace, events = recording.trace, recording.trace.events
     inside = frames[(events.thread[frames] == events.thread[wrapper]) & (events.end[frames] <= events.end[wrapper])]
     names = (trace.names[events.name[row]] for row in inside.tolist())
@@ -83,7 +83,7 @@ def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
 
 
 TIMED = "(dynamo_timed)"
-"""How the names of the parts of compiling end."""
+"""Suffix of the names of compilation phases."""
 
 _MAX_OUTSIDE = 5
 # Rows of compiled code, and of torch.compile's own checks before it.
@@ -99,7 +99,7 @@ _IN_GRAPHS = (
 
 
 class OutsideOperator(Record, frozen=True):
-    """An operator that is called outside of compiled regions: calls and time of the host, in all steps."""
+    """An operator that is called outside of compiled regions: number of calls and host time (ns), in all steps."""
 
     name: str
     calls: int
@@ -107,7 +107,7 @@ class OutsideOperator(Record, frozen=True):
 
 
 def operators_outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
-    """Returns the outermost operators that are not in compiled code, the longest time first."""
+    """Returns the outermost operators outside of `regions` (event rows), at most _MAX_OUTSIDE, longest time first."""
     trace, events = recording.trace, recording.trace.events
     if not len(regions):
         return ()
@@ -136,7 +136,7 @@ _OF_COMPILER = re.compile(r"^triton_(?:poi|per|red|tem|for|mm|bmm)_")
 
 
 def compiled_kernels(recording: Recording) -> Measure | Missing:
-    """Share of the kernels that were written by torch.compile."""
+    """Share of the kernels, by number, that torch.compile generated."""
     if not recording.on_device:
         return _NO_DEVICE
     ops = device_work(recording, *COMPUTE_KERNELS)
@@ -145,10 +145,9 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
 
 
 def compiled_regions(recording: Recording) -> Measure | Missing:
-    """Compiled regions that run per step.
+    """Compiled regions that run per step (count); missing if no compiled region was recorded.
 
-    Several of them are the parts of a model with graph breaks, or several models. Missing if there is none: the model
-    is not compiled.
+    Several regions are the parts of a model with graph breaks, or several models.
     """
     rows = host_rows(recording, lambda name: name.startswith(_REGIONS[0]), *_REGION_KINDS)
     if not len(rows):
@@ -161,9 +160,9 @@ def compiled_regions(recording: Recording) -> Measure | Missing:
 
 
 def graph_breaks(recording: Recording) -> Measure | Missing:
-    """Values per step that the host reads from the device: no graph can be captured across such a read.
+    """Values per step that the host reads from the device (count); missing if there are none.
 
-    Missing if there is none: nothing prevents the capture.
+    No CUDA graph can be captured across such a read.
     """
     if not recording.on_device:
         return _NO_DEVICE

@@ -1,9 +1,9 @@
-"""The owners of the time of a compiled step that is not in compiled graphs: compilations, graph breaks, operators.
+"""The parts of a compiled step outside of compiled graphs: compilations, graph breaks, and operators.
 
-torch marks each call of compiled code with a region `Torch-Compiled Region: frame/number`, and each part of compiling
-with `NAME (dynamo_timed)`. The code after a graph break is a function of its own, which runs inside of the region
-before it; its name has the line of the break. Functions, guards and reasons come from the monitor or from torch's log
-beside the trace, functions also from Python frames.
+torch marks each call of compiled code with a region `Torch-Compiled Region: frame/number`, and each phase of a
+compilation with `NAME (dynamo_timed)`. The code after a graph break becomes a separate function, whose name has the
+line of the break; it runs inside the region before the break. Functions, guards and reasons come from the monitor or
+from torch's log beside the trace; functions also come from Python frames.
 """
 
 import re
@@ -34,8 +34,11 @@ _MAX_LISTED = 3
 
 
 class Compilations(Record, frozen=True):
-    """The compilations of one function in the recording; `line` is 0 if it is not known. `failure` is why torch runs it
-    without compiling. Texts are untrusted."""
+    """The compilations of one function in the recording. Texts are untrusted.
+
+    `line` is 0 if it is not known. `reasons` are guards that failed. `ns` is the time of compiling. `failure` says why
+    torch runs the function without compiling it; empty if torch compiles it.
+    """
 
     function: str
     file: str
@@ -47,7 +50,8 @@ class Compilations(Record, frozen=True):
 
 
 class BrokenGraph(Record, frozen=True):
-    """A place where a graph ends. `ns` is the time from that graph to the next one, in all steps, without compiling."""
+    """A graph break. `ns` is the time from the end of the graph to the next graph, in all steps, without compiling;
+    None if it is not known."""
 
     function: str
     file: str
@@ -57,7 +61,10 @@ class BrokenGraph(Record, frozen=True):
 
 
 class CompiledSteps(Record, frozen=True):
-    """All of it, the longest first."""
+    """The compiled functions, graph breaks and operators outside of graphs, each sorted by time, longest first.
+
+    `regions` is the number of compiled regions that ran, `compile_ns` the time of compiling, both in all steps.
+    """
 
     functions: tuple[Compilations, ...]
     breaks: tuple[BrokenGraph, ...]
@@ -91,7 +98,7 @@ def compiled_steps(recording: Recording) -> CompiledSteps | None:
 
 
 def recompiled_functions(recording: Recording) -> Measure | Missing:
-    """The functions that were compiled in the recording, with the guards that failed (text)."""
+    """The functions that were compiled in the recording, with number, time and the first failed guard (text)."""
     steps = compiled_steps(recording)
     if steps is None or not steps.functions:
         return Missing("no compilation by torch.compile was recorded")
@@ -121,9 +128,9 @@ def _place(entry: Compilations | BrokenGraph) -> str:
 
 
 def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[str, tuple[str, str, int]]:
-    """Returns the function, the file and the line by torch's number of the function: from the log or the frames.
+    """Returns a dict from torch's number of a function to (function, file, line), from `log` or from Python frames.
 
-    The frame of a compiled function is the first that begins inside of its region.
+    The frame of a compiled function is the first frame outside torch that begins inside its region.
     """
     trace, events = recording.trace, recording.trace.events
     frames, found = trace.rows(Kind.PYTHON), {}
@@ -149,7 +156,8 @@ def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[
 def _compilations(
     recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
 ) -> tuple[Compilations, ...]:
-    """Returns the compilations by function. Without a log, the region that follows shows what was compiled."""
+    """Returns the compilations of each function, longest first. Without a log, the region that follows a compilation
+    shows which function was compiled."""
     trace, events = recording.trace, recording.trace.events
     starts, base = events.start[regions], trace.header.base_time_ns
     begun = np.sort(
@@ -182,7 +190,7 @@ def _compilations(
 def _breaks(
     recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
 ) -> tuple[BrokenGraph, ...]:
-    """Returns the breaks before the regions of resumed functions."""
+    """Returns the graph breaks, found from the regions of functions that resume after a break; longest first."""
     trace, events = recording.trace, recording.trace.events
     graphs = host_rows(recording, lambda name: bool(_GRAPH.search(name)), Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
     graph_ends = np.sort(events.end[graphs])
@@ -217,7 +225,7 @@ def _around(recording: Recording, regions: Rows) -> Rows:
 
 
 def _reason(log: CompileLog, key: tuple[str, str, int]) -> str:
-    """Returns why a graph ends there, as torch says it; several reasons for a line with several calls."""
+    """Returns torch's reasons for the graph breaks at `key` (function, file, line), joined; empty if unknown."""
     _, file, line = key
     found = dict.fromkeys(entry.reason for entry in log.breaks if entry.line == line and entry.file == file)
     return "; ".join(break_in_words(reason) for reason in found)

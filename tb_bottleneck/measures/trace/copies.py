@@ -43,7 +43,7 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
 
 
 def copy_back_share(recording: Recording) -> Measure | Missing:
-    """Share of the exposed copies' time that is copies to the host."""
+    """Share of the exposed copy time (regime transfer) in which copies to the host run."""
     if not recording.on_device:
         return NO_DEVICE
     ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns[Regime.TRANSFER]
@@ -92,7 +92,7 @@ def link_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def recorded_link(recording: Recording) -> Measure | Missing:
-    """Generation and lanes of the link under load, and whether more is possible (text)."""
+    """Generation and lanes of the link under load, and whether a faster link is possible (text)."""
     generation, lanes = (_link_fact(recording, name) for name in ("link_generation", "link_width"))
     if generation is None or lanes is None:
         return Missing("the link's generation and width were not recorded; the monitor records them")

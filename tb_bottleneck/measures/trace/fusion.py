@@ -1,6 +1,6 @@
-"""Measures of work that fewer kernels or operators could do: pointwise chains, optimizers, and unbatched calls.
+"""Measures of work that fewer kernels or operators could do: pointwise kernels, optimizers, and unbatched calls.
 
-Such optimizers loop over parameters. Unbatched calls are the same small work for one item of a batch after the other.
+The optimizers in question loop over parameters. Unbatched calls repeat the same small work for each item of a batch.
 """
 
 import re
@@ -46,18 +46,18 @@ class RepeatedCalls(Record, frozen=True, eq=False):
 
     @property
     def others(self) -> Spans:
-        """The time of all calls but each loop's first: what one batched call makes unnecessary."""
+        """The time of all calls except each loop's first: one batched call makes these calls unnecessary."""
         return union(self.begin[~self.first], self.end[~self.first])
 
 
 def unbatched_calls(recording: Recording) -> Measure | Missing:
-    """Equal calls per step, one per item of a batch."""
+    """Calls per step that a loop over the items of a batch repeats (see `repeated_calls`)."""
     calls = repeated_calls(recording)
     return with_example(len(calls.begin) / len(recording.steps), "count", "step", calls.begin, calls.end)
 
 
 def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device is idle during equal calls for one item each, without the first ones."""
+    """Share of the window in which the device is idle during repeated calls, without the first call of each loop."""
     others = repeated_calls(recording).others
     idle = int(recording.idle.covered(others.starts, others.ends).sum())
     return Measure(idle / recording.account.window, "share", "window", len(others))
@@ -68,9 +68,9 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
     """Returns the calls of all loops, in order of time.
 
     A loop is a sequence of top-level operators of the main thread (names and shapes) that repeats at least MIN_CALLS
-    times in a row within one step. Layers of a model repeat, too: each call must also select one item and make a batch
-    of one of it (select, then unsqueeze). Recurrent operators are left out, because each call needs the result of the
-    one before it.
+    times in a row within one step. Layers of a model repeat too, so a loop must also select one item and make a batch
+    of size one from it (select, then unsqueeze). Loops with recurrent operators are left out, because each call needs
+    the result of the call before.
     """
     events, rows = recording.trace.events, _top_level(recording)
     name = events.name[rows]
@@ -97,7 +97,7 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
 
 
 def _top_level(recording: Recording) -> Ints:
-    """Returns the main thread's operators of the host's steps that are in no other operator, in order of time."""
+    """Returns the event rows of the main thread's operators in the host's steps that no other operator encloses."""
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
     rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
@@ -133,15 +133,15 @@ _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.I
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise kernels, or operators of a CPU run, that each do one operator.
+    """Share of the window in torch's pointwise kernels of one operator each; on a CPU run in pointwise operators.
 
-    The optimizer's are left out: compiling the model does not fuse them.
+    Kernels of the optimizer are left out, because compiling the model does not fuse them.
     """
     return _pointwise_time(recording, in_optimizer=False)
 
 
 def optimizer_pointwise(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise work of the optimizer, one parameter and one operator at a time."""
+    """Share of the window in pointwise kernels (see `pointwise_share`) that the optimizer launches."""
     return _pointwise_time(recording, in_optimizer=True)
 
 
@@ -187,7 +187,7 @@ def optimizer_share(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_work(recording: Recording) -> Measure | Missing:
-    """Share of the window in operators of Optimizer.step that memory limits, on a CPU run."""
+    """On a CPU run: share of the window in operators of Optimizer.step that memory bandwidth limits."""
     if recording.on_device:
         return Missing("the device runs the optimizer's kernels while the host goes on")
     inside = intersect(recording.owned_spans.of(Regime.MEMORY), recording.optimizer_steps)
@@ -206,7 +206,7 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
 
 
 def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps:
-    """Returns torch's pointwise kernels: those that the optimizer launches, or all others."""
+    """Returns torch's pointwise kernels in the window: the optimizer's if `in_optimizer`, else all others."""
     ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
     optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)

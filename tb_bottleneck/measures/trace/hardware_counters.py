@@ -11,16 +11,17 @@ _NOT_RECORDED = Missing(
     "the trace has no counters of the device: torch 2.15 writes them with torch.profiler.PerformanceMetricsConfig"
 )
 _LOADED = 0.5
-"""Of a sample's time, as for clocks of telemetry (measures/telemetry/device.py). An idle device lowers its clock."""
+"""A sample counts for the clock if the device works for at least this part of its time, as for clocks of telemetry
+(measures/telemetry/device.py). An idle device lowers its clock."""
 
 
 def sm_active(recording: Recording) -> Measure | Missing:
-    """Mean share of the window in which a multiprocessor has work, over all of them; measured."""
+    """Measured mean time in which a multiprocessor has work, over all multiprocessors (share of the window)."""
     return _mean(recording, Signal.SM_ACTIVE, "share")
 
 
 def bandwidth_in_use(recording: Recording) -> Measure | Missing:
-    """Mean bandwidth of the device's memory in use, share of the peak; measured."""
+    """Measured mean memory bandwidth in use (share of the device's peak)."""
     return _mean(recording, Signal.BANDWIDTH, "share")
 
 
@@ -59,7 +60,7 @@ def _mean(recording: Recording, signal: Signal, unit: str) -> Measure | Missing:
 
 
 def _inside(recording: Recording, signal: Signal) -> Samples | None:
-    """Returns the samples that end in the window."""
+    """Returns the samples that end in the window; None if there are none."""
     samples = samples_of(recording.trace, signal)
     if samples is None:
         return None

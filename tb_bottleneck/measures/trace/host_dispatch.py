@@ -28,7 +28,7 @@ MAX_NAMES_LISTED = 3
 
 
 def host_operator_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device is idle while operators compute on the host, batches excepted."""
+    """Share of the window in which the device is idle while operators compute on the host, without making batches."""
     if not recording.on_device:
         return _CPU_RUN
     idle = recording.gaps.by_activity.of(Activity.COMPUTE)
@@ -36,7 +36,7 @@ def host_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def host_operator_time(recording: Recording) -> Measure | Missing:
-    """Time per step in which operators compute on the host and the device is idle, batches excepted."""
+    """Time per step (ns) in which the device is idle while operators compute on the host, without making batches."""
     if not recording.on_device:
         return _CPU_RUN
     gaps = recording.gaps
@@ -47,7 +47,7 @@ def host_operator_time(recording: Recording) -> Measure | Missing:
 
 
 def host_operators(recording: Recording) -> Measure | Missing:
-    """The names of operators that compute on the host, batches excepted, longest first."""
+    """The names of operators that compute on the host without making batches, longest first (text)."""
     if not recording.on_device:
         return _CPU_RUN
     names, count = operator_names(recording, makes_batch=False)
@@ -55,9 +55,9 @@ def host_operators(recording: Recording) -> Measure | Missing:
 
 
 def batch_operator_share(recording: Recording) -> Measure | Missing:
-    """Share of the device's idle time for batches in which operators of the loop compute them on the host.
+    """Share of the device's idle time in loading in which operators of the training loop make batches on the host.
 
-    Operators inside the loader's own fetches do not count.
+    Operators inside fetches of a DataLoader do not count.
     """
     if not recording.on_device:
         return _CPU_RUN
@@ -72,7 +72,7 @@ def batch_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def created_share(recording: Recording) -> Measure | Missing:
-    """Share of the time of the operators that make batches in those that write constant or random values."""
+    """Share of the time of batch-making operators that is in operators that write constant or random values."""
     if not recording.on_device:
         return _CPU_RUN
     rows = _outermost(recording, makes_batch=True)
@@ -87,9 +87,9 @@ def created_share(recording: Recording) -> Measure | Missing:
 
 
 def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], int]:
-    """Returns the names of the window's host operators, longest first and at most three, and their number.
+    """Returns the MAX_NAMES_LISTED names with the most time among the window's host operators, and the number of calls.
 
-    An operator that calls another one of them is left out.
+    An operator that calls another host operator is left out. `makes_batch` selects operators that make batches.
     """
     events, rows = recording.trace.events, _outermost(recording, makes_batch)
     if not len(rows):
@@ -100,7 +100,7 @@ def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], 
 
 
 def _outermost(recording: Recording, makes_batch: bool) -> Rows:
-    """Returns the rows of the window's host operators without those that call another one of them."""
+    """Returns the event rows of the window's host operators that do not call another host operator."""
     events, operators = recording.trace.events, recording.host.host_operators
     chosen = in_host_steps(recording, operators.start) & (operators.makes_batch == makes_batch)
     rows = operators.rows[chosen]
@@ -117,7 +117,10 @@ MAX_OPERATORS_LISTED, MAX_CALLS_LOCATED = 30, 100
 
 
 def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | None]]:
-    """Returns the operators of the window, the most frequent first: name, number, and the place with most calls."""
+    """Returns (name, number of calls, place with the most calls) of the MAX_OPERATORS_LISTED most frequent operators.
+
+    The place is None if it is not known.
+    """
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
     names, counts = np.unique(events.name[rows], return_counts=True)
@@ -131,7 +134,7 @@ def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | Non
 
 
 def time_per_launch(recording: Recording) -> Measure | Missing:
-    """Time of the window per launching call; missing if one call launches all kernels of a graph."""
+    """Time of the window / number of launching calls (ns); missing if graphs are replayed."""
     calls = host_calls(recording, Role.LAUNCH)
     if not len(calls):
         return _HOST_DISPATCH_CPU_RUN
@@ -155,7 +158,7 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
 
 
 def host_rows_recorded(recording: Recording) -> Measure | Missing:
-    """1 if operators, annotations or frames were recorded; missing otherwise."""
+    """1 if host rows (operators, annotations or frames) were recorded, or on a CPU run; missing otherwise."""
     if recording.on_device and not recording.host.recorded:
         return Missing("neither operators nor annotations were recorded; ProfilerActivity.CPU records them")
     return Measure(1.0, "count", "recording")
@@ -176,7 +179,7 @@ def operators(recording: Recording) -> Measure | Missing:
 
 
 def values_read_singly(recording: Recording) -> Measure | Missing:
-    """Calls of aten::item per step, each of which reads one value; missing below MIN_VALUES_READ."""
+    """Calls of aten::item per step, each of which reads one value; missing if there are fewer than MIN_VALUES_READ."""
     rows = recording.trace.rows(Kind.CPU_OP)
     events = recording.trace.events
     read = rows[name_matches(recording.trace.names, events.name[rows], lambda name: name == "aten::item")]
@@ -187,7 +190,7 @@ def values_read_singly(recording: Recording) -> Measure | Missing:
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
-    """The longest interval of the window in which Python outside torch keeps the device idle."""
+    """The longest interval of the window in which the device is idle while Python outside torch runs (ns)."""
     spans = _python_time(recording)
     if not len(spans):
         return Measure(0.0, "ns", "window", 0)
@@ -199,7 +202,7 @@ def longest_host_pause(recording: Recording) -> Measure | Missing:
 def idle_before_first_work(recording: Recording) -> Measure | Missing:
     """Share of the window in which Python or the host's operators run before the first work of any device.
 
-    It is 0 in a recording with steps: they began before it, or are marked.
+    The share is 0 in a recording with steps.
     """
     if not recording.on_device:
         return _HOST_DISPATCH_CPU_RUN
@@ -211,9 +214,9 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
 
 
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
-    """The median number of steps from one long pause to the next: 1 if every step has one.
+    """The median number of steps from one step with a long pause to the next; 1 if every step has a long pause.
 
-    A step has a long pause if Python keeps the device idle for at least half as long as in the worst step.
+    A step has a long pause if Python keeps the device idle for more than half as long as in the worst step.
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):

@@ -1,4 +1,4 @@
-"""The stages of making a batch, from the frames of the loader on the training thread, or sampled in its workers."""
+"""The stages of making a batch, from Python frames of the loader on the training thread, or sampled in its workers."""
 
 import math
 
@@ -26,7 +26,8 @@ from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 
 MOMENTS = 1_000
-"""Moments of the fetches whose frames are looked up: a stage with a tenth of the time is known to two points."""
+"""Number of moments in fetches at which frames are looked up: the share of a stage with a tenth of the time is known to
+within two percentage points."""
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True shows what the loader does")
 # Of io.open and os.open, as the profiler names it. Decoders that open files in C++ do not call it.
 _OPEN = "<built-in function open>"
@@ -36,7 +37,7 @@ _LOADER_FILES = ("torch/utils/data/_utils/", "torch/utils/data/dataloader.py(")
 
 @memoized
 def loader_work(recording: Recording) -> LoaderWork | Missing:
-    """Returns the work on batches: of the workers if the monitor sampled them, else of the training thread."""
+    """Returns the work on batches: from frames if the training thread makes batches, else sampled in the workers."""
     iterator = loader_iterator(recording)
     if isinstance(iterator, Missing):
         return NO_LOADER
@@ -53,7 +54,7 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
 
 
 def costliest_stage(recording: Recording) -> Measure | Missing:
-    """The stage with the most time of making a batch, and its share (text)."""
+    """The stage of making a batch with the most time, and its share of the time (text)."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work
@@ -61,7 +62,7 @@ def costliest_stage(recording: Recording) -> Measure | Missing:
 
 
 def batch_time(recording: Recording) -> Measure | Missing:
-    """Time in which one process makes a batch."""
+    """Time in which one process makes a batch (ns)."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work
@@ -81,10 +82,10 @@ def workers_at_work(recording: Recording) -> Measure | Missing:
 
 
 def processes_needed(recording: Recording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step needs them (count), with any number of cores.
+    """Workers that would make batches as fast as the rest of the step uses them, with any number of cores (count).
 
-    Time in which one process makes the batches of a step / time of the step without waiting for them, rounded up.
-    Gradient accumulation has several batches per step.
+    Time in which one process makes the batches of a step / time of the step without the wait for batches, rounded up.
+    With gradient accumulation, a step has several batches.
     """
     batch, idle = batch_time(recording), loader_idle(recording)
     if isinstance(batch, Missing) or isinstance(idle, Missing):
@@ -134,7 +135,7 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
 
 
 def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
-    """Returns the time of the window in which other threads pin batches, and copies to the device run."""
+    """Returns ("pin", ns) and ("copy", ns): time in which other threads pin batches, and copies to the device run."""
     trace, events = recording.trace, recording.trace.events
     pinning = trace.rows(Kind.PYTHON)
     pinning = pinning[in_host_steps(recording, events.start[pinning])]

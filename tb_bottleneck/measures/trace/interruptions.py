@@ -30,10 +30,10 @@ _NOTHING = Missing("no interruption was recorded")
 
 
 class Interruptions(Record, frozen=True, eq=False):
-    """The outermost rows that interrupt, in order of time, and how long the interruption lasts, in ns.
+    """Interruptions in order of time. `rows` are event rows, `begin` and `end` are in ns.
 
-    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. The end is that of the row,
-    or of the evaluation that it begins.
+    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. The end is the end of the
+    row, or of the evaluation that begins with the row.
     """
 
     rows: Rows
@@ -42,18 +42,18 @@ class Interruptions(Record, frozen=True, eq=False):
     end: Ints
 
     def of(self, kind: str) -> "Interruptions":
-        """Returns those of one kind."""
+        """Returns the interruptions of `kind`, a key of INTERRUPTION_KINDS."""
         return self._where(self.kind == list(INTERRUPTION_KINDS).index(kind))
 
     def costliest(self) -> "Interruptions":
-        """Returns those of the kind that takes the most time."""
+        """Returns the interruptions of the kind with the most time in total."""
         if not len(self.rows):
             return self
         costs = np.bincount(self.kind, weights=self.end - self.begin)
         return self._where(self.kind == int(np.argmax(costs)))
 
     def spans(self) -> Spans:
-        """Returns their time."""
+        """Returns the union of the interruptions' time spans."""
         return union(self.begin, self.end)
 
     def _where(self, mask: Bools) -> "Interruptions":
@@ -81,12 +81,12 @@ def evaluations(recording: Recording) -> Measure | Missing:
 
 
 def interruption_time(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device has no work while something interrupts the steps."""
+    """Time of the window in which the device is idle while something interrupts the steps (ns)."""
     return Measure(float(recording.account.ns[Regime.INTERRUPTION]), "ns", "window")
 
 
 def first_runs(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device waits for work that is done once: compiling, loading code, tuning."""
+    """Time of the window in which the device waits for first-time work: compiling, loading code, tuning (ns)."""
     begin, end, time = first_runs_of(recording)
     return with_example(float(time.sum()), "ns", "window", begin, end)
 
@@ -104,7 +104,7 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
-    """The name of the rows of the costliest kind that interrupt the steps for the most time."""
+    """The row name with the most time among interruptions of the costliest kind (text)."""
     found, events = interruptions_of(recording).costliest(), recording.trace.events
     if not len(found.rows):
         return _NOTHING
@@ -179,7 +179,7 @@ def _time_in(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _steps_with(recording: Recording, rows: Rows) -> Ints:
-    """Returns the steps in which these rows begin."""
+    """Returns the distinct numbers of the steps in which the event rows `rows` begin."""
     steps = host_step_of(recording, recording.trace.events.start[rows])
     return np.asarray(distinct_values(steps[(steps >= 0) & (steps < len(recording.steps))]), np.int64)
 

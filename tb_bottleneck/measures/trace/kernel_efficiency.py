@@ -23,7 +23,7 @@ MOSTLY = 0.5
 WORTH_LISTING = 0.01
 
 MOST = 0.5
-"""Share of the time of the products."""
+"""Most contractions run on matrix units if these take more than this share of the contractions' time."""
 
 
 def roofs_known(recording: Recording) -> Measure | Missing:
@@ -36,14 +36,14 @@ def roofs_known(recording: Recording) -> Measure | Missing:
 
 
 def shapes_recorded(recording: Recording) -> Measure | Missing:
-    """1 if shapes of inputs were recorded."""
+    """1 if shapes of operators' inputs were recorded, otherwise missing."""
     if len(recording.trace.signatures) < MIN_SIGNATURES:
         return Missing("no shapes were recorded")
     return Measure(1.0, "count", "recording")
 
 
 def reachable_peak(recording: Recording) -> Measure | Missing:
-    """Share of the data sheet's peak that matrix units reach at most; missing if most products run elsewhere."""
+    """Share of the data sheet's peak that matrix units reach at best; missing if most contractions do not use them."""
     peaks, ops = peaks_of(recording.trace), _products(recording)
     length = (ops.end - ops.start).astype(np.float64)
     names, spent = _sum_by_name(ops.name, length)
@@ -68,10 +68,10 @@ def memory_reached(recording: Recording) -> Measure | Missing:
 
 
 def full_precision_products(recording: Recording) -> Measure | Missing:
-    """Share of the window in which matrix products and convolutions run in fp32 on vector units.
+    """Share of the window in which matrix multiplications and convolutions run in fp32 on vector units.
 
-    Missing if the device is not known or has no matrix units that its kernels could use. Zero if half of the products
-    or more already run on matrix units.
+    Missing if the device is not known or has no matrix units. Zero if the contractions on matrix units take at least as
+    long as those in fp32 on vector units.
     """
     if not has_matrix_units(recording.trace):
         return Missing("it is not known whether the device has faster units for matrix products")
@@ -83,9 +83,9 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
 
 
 def fp32_products(recording: Recording) -> Measure | Missing:
-    """Share of the products' time with operands in 32 bits, as fp32 or tf32, if it is most of them.
+    """Share of the contractions' time in fp32 or tf32, if that is more than MOSTLY.
 
-    Missing otherwise: the activations are then in 16 bits already, or their type is not known.
+    Missing otherwise: the activations already have 16 bits, or their type is not known.
     """
     ops = _products(recording)
     length = ops.end - ops.start
@@ -96,7 +96,7 @@ def fp32_products(recording: Recording) -> Measure | Missing:
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
-    """1 if the device multiplies fp32 as TF32 in less time, 0 if it cannot, or is not faster, as GeForce cards."""
+    """1 if the device multiplies faster in TF32 than in fp32; 0 if it has no TF32, or TF32 is not faster (count)."""
     if not has_matrix_units(recording.trace):
         return Missing("it is not known whether the device has faster units for matrix products")
     peaks = peaks_of(recording.trace)
@@ -106,20 +106,20 @@ def tf32_available(recording: Recording) -> Measure | Missing:
 
 
 def half_type(recording: Recording) -> Measure | Missing:
-    """The half-precision type to use on this device (text): bfloat16 needs no gradient scaler."""
+    """The half-precision type to use (text): bfloat16 if the device is known to support it, else float16."""
     peaks = peaks_of(recording.trace)
     return text_measure("bfloat16" if peaks is not None and peaks.tensor.get("bf16") else "float16")
 
 
 def without_bf16(recording: Recording) -> Measure | Missing:
-    """The half-precision type (text), if it is not bfloat16."""
+    """float16 (text) if the device is not known to support bfloat16, otherwise missing."""
     half = half_type(recording)
     is_narrow = isinstance(half, Measure) and half.text != "bfloat16"
     return half if is_narrow else Missing("bfloat16 needs no gradient scaler")
 
 
 def types_multiplied(recording: Recording) -> Measure | Missing:
-    """The types and units of products, each with its share of the products' time: `fp32 (vector): 82 %`."""
+    """The types and units of contractions, each with its share of the contractions' time: `fp32 (vector): 82 %`."""
     ops = _products(recording)
     length = ops.end - ops.start
     if not length.sum():
@@ -133,7 +133,7 @@ def types_multiplied(recording: Recording) -> Measure | Missing:
 
 
 def reached_by_type(recording: Recording) -> Measure | Missing:
-    """Efficiency of the products by type, as a share of the throughput the device can reach: `bf16 (tensor): 61 %`."""
+    """Efficiency of contractions by type (text): share of the device's reachable throughput, `bf16 (tensor): 61 %`."""
     inside, length = _kernel_time(recording)
     ops = recording.trace.device_ops.take(inside)
     bound_by, reached = recording.kernel_bounds.bound_by[inside], recording.kernel_bounds.reached[inside]
@@ -177,24 +177,24 @@ def misaligned_kernel(recording: Recording) -> Measure | Missing:
 
 
 def plain_fp32_kernels(recording: Recording) -> DeviceOps:
-    """Returns the products of the window in fp32 on vector units."""
+    """Returns the contractions of the window that run in fp32 on vector units."""
     ops = _products(recording)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: _is_plain_fp32(precision_of(name))))
 
 
 def misaligned_kernels(recording: Recording) -> DeviceOps:
-    """Returns the products of the window in kernels for sizes or addresses that are no multiple of eight elements."""
+    """Returns the contractions of the window in kernels for sizes or addresses not a multiple of eight elements."""
     ops = _products(recording)
     return ops.take(name_matches(recording.trace.names, ops.name, misaligned))
 
 
 def _products(recording: Recording) -> DeviceOps:
-    """Returns the matrix products, convolutions and attention kernels of the window."""
+    """Returns the matrix multiplications, convolutions and attention kernels of the window."""
     return device_work(recording, Work.CONTRACTION)
 
 
 def _sum_by_name(names: Ints, values: Floats) -> tuple[list[int], list[float]]:
-    """Returns the distinct names and the sum of the values of each."""
+    """Returns the distinct names, and for each name the sum of its values."""
     distinct, which = np.unique(names, return_inverse=True)
     return distinct.tolist(), np.bincount(which, weights=values).tolist()
 

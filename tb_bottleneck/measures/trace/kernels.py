@@ -35,7 +35,7 @@ def kernels(recording: Recording) -> Measure | Missing:
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
-    """Median time of a kernel."""
+    """Median time of a kernel (ns)."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
@@ -52,7 +52,7 @@ def costliest_kernel(recording: Recording) -> Measure | Missing:
 
 
 def underfilled_share(recording: Recording) -> Measure | Missing:
-    """Share of the kernels that are too small to fill the device."""
+    """Share of the kernels, by number, that are too small to fill the device."""
     rows = in_window(recording, *COMPUTE_KERNELS)
     if not rows.any():
         return _NO_DEVICE
@@ -63,7 +63,7 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
 
 
 def unknown_kernels(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels with work that their names, operators and shapes do not show."""
+    """Share of the window in kernels whose kind of work is not known from names, operators or shapes."""
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
@@ -71,7 +71,7 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
-    """Returns a kernel's name as a measure that points at the longest of these operations."""
+    """Returns the shortened kernel name (row `name` of the names) as a measure that points at the longest of `ops`."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
@@ -95,9 +95,9 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
 
 
 def unused_cores(recording: Recording) -> Measure | Missing:
-    """Share of the available physical cores without an intra-op thread, or a worker of the loader, of a local process.
+    """Share of the available physical cores on which no intra-op thread or loader worker of a local process runs.
 
-    Where their number was not recorded, hyper-threads count as cores.
+    If the number of physical cores was not recorded, hyper-threads count as cores.
     """
     cores, threads = _context_number(recording, "cores"), _context_number(recording, "torch_threads")
     physical, processes = _context_number(recording, "physical_cores"), _context_number(recording, "local_world_size")
@@ -116,13 +116,13 @@ def unused_cores(recording: Recording) -> Measure | Missing:
 GRAIN_SIZE = 32_768
 """Elements from which torch divides the work of an operator among threads (ATen/Parallel.h, GRAIN_SIZE)."""
 DIVISIBLE_FLOPS = 2e6
-"""Operations from which a product is divided: of two matrices of 100 x 100."""
+"""Operations from which a contraction is divided among threads: the product of two matrices of 100 x 100."""
 
 
 def divisible_share(recording: Recording) -> Measure | Missing:
-    """Share of the CPU's time in operators that is in operators with enough work for several threads.
+    """Share of the operators' time on the CPU that is in operators with enough work for several threads.
 
-    Operators without recorded shapes count among these.
+    Operators without recorded shapes count as having enough work.
     """
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)

@@ -40,7 +40,7 @@ LONGEST_HANDOVER_NS = 200_000
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
-    """Time per step that the training thread spends in DataLoader.__next__, whether or not the device is busy."""
+    """Time per step (ns) that the training thread spends in DataLoader.__next__, whether or not the device is busy."""
     rows = fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -51,13 +51,14 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
 
 
 def batches_seen(recording: Recording) -> Measure | Missing:
-    """The same; if it is missing, the reason tells whether code that creates batches was recorded without a loader."""
+    """The same as `loader_fetch`. If it is missing although other code that creates batches was recorded, the reason is
+    ONLY_BATCHES."""
     fetch = loader_fetch(recording)
     return ONLY_BATCHES if isinstance(fetch, Missing) and recording.account.ns[Regime.INPUT] else fetch
 
 
 def loader_idle(recording: Recording) -> Measure | Missing:
-    """Time per step that the device is idle while the training thread is in the loader."""
+    """Time per step (ns) that the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
     idle, gaps = recording.gaps.by_activity.of(Activity.LOAD_BATCH), recording.gaps
@@ -69,7 +70,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
-    """The kind of iterator.
+    """The class of the loader's iterator (text).
 
     `_SingleProcessDataLoaderIter` loads in the training process, `_MultiProcessingDataLoaderIter` in workers.
     """
@@ -83,7 +84,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
 
 
 def usual_fetch(recording: Recording) -> Measure | Missing:
-    """The median time of a fetch."""
+    """The median time of a fetch (ns)."""
     events, rows = recording.trace.events, _whole_fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -104,7 +105,10 @@ def waiting_fetches(recording: Recording) -> Measure | Missing:
 
 
 def first_batch_wait(recording: Recording) -> Measure | Missing:
-    """The time of the longest fetch, if it ends before the first device operation: workers start meanwhile."""
+    """The time of the longest fetch (ns) if it ends before the first device operation; otherwise missing.
+
+    The workers start during this fetch.
+    """
     events, rows, ops = recording.trace.events, fetches(recording), recording.trace.all_device_ops
     if not len(rows):
         return NO_LOADER
@@ -118,7 +122,7 @@ def first_batch_wait(recording: Recording) -> Measure | Missing:
 
 
 def slowest_fetch(recording: Recording) -> Measure | Missing:
-    """The time of the longest fetch."""
+    """The time of the longest fetch in the window (ns)."""
     events, rows = recording.trace.events, _whole_fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -128,9 +132,9 @@ def slowest_fetch(recording: Recording) -> Measure | Missing:
 
 
 def uneven_fetches(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time that slow fetches take beyond the usual length.
+    """Share of the loader's time that slow fetches take beyond the median fetch.
 
-    It is 0 if their rhythm is that of too few workers.
+    The share is 0 if slow fetches come at regular distances, as they do with too few workers.
     """
     rows = _whole_fetches(recording)
     if len(rows) < MIN_FETCHES:
@@ -149,7 +153,7 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
 def loader_reads(recording: Recording) -> Measure | Missing:
     """Share of the loader's time on the training thread in frames that read files or receive from a network.
 
-    Reading what a worker process sent is not among them.
+    Receiving data from a worker process does not count.
     """
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
@@ -166,7 +170,7 @@ def loader_reads(recording: Recording) -> Measure | Missing:
 
 
 def preparing_lines(recording: Recording) -> Measure | Missing:
-    """The frames, the program's marked blocks or the operators that prepare samples, longest first; untrusted text."""
+    """The frames, marked blocks or operators of the program that prepare batches, longest first (untrusted text)."""
     events = recording.trace.events
     rows = np.concatenate(
         (_loading_rows(recording, Kind.PYTHON, "python"), _loading_rows(recording, Kind.ANNOTATION, "annotation"))
@@ -183,14 +187,14 @@ def preparing_lines(recording: Recording) -> Measure | Missing:
 
 @memoized
 def fetches(recording: Recording) -> Rows:
-    """Returns the fetches of the whole recording. A fetch may begin before the window and extend into it."""
+    """Returns the event rows of all fetches in the recording. A fetch may begin before the window and end in it."""
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
 
 
 def _whole_fetches(recording: Recording) -> Rows:
-    """Returns the fetches that begin in the host's steps."""
+    """Returns the event rows of the fetches that begin in the host's steps."""
     rows = fetches(recording)
     return rows[in_host_steps(recording, recording.trace.events.start[rows])]
 
@@ -207,7 +211,7 @@ def _irregular(slow: Ints) -> bool:
 
 
 def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
-    """Returns the part of an idle gap with the longest fetch; the whole gap if no fetch was recorded there."""
+    """Returns begin and end of the longest part of a fetch in the idle gap; the whole gap if there is no fetch."""
     events, rows = recording.trace.events, fetches(recording)
     starts, ends = np.maximum(events.start[rows], begin), np.minimum(events.end[rows], end)
     if not len(rows) or (ends - starts).max() <= 0:

@@ -30,7 +30,7 @@ MAX_WORKERS = 1_000_000
 def workers_needed(recording: Recording) -> Measure | Missing:
     """Workers needed to deliver batches as fast as the rest of the step uses them, for a loader in the main process.
 
-    Time to make a batch / time of the step without waiting for it, rounded up; at most the cores of the job.
+    Time in the loader per step / time of the step without the wait, rounded up; at most the cores of the job.
     """
     fetch, idle = loader_fetch(recording), loader_idle(recording)
     if isinstance(fetch, Missing) or isinstance(idle, Missing):
@@ -67,8 +67,8 @@ def workers_factor(recording: Recording) -> Measure | Missing:
 def workers_advised(recording: Recording) -> Measure | Missing:
     """The value of num_workers to try next (text), at most the cores of the job.
 
-    It is processes_needed if the work on a batch is known, otherwise workers_factor times the present number.
-    If the present number was not recorded, the text is an expression of it.
+    The value is `processes_needed` if the work on a batch is known, otherwise `workers_factor` times the present
+    number. If the present number was not recorded, the text is an expression with "previous" in its place.
     """
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
@@ -85,7 +85,7 @@ def workers_advised(recording: Recording) -> Measure | Missing:
 
 
 def workers_used(recording: Recording) -> Measure | Missing:
-    """The loader's num_workers, from the run's context; otherwise the threads that send indices to workers."""
+    """The loader's num_workers from the run's context; otherwise the number of threads that send indices to workers."""
     now = recording.trace.header.context.get("workers")
     if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
         return Measure(float(now), "count", "process", source="context")
@@ -118,7 +118,7 @@ SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
 
 
 def workers_behind(recording: Recording) -> Measure | Missing:
-    """1 if training waits for its workers' batches most of the time, otherwise 0."""
+    """1 if the workers are behind (see `workers_are_behind`), otherwise 0 (count); missing without fetches."""
     count = len(fetches(recording))
     return Measure(float(workers_are_behind(recording)), "count", "", count) if count else NO_LOADER
 
@@ -130,9 +130,9 @@ def made_by_workers(recording: Recording) -> bool:
 
 
 def workers_are_behind(recording: Recording) -> bool:
-    """Returns True if training waits for its workers' batches, not only for their handover.
+    """Returns True if most fetches wait until workers have made the batch, not only for the handover of the batch.
 
-    The workers then set the pace of the training: it waits for each batch, however short its step.
+    The workers then set the pace of the training: a shorter step waits longer for its batch.
     """
     if not made_by_workers(recording):
         return False

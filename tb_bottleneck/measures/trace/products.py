@@ -30,17 +30,17 @@ MAX_OPERATORS_BETWEEN = 60
 
 
 def attention_passes(recording: Recording) -> Measure | Missing:
-    """Product, softmax and product in a row, per step."""
+    """Sequences of matrix multiplication, softmax and matrix multiplication per step: attention as single operators."""
     spans = attention_time(recording)
     return with_example(len(spans) / len(recording.steps), "count", "step", spans.starts, spans.ends)
 
 
 def unfused_attention_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in the work between the two products of attention, in the forward pass.
+    """Share of the window in streaming kernels between the two matrix multiplications of attention (forward pass).
 
-    On a CPU run, of the operators themselves. Attention that is written as a product, a softmax and another product
-    writes the scores of all pairs of tokens to memory, and each operator in between reads them again. Fused attention
-    (torch.nn.functional.scaled_dot_product_attention) keeps them on the chip.
+    On a CPU run: in operators other than these multiplications. Attention as single operators writes the scores of all
+    pairs of tokens to memory, and each operator in between reads the scores again. Fused attention
+    (torch.nn.functional.scaled_dot_product_attention) keeps the scores on the chip.
     """
     spans = attention_time(recording)
     if not recording.on_device:
@@ -62,7 +62,7 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 @memoized
 def attention_time(recording: Recording) -> Spans:
-    """Returns the host's time from each first product to the end of the second one, where a softmax is between them."""
+    """Returns host time from the first to the end of the second matrix multiplication of attention as operators."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -82,25 +82,25 @@ def attention_time(recording: Recording) -> Spans:
 
 _LINEAR = frozenset({"aten::mm", "aten::addmm"})
 FUSED_BACKWARD = 5 / 4
-"""Products of a fused backward pass / of one by single operators: it computes the scores again (arXiv 2205.14135)."""
+"""Operations of a fused backward pass / of single operators: the fused pass recomputes scores (arXiv 2205.14135)."""
 
 
 class AttentionWork(Record, frozen=True, eq=False):
-    """The operators of attention that is not fused, of the forward and the backward pass."""
+    """The operators of attention that is not fused, in the forward and the backward pass."""
 
     spans: Spans
-    """The host's time in these operators themselves."""
+    """The host's time in these operators, without nested operators."""
 
     kernels: Bools
-    """Mask of the device's operations that they launch."""
+    """Mask of the device operations that these operators launch."""
 
     fused_ns: float
-    """Time that their products would take at the rate of the linear layers of this recording."""
+    """Time (ns) of the multiplications of fused attention at the rate of the linear layers of this recording."""
 
 
 @memoized
 def attention_work(recording: Recording) -> AttentionWork | None:
-    """Returns the work of attention; None without it, or if shapes do not give the rate of products."""
+    """Returns the work of unfused attention; None if there is none, or shapes do not give the linear layers' rate."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -126,7 +126,7 @@ def attention_work(recording: Recording) -> AttentionWork | None:
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
-    """Returns begins and ends of the times in which the operators themselves run, and their positions in `rows`."""
+    """Returns begins and ends of the times in which operators run themselves, and their positions in `rows`."""
     events = recording.trace.events
     parts = []
     for own in by_thread(np.arange(len(rows)), events.thread[rows]).values():
@@ -150,7 +150,7 @@ def _launching_rows(recording: Recording) -> Ints:
 
 
 def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, recording: Recording) -> Floats:
-    """Returns the time that the work of each operator takes, in ns: of its kernels, or of itself on the CPU."""
+    """Returns the time of each operator's work in ns: the time of its kernels or, on a CPU run, its own time."""
     if not recording.on_device:
         return np.asarray(np.bincount(owner, weights=end - begin, minlength=len(rows)), np.float64)
     ops = recording.trace.device_ops
@@ -161,7 +161,7 @@ def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, r
 
 
 def _flops(trace: Trace, rows: Rows) -> float:
-    """Returns the floating-point operations of products whose shapes were recorded."""
+    """Returns the floating-point operations of the contractions in the event rows `rows` with recorded shapes."""
     names, counts = np.unique(
         np.stack((trace.events.name[rows], trace.events.signature[rows])), axis=1, return_counts=True
     )
@@ -178,7 +178,7 @@ _WIDE_TYPES = ("fp32", "tf32")
 
 @memoized
 def convolution_share(recording: Recording) -> float:
-    """Returns the share of the products' time in convolutions whose operands have 32 bits."""
+    """Returns the share of the contractions' time that is in convolutions in fp32 or tf32."""
     ops = recording.trace.device_ops
     products = ops.work == Work.CONTRACTION
     wide = name_matches(recording.trace.names, ops.name, _is_wide)
@@ -189,19 +189,19 @@ def convolution_share(recording: Recording) -> float:
 
 @memoized
 def between_products(recording: Recording) -> Bools:
-    """Returns a mask of the operations that autocast may run in half precision: no products, and not the optimizer's,
-    which updates parameters in their own type."""
+    """Returns a mask of the operations other than contractions that autocast may run in half precision. Operations of
+    the optimizer, which updates parameters in their own type, are excluded."""
     ops = recording.trace.device_ops
     updates = recording.optimizer_time.contains(ops.issued(recording.trace.calls))
     return np.asarray(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)) & ~updates, np.bool_)
 
 
 def wide_activations(recording: Recording) -> Measure | Missing:
-    """Share of the window in which operations between convolutions run in 32 bits.
+    """Share of the window in operations other than contractions, in a network of convolutions in 32 bits.
 
-    Missing if most products are no convolutions in 32 bits, or if the device is not known to be faster in fewer.
+    Missing if most contractions are not convolutions in 32 bits, or if the device is not known to have matrix units.
 
-    The activations of convolution networks in 32 bits are twice as large as in half precision.
+    The activations of such a network are twice as large as in half precision.
     """
     if not has_matrix_units(recording.trace) or convolution_share(recording) <= MOSTLY:
         return Missing("most products are not known to be convolutions in 32 bits")
@@ -215,7 +215,7 @@ def _is_wide(name: str) -> bool:
 
 
 def _convolves(recording: Recording) -> Bools:
-    """Returns a mask of the operations that an operator of a convolution launched."""
+    """Returns a mask of the device operations that a convolution operator launched."""
     trace, ops = recording.trace, recording.trace.device_ops
     found = np.zeros(len(ops), np.bool_)
     if not len(trace.calls):
@@ -229,7 +229,7 @@ def _convolves(recording: Recording) -> Bools:
 
 
 def double_precision_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels, on a CPU run in operators, that work in float64."""
+    """Share of the window in float64 kernels, or in float64 operators on a CPU run."""
     if not recording.trace.signatures and not recording.on_device:
         return Missing("the types of operators were not recorded; record_shapes=True records them")
     if recording.on_device:
@@ -241,7 +241,7 @@ def double_precision_share(recording: Recording) -> Measure | Missing:
 
 
 def costliest_in_double(recording: Recording) -> Measure | Missing:
-    """The kernel, on a CPU run the operator, that works longest in float64, by name; untrusted text."""
+    """The name of the float64 kernel, or operator on a CPU run, with the most time (untrusted text)."""
     trace = recording.trace
     if recording.on_device:
         ops = trace.device_ops.take(double_kernels(recording))
@@ -264,7 +264,7 @@ def double_operators(recording: Recording) -> Bools:
 
 @memoized
 def double_time(recording: Recording) -> Spans:
-    """Returns the time in which a CPU run works in float64."""
+    """Returns the time in which operators of a CPU run compute in float64."""
     operators, spans = recording.main_operators, recording.owned_spans
     rows = double_operators(recording)[operators.work_of]
     worked = union(operators.work_start[rows], operators.work_end[rows])

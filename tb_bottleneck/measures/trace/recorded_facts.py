@@ -1,8 +1,8 @@
 """Measures of what was recorded: facts of the process, the kind of work, and the profiler's overhead per step.
 
-The facts are those that the training process added to its trace. Their values are untrusted. The kind of work is steps
-or one stretch of work, and training or inference. The overhead is known if the step time without the profiler was
-recorded with the trace.
+The facts are those that the training process added to its trace; their values are untrusted. The kind of work is steps
+or unstructured work, training or inference. The overhead is known if the step time without the profiler was recorded
+with the trace.
 """
 
 import re
@@ -22,7 +22,7 @@ _NOT_RECORDED = Missing("the training process did not add this fact; tb_bottlene
 
 
 def on_windows(recording: Recording) -> Measure | Missing:
-    """The operating system, if it is Windows: there, workers are spawned, and torch comes without Triton."""
+    """The text `Windows` if the program ran on Windows (spawned workers, no Triton in torch), otherwise missing."""
     system = _word(recording, "os")
     return system if isinstance(system, Measure) and system.text == "Windows" else Missing("not known to be Windows")
 
@@ -43,7 +43,7 @@ def loader_pins(recording: Recording) -> Measure | Missing:
 
 
 def product_library(recording: Recording) -> Measure | Missing:
-    """The library of matrix products on the CPU that torch was built with."""
+    """The BLAS library for matrix multiplications on the CPU that torch was built with (text)."""
     return _word(recording, "torch_blas")
 
 
@@ -62,24 +62,24 @@ ONE_OPERATOR = 0.95
 
 
 def training_recorded(recording: Recording) -> Measure | Missing:
-    """1 if a backward pass or an optimizer was recorded; otherwise the recording shows an inference."""
+    """1 if a backward pass or an optimizer was recorded; missing otherwise, as for inference."""
     return Measure(1.0, "count") if has_training(recording.trace) else Missing("no backward pass was recorded")
 
 
 def backward_recorded(recording: Recording) -> Measure | Missing:
-    """1 if a backward pass was recorded; otherwise little of the model is known."""
+    """1 if a backward pass was recorded; missing otherwise."""
     return Measure(1.0, "count") if has_backward(recording.trace) else Missing("no backward pass was recorded")
 
 
 def steps_found(recording: Recording) -> Measure | Missing:
-    """The number of steps, if they are marked or were found from repetition."""
+    """The number of steps if steps are marked or were found from repetition; otherwise missing."""
     if recording.steps.basis == "whole":
         return Missing("the recording has no steps")
     return Measure(float(len(recording.steps)), "count", "window", len(recording.steps))
 
 
 def only_operator(recording: Recording) -> Measure | Missing:
-    """The name of the only operator (text), if almost all work on the device is calls of it with the same shapes."""
+    """The name of the only operator (text), if its calls with equal shapes make up almost all work on the device."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     own = np.flatnonzero(ops.launched & recording.in_window(ops.start))
@@ -118,7 +118,7 @@ _UNKNOWN = Missing("the step time without the profiler was not recorded; the mon
 
 
 def atypical_ratio(recording: Recording) -> float | None:
-    """Returns the recorded step time over the unprofiled one, if the profiler cannot explain that; otherwise None."""
+    """Returns recorded step time / unprofiled step time if the profiler cannot explain the difference, else None."""
     logged = logged_unprofiled(recording)
     if logged is None:
         return None
@@ -130,7 +130,7 @@ def atypical_ratio(recording: Recording) -> float | None:
 def profiler_overhead(recording: Recording) -> Measure | Missing:
     """Share of the step that is profiler overhead: 1 - step time without the profiler / step time with it.
 
-    It is at most the overhead that the step's recorded rows can have caused.
+    The share is limited to the overhead that recording the rows of a step can cause.
     """
     without = unprofiled_step(recording)
     if isinstance(without, Missing):
@@ -149,7 +149,7 @@ def _max_overhead(recording: Recording) -> float:
 
 
 def unprofiled_step(recording: Recording) -> Measure | Missing:
-    """The step time without the profiler, as the training process measured it."""
+    """The median step time without the profiler (ns), as the training process measured it."""
     unprofiled = positive(recording.trace.header.context.get("unprofiled_step_ns"))
     if recording.steps.basis == "whole" or unprofiled is None:
         return _UNKNOWN

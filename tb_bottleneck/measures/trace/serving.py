@@ -28,7 +28,7 @@ _SGLANG = re.compile(r"^step\[(\w{1,30})((?: \w{1,20}=\d{1,15}){0,20})\]$", re.I
 
 
 class Shape(Record, frozen=True):
-    """The work of a step: requests and tokens of prefill and of decode; None if not known."""
+    """The work of a step: number of requests and tokens in prefill and in decode; None if not known."""
 
     server: str
     kind: str
@@ -39,7 +39,11 @@ class Shape(Record, frozen=True):
 
 
 class ServingSteps(Record, frozen=True):
-    """Steps of one kind or shape. Times in ns, medians; `share` is of the time of all steps with their pauses."""
+    """Steps of one kind or shape. Times are medians in ns.
+
+    `share` is the share of these steps, with the pauses before them, in the time of all steps. `device_ns` is None
+    without device work, `pause_ns` if no pause is known.
+    """
 
     shape: Shape
     count: int
@@ -50,7 +54,7 @@ class ServingSteps(Record, frozen=True):
 
 
 class Serving(Record, frozen=True):
-    """The steps by kind, and by shape, the longest time first."""
+    """The steps of a server, grouped by kind and grouped by shape; each group list is sorted by time, longest first."""
 
     server: str
     kinds: tuple[ServingSteps, ...]
@@ -58,7 +62,7 @@ class Serving(Record, frozen=True):
 
 
 def shape_of(name: str) -> Shape | None:
-    """Returns what the annotation of a step says, or None for another annotation."""
+    """Returns the work that the annotation `name` of a step describes, or None for another annotation."""
     if match := _VLLM.match(name):
         prefill, tokens, decode, generated = map(int, match.groups())
         return Shape("vLLM", _kind(prefill, decode), prefill, tokens, decode, generated)
@@ -91,7 +95,7 @@ def _of_sglang(mode: str, values: dict[str, int]) -> Shape:
 
 
 def serving_steps(recording: Recording) -> Serving | None:
-    """Returns the steps of the whole recording, or None if no server has marked any."""
+    """Returns the steps of the whole recording, or None if no inference server has marked any steps."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: shape_of(name) is not None)]
@@ -108,7 +112,7 @@ def serving_steps(recording: Recording) -> Serving | None:
 
 
 class _Times:
-    """The times of steps, in order: of the host, of the device, and the pauses before them."""
+    """The times of steps in ns, in order: host time, device time (or None), and the pause before each step."""
 
     def __init__(self, recording: Recording, rows: Rows) -> None:
         events = recording.trace.events
@@ -119,7 +123,7 @@ class _Times:
 
 
 def _device_times(recording: Recording, start: Ints, end: Ints) -> Floats | None:
-    """Returns the time in which the device works on what each step has launched, or None without device work."""
+    """Returns per step the time (ns) in which the device runs its operations, or None without device work."""
     ops = recording.trace.device_ops
     if not len(ops):
         return None
@@ -137,7 +141,7 @@ def _device_times(recording: Recording, start: Ints, end: Ints) -> Floats | None
 
 
 def _grouped(times: _Times, shapes: Iterable[Shape | None]) -> list[ServingSteps]:
-    """Returns one entry for equal shapes, the longest time first."""
+    """Returns one entry per distinct shape, the longest time first. Steps with shape None are left out."""
     places: dict[tuple[object, ...], list[int]] = {}
     by_key: dict[tuple[object, ...], Shape] = {}
     for number, shape in enumerate(shapes):

@@ -1,4 +1,4 @@
-"""The waits of the host for the device that cost time: their number, kinds, and places in the program."""
+"""The waits of the host for the device that cost time: number, kinds, and waiting operators."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -41,9 +41,9 @@ MIN_COST_NS = 2_000
 
 
 class CostlyWait(Record, frozen=True):
-    """A wait that left the device idle, during the wait or after it for the time that sync_cost charges to it.
+    """A wait that left the device idle, during the wait or after it as far as sync_cost charges that idle time to it.
 
-    Times are in ns. `operator` is the one that waited. `kind` is one of:
+    Times are in ns. `cost` is the idle time. `kind` is one of:
 
     - read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
     - upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;
@@ -99,9 +99,9 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
 
 
 def _costs(recording: Recording, rows: Ints) -> Ints:
-    """Returns the idle time during and after each of these calls, in ns. Together, they are at most the idle time.
+    """Returns the device's idle time (ns) due to each of the calls `rows`. The sum is at most the total idle time.
 
-    Threads may wait at the same time: the idle time then counts for the wait that began first.
+    If threads wait at the same time, the idle time counts for the wait that began first.
     """
     calls, idle = recording.trace.calls, recording.idle
     begin, end = calls.start[rows], calls.end[rows]
@@ -130,7 +130,7 @@ def _waiting(recording: Recording) -> Bools:
 
 
 def _charged(recording: Recording) -> Ints:
-    """Returns the idle time (ns) after each call that is charged to it."""
+    """Returns per call the idle time (ns) after the call that is charged to the call."""
     waits, charged = recording.gaps.waits, np.zeros(len(recording.trace.calls), np.int64)
     inside = recording.in_window(waits.over)
     charged[waits.call[inside]] = waits.charged[inside]
@@ -138,7 +138,7 @@ def _charged(recording: Recording) -> Ints:
 
 
 def _copies(recording: Recording) -> tuple[set[int], set[int]]:
-    """Returns the operators (rows of the events) that copy to the host, and those that copy to a device."""
+    """Returns two sets of event rows: the operators that copy to the host, and the operators that copy to a device."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.all_device_ops
@@ -187,7 +187,7 @@ def explicit_waits(recording: Recording) -> Measure | Missing:
 
 
 def minor_kind_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits, by number, that are of kinds with less than MIN_WAIT_KIND_SHARE of the cost each."""
+    """Share of the waits, by number, whose kind has less than MIN_WAIT_KIND_SHARE of the waits' cost."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -209,7 +209,7 @@ def kinds_of_waits(recording: Recording) -> Measure | Missing:
 
 
 def idle_in_waits(recording: Recording) -> Measure | Missing:
-    """Time per step that the device is idle inside a wait, before the host continues."""
+    """Time per step (ns) that the device is idle inside a wait, before the host continues."""
     if not recording.on_device:
         return _CPU_RUN
     return Measure(

@@ -1,7 +1,7 @@
-"""Measures of steps that differ: first runs of code, much longer steps, and what fast steps allow to recover.
+"""Measures of steps that differ: first runs of code, much longer steps, and limits of gains that fast steps show.
 
-Code that runs for the first time is compiled, loaded or tuned. What fast steps allow a fix to recover is measured by
-regime, as a share of the window.
+Code that runs for the first time is compiled, loaded or tuned. A limit is the largest share of the window that a fix
+can recover, per regime (measures/fast_steps.py).
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ MIN_STEPS_TO_RECUR = 3
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
     """Returns the start, the end and the first-run time (ns) of each interval with first runs and no device work.
 
-    On a CPU run the main thread is the device.
+    On a CPU run, the intervals are the first runs on the main thread.
     """
     if recording.on_device:
         gaps = recording.gaps
@@ -41,9 +41,9 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
 
 
 def first_runs_recur(recording: Recording, share: float) -> bool:
-    """Returns True if first runs take this share of the window even without the half of the steps where they take most.
+    """Returns True if first runs take more than `share` of the time even in the half of the steps with the least of it.
 
-    This happens if torch.compile meets a new shape in each step. A start-up is over after the first steps.
+    This happens if torch.compile meets a new shape in each step, but not if first runs are only in the first steps.
     """
     edges = recording.steps.edges
     if len(recording.steps) < MIN_STEPS_TO_RECUR:
@@ -56,17 +56,17 @@ def first_runs_recur(recording: Recording, share: float) -> bool:
 
 
 def interruption_limit(recording: Recording) -> Measure | Missing:
-    """Share of the window that steps without an interruption allow to recover."""
+    """Largest share of the window that can be recovered from interruptions, by the time of steps without one."""
     return _limit(recording, Regime.INTERRUPTION)
 
 
 def input_limit(recording: Recording) -> Measure | Missing:
-    """Share of the window that steps without a wait for data allow to recover."""
+    """Largest share of the window that can be recovered from waits for data, by the time of steps without one."""
     return _limit(recording, Regime.INPUT)
 
 
 def host_limit(recording: Recording) -> Measure | Missing:
-    """Share of the window that steps without a pause of Python allow to recover."""
+    """Largest share of the window that can be recovered from pauses of Python, by the time of steps without one."""
     return _limit(recording, Regime.HOST)
 
 
@@ -89,10 +89,10 @@ _NONE = Missing("no step takes twice as long as the median one")
 
 
 def uneven_steps(recording: Recording) -> Measure | Missing:
-    """The number of steps that take at least LONG_STEP times the median although operators or kernels run in them.
+    """The number of steps that take at least LONG_STEP times the median; missing if there are none.
 
-    Long waits have regimes of their own. Here, more of the same kind of work runs, or the same work takes longer: an
-    evaluation that no recorded frame shows, other processes on the same cores, batches of different size.
+    Possible reasons are an evaluation that no recorded frame shows, other processes on the same cores, and batches of
+    different size.
     """
     rows, edges = _uneven_rows(recording), recording.steps.edges
     if not len(rows):
@@ -108,7 +108,7 @@ def judged_steps(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_factor(recording: Recording) -> Measure | Missing:
-    """The mean long step / the median step, as text."""
+    """Mean time of long steps / median step time (text)."""
     rows, length = _uneven_rows(recording), recording.steps.durations
     if not len(rows):
         return _NONE
@@ -116,9 +116,9 @@ def uneven_step_factor(recording: Recording) -> Measure | Missing:
 
 
 def unexplained_excess(recording: Recording) -> Measure | Missing:
-    """Share of the window in which long steps work for longer than the median step does.
+    """Working time of long steps beyond the working time of the median step (share of the window).
 
-    Waits of known kinds do not count: they have their own regimes.
+    Waits of known kinds, which have their own regimes, do not count as working time.
     """
     rows, steps = _uneven_rows(recording), recording.steps
     if not len(rows):
@@ -130,7 +130,10 @@ def unexplained_excess(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_operators(recording: Recording) -> Measure | Missing:
-    """Operators of a mean long step / operators of the median step, as text; 1 if the same work takes longer."""
+    """Mean number of operators in long steps / median number of operators per step (text).
+
+    The value is 1 if the same work takes longer.
+    """
     rows = _uneven_rows(recording)
     operators = host_step_of(recording, recording.trace.events.start[recording.trace.rows(Kind.CPU_OP)])
     counts = np.bincount(operators[(operators >= 0) & (operators < len(recording.steps))], minlength=1)
@@ -140,7 +143,7 @@ def uneven_step_operators(recording: Recording) -> Measure | Missing:
 
 
 def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], bool]) -> Rows:
-    """Returns the rows of the main thread's Python functions that run in long steps only, without those they call.
+    """Returns the event rows of Python functions on the main thread that run in long steps only, outermost calls only.
 
     `is_function` tests the name of a frame.
     """

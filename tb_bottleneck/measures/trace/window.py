@@ -19,30 +19,30 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
-    """Returns the device operations of these works that run in the window."""
+    """Returns the device operations with one of the kinds of work `works` that run in the window."""
     return recording.trace.device_ops.take(in_window(recording, *works))
 
 
 def in_window(recording: Recording, *works: Work) -> Bools:
-    """Returns a mask of the device operations of these works that run in the window."""
+    """Returns a mask of the trace's device operations: True for one of the kinds `works` that runs in the window."""
     ops = recording.trace.device_ops
     rows = np.isin(ops.work, works) & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
     return np.asarray(rows, np.bool_)
 
 
 def host_calls(recording: Recording, *roles: Role) -> Calls:
-    """Returns the calls of these roles in the host's steps."""
+    """Returns the calls with one of `roles` that begin in the host's steps."""
     calls = recording.trace.calls.of(*roles)
     return calls.take(in_host_steps(recording, calls.start))
 
 
 def in_host_steps(recording: Recording, times: Ints) -> Bools:
-    """Returns a mask: True for each time that is in the host's steps."""
+    """Returns a mask of `times` (ns): True for each time within the host's steps."""
     return np.asarray((times >= recording.steps.host[0]) & (times < recording.steps.host[-1]), np.bool_)
 
 
 def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -> Rows:
-    """Returns the host rows of these kinds that overlap the host's steps and have a name that passes the test."""
+    """Returns the event rows of `kinds` that overlap the host's steps and whose name passes `test`."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
     rows = rows[name_matches(trace.names, events.name[rows], test)]  # first, as it leaves few rows
@@ -51,12 +51,12 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
 
 
 def host_step_of(recording: Recording, times: Ints) -> Ints:
-    """Returns the host's step at each time: -1 before the first step, the number of steps after the last."""
+    """Returns the index of the host's step at each time; -1 before the first step, len(steps) after the last step."""
     return np.asarray(np.searchsorted(recording.steps.host, times, side="right") - 1, np.int64)
 
 
 def window_share(recording: Recording, begin: Ints, end: Ints) -> Measure:
-    """Returns the share of the window that the intervals cover; they may overlap, and extend beyond the window."""
+    """Returns the share of the window that the intervals cover. Intervals may overlap, and extend beyond the window."""
     covered = int(union(begin, end).covered(recording.steps.begin, recording.steps.end))
     return with_example(covered / recording.account.window, "share", "window", begin, end)
 

@@ -1,1 +1,1 @@
-"""The places in the user's program that causes come from."""
+"""Finds the places in the user's program to which the time of a cause belongs."""

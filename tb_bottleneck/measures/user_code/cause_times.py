@@ -1,4 +1,4 @@
-"""Where a cause is in the program: moments of host threads, and places at which workers make batches."""
+"""Locates causes in the program: by moments of host threads, or by the places at which workers make batches."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -26,14 +26,14 @@ from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.table import Ints
 
 CAUSES = frozenset({"too_few_workers", "too_few_cores", "cores_limit_workers", "slow_storage", "few_fetches"})
-"""Causes of the regime `input` in which the training waits for what its workers do."""
+"""Causes of the regime `input` in which the training waits for the work of its workers."""
 
 
 def worker_places(work: LoaderWork | Missing, cause: str) -> tuple[Place, ...]:
-    """Returns the places with the most time of making a batch, if workers were sampled and the cause is about them.
+    """Returns the places with the most time of making a batch, if the monitor sampled the workers and `cause` is one of
+    CAUSES; otherwise empty.
 
-    The monitor samples the workers. Shares are of the time of all stages: the training waits as long as making a batch
-    takes.
+    Shares are of the time of all stages.
     """
     if isinstance(work, Missing) or work.basis != "samples" or cause not in CAUSES:
         return ()
@@ -73,7 +73,7 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "unfused_attention": attention_time,
 }
-"""When the rows of a cause run on the host; causes that are not listed take all moments of their regime."""
+"""Functions that return when the rows of a cause run on the host. Other causes take all moments of their regime."""
 
 KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
     "double_precision": lambda recording: recording.trace.device_ops.take(double_kernels(recording)),
@@ -82,7 +82,7 @@ KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
     "misaligned_shapes": misaligned_kernels,
     "unfused_pointwise": pointwise_ops,
 }
-"""The kernels of a cause; some belong to another regime than the cause. A CPU run has none."""
+"""Functions that return the kernels of a cause. Some kernels belong to another regime than the cause."""
 
 WAITS_OF_CAUSE = {
     "scalar_reads": READ,
@@ -91,13 +91,13 @@ WAITS_OF_CAUSE = {
     "data_dependent_shapes": SHAPE,
     "explicit_waits": EXPLICIT,
 }
-"""The kind of waits of a cause of `sync`; causes that are not listed take all waits."""
+"""The kind of wait of a cause of `sync`. Other causes take all waits."""
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
     """Returns the places in the user's program that the cause of a regime comes from, costliest first.
 
-    If the loader's workers are the cause, these are in the workers, not where the training waits for them.
+    If the loader's workers are the cause, the places are in the workers, not where the training waits for them.
     """
     in_workers = worker_places(loader_work(recording), cause) if regime is Regime.INPUT else ()
     return in_workers or places_of(recording, cause_times(recording, regime, cause))
@@ -106,10 +106,10 @@ def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Plac
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
     """Returns the moments of host threads that the cause of a regime comes from.
 
-    The time that a regime owns is sampled; of a cause with kernels of its own, the time of these. If the device works
-    at a sample, the moment is that of the launching call; if it is idle, the launching thread is at work at the sample
-    itself. Of a regime with several causes, each takes the moments of its own rows. Waits are not sampled: each counts
-    with the idle time that it costs, which partly follows it.
+    The time that a regime owns is sampled evenly; for a cause in KERNELS_OF_CAUSE, the time of these kernels. If the
+    device works at a sample, the moment is the start of the launching call; if the device is idle, the moment is the
+    sample itself, on the launching thread. A cause in ROWS_OF_CAUSE takes only the moments within its own rows. Waits
+    are not sampled: each wait counts with the idle time that it costs, during and after the wait.
     """
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))
@@ -127,7 +127,7 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
 
 
 def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
-    """Returns the beginnings of the waits of a kind that cost time, or of all."""
+    """Returns the beginnings of the waits of `kind` that cost time, with their costs in ns; of all kinds if None."""
     waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)] if recording.on_device else []
     return HostTimes(
         np.array([wait.thread for wait in waits], np.int64),
@@ -137,7 +137,7 @@ def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
 
 
 def _times_in(spans: Spans) -> Ints:
-    """Returns SAMPLES times spread evenly over the spans."""
+    """Returns SAMPLES times spread evenly over `spans`; empty if `spans` is empty."""
     if not spans.total():
         return np.empty(0, np.int64)
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
@@ -147,14 +147,14 @@ def _times_in(spans: Spans) -> Ints:
 
 
 def _launches(recording: Recording, ops: DeviceOps, which: Ints) -> HostTimes:
-    """Returns the calls that launch these rows of the device operations."""
+    """Returns the moments at which the rows `which` of `ops` were launched; thread -1 if the call is not known."""
     calls, launched = recording.trace.calls, ops.launched[which]
     thread = np.where(launched, calls.thread[ops.call[which]], -1) if len(calls) else np.full(len(which), -1)
     return HostTimes(thread, ops.issued(calls)[which], np.ones(len(which)))
 
 
 def _on_host(recording: Recording, times: Ints) -> HostTimes:
-    """Returns what the host does for the work, or the idle time, of the device at these times."""
+    """Returns the moments on the host that belong to the device's work or idle time at `times` (see `cause_times`)."""
     cost = np.ones(len(times))
     if not recording.on_device:
         main = recording.host.main_thread

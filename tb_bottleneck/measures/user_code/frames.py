@@ -1,4 +1,4 @@
-"""The Python frames of each thread, with the user's innermost frame and the innermost module around each."""
+"""The Python frames of each thread; for each frame, the user's innermost frame and the innermost module around it."""
 
 from collections.abc import Callable
 
@@ -41,19 +41,20 @@ _TORCH_BLOCKS = (
 
 
 class Enclosing(Record, frozen=True, eq=False):
-    """Rows of one thread, at least one, that enclose others."""
+    """Nested rows of one thread; at least one row."""
 
     nesting: Nesting
     rows: Rows  # of the events
     found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
 
     def at(self, times: Ints) -> tuple[Ints, ...]:
-        """Returns the innermost row at each time, and the innermost one of each kind around it; -1 if there is none."""
+        """Returns arrays of event rows, one entry per time: the innermost row, then per kind in `found` the innermost
+        row of this kind around it. An entry is -1 if there is none."""
         inside, row = self.nesting.innermost(times)
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
     def called(self, times: Ints) -> Ints:
-        """Returns at each time the row that the innermost row of the first kind calls; -1 if it works itself."""
+        """Returns per time the event row that the innermost row of the first kind calls at this time; -1 for none."""
         inside, row = self.nesting.innermost(times)
         parent, is_caller = self.nesting.parent, self.found[0] == self.rows
         below = _nearest(parent, is_caller | is_caller[parent])
@@ -62,7 +63,10 @@ class Enclosing(Record, frozen=True, eq=False):
 
 
 class EnclosingByThread:
-    """Rows of a trace by thread. Only the rows that run at the times that are asked for are nested: a file has many."""
+    """Rows of a trace by thread. `of` nests only the rows that run at the given times, because a file has many rows.
+
+    `tests` select, by name, the kinds of rows in `Enclosing.found`.
+    """
 
     def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
         events = self._events = trace.events
@@ -71,7 +75,7 @@ class EnclosingByThread:
         self._chosen = [passing_names(trace.names, events.name[rows], test) for test in tests]
 
     def of(self, thread: int, times: Ints) -> Enclosing | None:
-        """Returns the rows of a thread (a row of the trace's threads) that run at one of the times, or None."""
+        """Returns the rows of `thread` that run at one of `times` (ns), or None if there are none."""
         if thread not in self._rows:
             return None
         events, rows = self._events, self._rows[thread]
@@ -87,7 +91,7 @@ class EnclosingByThread:
 
 
 def _blocks(events: Events, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns the first start and the last end of each block of rows of one thread."""
+    """Returns the first start and the last end of each block of _BLOCK rows of one thread."""
     ends = []
     for first in range(0, len(rows), _PART):
         end = events.end[rows[first : first + _PART]]
@@ -104,7 +108,7 @@ def _running(start: Ints, end: Ints, times: Ints) -> Rows:
 
 
 def ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Returns a row of the events and at most MAX_DEPTH rows that enclose it, outermost first."""
+    """Returns the event row `row` and at most MAX_DEPTH rows that enclose it, outermost first."""
     at = int(np.searchsorted(frames.rows, row))
     chain = [at]
     while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
@@ -115,7 +119,7 @@ def ancestors(frames: Enclosing, row: int) -> list[int]:
 
 @memoized
 def frames_by_thread(recording: Recording) -> EnclosingByThread:
-    """Returns the Python frames by thread. `found` has the user's frames, and modules."""
+    """Returns the Python frames by thread. The kinds in `Enclosing.found` are user functions and modules."""
     trace = recording.trace
     return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
 
@@ -127,8 +131,10 @@ def already_running(recording: Recording) -> Bools:
 
 
 def frame_text(recording: Recording, row: int, line: int = 0) -> str:
-    """Returns the name of a Python frame, with the `line` that runs if it is known; otherwise without a line that is
-    not that of the function."""
+    """Returns the name of the Python frame at event row `row`, with `line` instead of the function's line if not 0.
+
+    The line is left out if it is wrong, as for functions that already ran when the recording began.
+    """
     name = recording.trace.names[recording.trace.events.name[row]]
     if line:
         file, _, function = frame_parts(name)
@@ -138,7 +144,7 @@ def frame_text(recording: Recording, row: int, line: int = 0) -> str:
 
 @memoized
 def blocks_by_thread(recording: Recording) -> EnclosingByThread:
-    """Returns the record_function blocks by thread, without those of torch."""
+    """Returns the record_function blocks by thread, without the blocks of torch itself."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
     return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], is_torch_block)])
 
@@ -152,16 +158,17 @@ def marks_by_thread(recording: Recording) -> EnclosingByThread | None:
 
 
 def is_user_function(frame: str) -> bool:
-    """Returns True if a frame is a function of the user's program, and no comprehension in one."""
+    """Returns True if a frame is a function of the user's program, but not a comprehension."""
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 
 def is_torch_block(name: str) -> bool:
+    """Returns True if `name` is a block that torch marks in a trace, such as a part of a compilation."""
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
 
 
 def _nearest(parent: Ints, chosen: Bools) -> Ints:
-    """Returns the nearest chosen row for each row: itself or one that encloses it; -1 if there is none."""
+    """Returns per row the nearest chosen row: the row itself or the innermost chosen row around it; -1 for none."""
     nearest = np.where(chosen, np.arange(len(parent)), parent)
     while not np.array_equal(nearest[nearest], nearest):
         nearest = nearest[nearest]

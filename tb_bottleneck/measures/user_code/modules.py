@@ -1,6 +1,6 @@
-"""The module in which most of some time lies, and the forward operators that backward operators belong to.
+"""Finds the module to which most of a cost belongs, and the forward operators of backward operators.
 
-That module is the one that runs, or else the nearest one around it.
+The cost of a moment belongs to the module that runs, and to the modules around it.
 """
 
 from collections import defaultdict
@@ -26,7 +26,10 @@ def _links(recording: Recording) -> ForwardLinks:
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Returns the backward operator that runs on each thread at each time, and its forward operator; -1 for none."""
+    """Returns, for each pair of `threads` and `times`, the running backward operator and its forward operator.
+
+    Both are event rows; -1 if there is none.
+    """
     return linked_forward(recording.trace, _links(recording), threads, times)
 
 
@@ -39,7 +42,7 @@ _Path = tuple[str, ...]
 
 
 class ModuleRows(Record, frozen=True, eq=False):
-    """The rows of modules, ascending, and the module around each: a row of the events, or -1."""
+    """The event rows of modules, ascending, and the event row of the module around each, or -1."""
 
     rows: Rows
     around: Ints
@@ -62,10 +65,11 @@ def module_rows(recording: Recording) -> ModuleRows:
 
 
 def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
-    """Returns the module with at least MIN_MODULE_SHARE of the costs, as the profiler names it; empty if none has.
+    """Returns the name of the module with at least MIN_MODULE_SHARE of `costs`; empty if there is none.
 
-    `rows` are the innermost modules, as rows of the events, -1 outside of all. If no single module has that share, it
-    is the innermost one around them that has, where modules that differ only in their numbers are one (`Linear_*`).
+    `rows` are the innermost modules as event rows, -1 outside of all modules. If no innermost module has that share,
+    the result is the innermost enclosing module that has it; modules that differ only in numbers then count as one
+    (`Linear_*`).
     """
     total, inside = float(costs.sum()), rows >= 0
     if not inside.any() or total <= 0:
@@ -82,7 +86,7 @@ def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
 
 
 def _path(recording: Recording, row: int) -> _Path:
-    """Returns the names of a module and of those around it, outermost first."""
+    """Returns the names of the modules around the event row `row` and of its own module, outermost first."""
     trace, modules = recording.trace, module_rows(recording)
     path: list[str] = []
     while row >= 0 and len(path) < MAX_DEPTH:

@@ -1,8 +1,8 @@
-"""The places in the user's program that run at given moments: the nearest frame outside installed packages.
+"""Finds the places in the user's program that run at given moments: the innermost frame outside installed packages.
 
-A moment of the backward pass belongs to the line that called the forward operator. On a thread without frames of the
-user, such as autograd's, it belongs to the line in which the main thread waits. Without recorded frames, a
-record_function block of the program names the place.
+A moment of the backward pass belongs to the line that called the forward operator. A moment on a thread without user
+frames, such as autograd's, belongs to the line in which the main thread waits. Without recorded frames, the place is a
+record_function block of the program.
 """
 
 from collections import Counter
@@ -32,20 +32,20 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
 LEADS = 0.5
-"""A line with this share of its function's cost stands for the function. The body of a script says nothing, so that its
-costliest line always does. A choice."""
+"""A line with this share of its function's cost is reported in place of the function. In the body of a script, the
+costliest line always is. A choice."""
 LEAST_PART = 0.15
-"""A line with less of its function's cost is not named. A choice."""
+"""A line with a smaller share of its function's cost is not named. A choice."""
 SCRIPT = "<module>"
 MIN_SAMPLES = 8
-"""Samples of a function from which on its lines are told. A choice."""
+"""Fewest samples of a function from which its costliest line is derived. A choice."""
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
 
 
 @dataclass(frozen=True, eq=False)
 class HostTimes(Table):
-    """Moments of host threads, each with the cost that it stands for."""
+    """Moments of host threads, each with a cost."""
 
     thread: Ints = column("row of threads", "-1 if the thread is not known")
     time: Ints = column("ns", "on the recording's clock")
@@ -54,11 +54,12 @@ class HostTimes(Table):
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the user's program, a record_function block, or only a module; all texts are untrusted.
+    """A line of the user's program, a record_function block, or only a module. All texts are untrusted.
 
-    `module` may be several that differ in numbers (`Linear_*`). `line` is the one at which the function begins, or if
-    `exact` the one that runs; 0 if it is not known, as for a function that already ran when the recording began.
-    `share` is of the cost of all moments. `chain` is the call chain of a typical moment, outermost first.
+    `share` is the share (0 to 1) in the cost of all moments. `line` is the first line of the function, or the line that
+    runs if `exact` is True; 0 if it is not known, as for a function that already ran when the recording began. `module`
+    may stand for several modules that differ in numbers (`Linear_*`). `chain` is the call chain of a typical moment,
+    outermost first.
     """
 
     share: float
@@ -71,16 +72,16 @@ class Place:
     exact: bool = False
     file_bytes: int = 0
     file_time_us: int = 0
-    """Size and time of change of the file when it was recorded; 0 if they are not known."""
+    """Time of modification of the file in us since 1970; `file_bytes` is its size. Both as recorded; 0 if not known."""
 
     hottest_line: int = 0
     hottest_share: float = 0.0
-    """The line of a function that costs most, and its share of the cost of all moments; 0 if it is not known."""
+    """Share of the costliest line, `hottest_line`, in the cost of all moments; both are 0 if it is not known."""
 
 
 @dataclass(frozen=True, eq=False)
 class Located(Table):
-    """What encloses each moment, as rows of the events; -1 for none."""
+    """The rows that enclose each moment: one entry per moment and column, an event row or -1."""
 
     innermost: Ints = column("row of events", "the innermost Python frame")
     user: Ints = column("row of events", "the user's innermost frame")
@@ -90,7 +91,7 @@ class Located(Table):
 
 
 def located(recording: Recording, moments: HostTimes) -> Located:
-    """Returns what encloses each of the moments."""
+    """Returns the event rows that enclose each of `moments`, as the module's description defines for special cases."""
     events = recording.trace.events
     threads, times = moments.thread, moments.time
     own = _enclosing(recording, threads, times)
@@ -136,7 +137,7 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 
 
 def _function(recording: Recording, found: Located, cost: Floats, share: float, module: str) -> Place:
-    """Returns the place of moments in one function of the program: the line that leads, or the function."""
+    """Returns the place of moments in one function: its line with at least LEADS of the cost, or the function."""
     trace, known = recording.trace, recording.trace.call_lines
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
     if already_running(recording)[found.user].all():
@@ -160,7 +161,7 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
 
 
 def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Returns the places, those of one line as one, costliest first: a function that already ran has several names."""
+    """Returns `places`, costliest first, with all places of one line merged: functions can have several names."""
     merged: dict[object, Place] = {}
     for number, place in enumerate(places):
         key = (place.file, place.line, place.function) if place.exact else number
@@ -170,7 +171,7 @@ def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
 
 
 def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]:
-    """Returns the costliest line that makes these calls, and its share of the cost; 0 and 0 if no line is known."""
+    """Returns the costliest line that makes the calls `called`, and its share of `cost`; 0 and 0 if none is known."""
     lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
     costs = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines))
     costs[lines == 0] = 0
@@ -179,7 +180,7 @@ def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]
 
 
 def _is_hidden(frame: str) -> bool:
-    """Returns True for rows of a call chain that say nothing: modules, and the monitor's hooks around the call."""
+    """Returns True for frames that a call chain does not show: modules, and the monitor's hooks around calls."""
     return frame.startswith(MODULE) or is_own_frame(frame)
 
 
@@ -212,7 +213,10 @@ def _chosen(mask: Bools, first: Located, second: Located) -> Located:
 
 
 def _chain(recording: Recording, innermost: Ints, user: Ints, line: int) -> tuple[str, ...]:
-    """Returns the call chain of the most frequent innermost frame, shortened; `line` is the one of the user's frame."""
+    """Returns the shortened call chain of the most frequent innermost frame, outermost first.
+
+    `line` is the line that runs in the user's innermost frame, or 0.
+    """
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]
     typical = frames.index(Counter(frames).most_common(1)[0][0])

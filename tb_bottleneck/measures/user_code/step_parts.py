@@ -1,5 +1,5 @@
-"""The parts of a step by the functions that the loop calls: rollout, reward and update of a reinforcement learning
-loop, generator and discriminator, prefill and decode. Each is a kind of work of its own, without marks of the program.
+"""Divides a step by the functions that the training loop calls, such as rollout, reward and update in reinforcement
+learning, generator and discriminator, or prefill and decode. The program needs no marks.
 
     loop        |------------------------------- step -------------------------------|
     functions   |---- rollout ----|  |- reward -|   |- forward -|
@@ -27,17 +27,17 @@ OF_WINDOW = 0.95
 
 
 class StepPart(Record, frozen=True):
-    """A function that the loop calls: its share of the window, its calls, and what owns its time, the most first."""
+    """A function that the loop calls: its share of the window (0 to 1) and its number of calls."""
 
     place: Place
     share: float
     calls: int
     regimes: tuple[tuple[Regime, float], ...]
-    """Regimes with the shares of the part's time."""
+    """Pairs of a regime and its share of the part's time, largest share first."""
 
 
 def step_parts(recording: Recording) -> tuple[StepPart, ...]:
-    """Returns the parts in the order of their time, and last what the loop does itself; empty if there are no two."""
+    """Returns the parts, longest first, then the loop itself; empty if there are fewer than MIN_PARTS parts."""
     steps, thread = recording.steps, recording.host.main_thread
     if thread is None:
         return ()
@@ -75,7 +75,7 @@ def _part(recording: Recording, place: Place, spans: Spans, calls: int, window: 
 
 
 def _called_by_loop(recording: Recording, thread: int) -> Rows:
-    """Returns the outermost frames of the program inside the frame of the loop."""
+    """Returns the event rows of the outermost user frames on `thread` inside the frame of the loop."""
     trace, steps = recording.trace, recording.steps
     events = trace.events
     rows = trace.rows(Kind.PYTHON)

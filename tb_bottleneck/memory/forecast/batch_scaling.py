@@ -1,4 +1,4 @@
-"""Predicts the peak of the memory for another batch size: which blocks grow with the samples of a step."""
+"""Predicts the memory peak for another batch size: decides which blocks grow with the samples of a step."""
 
 import math
 import re
@@ -27,10 +27,7 @@ _MAX_TRIED = 8
 
 
 def samples_of(memory: TraceMemory) -> int | None:
-    """Returns the samples of a forward pass, or None if no shape of a first layer was recorded.
-
-    They are read from the shapes of the first layer.
-    """
+    """Returns the samples of a forward pass, from the shape of the first layer's input; None if it was not recorded."""
     trace = memory.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _FIRST_LAYERS.__contains__)]
@@ -50,9 +47,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """Lifetimes of blocks between rows of the memory events, with their sizes. A block may have several.
+    """Lifetimes of blocks: from row `opened` to row `closed` of the memory events, with `size` in bytes.
 
-    A life that ends with the recording is closed at the number of events, or after it.
+    A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the recording.
     """
 
     opened: Ints
@@ -61,7 +58,7 @@ class Lives:
 
 
 def lives_of(blocks: Blocks, size: Floats | Ints) -> Lives:
-    """Returns the recorded lifetimes with other sizes."""
+    """Returns the recorded lifetimes of `blocks` with the sizes `size` (bytes) instead of the recorded sizes."""
     return Lives(blocks.opened, blocks.closed, np.asarray(size, np.float64))
 
 
@@ -91,14 +88,14 @@ _BATCH_DIMENSIONS = 3
 
 @dataclass(frozen=True, eq=False)
 class BatchScaling:
-    """Per block: whether it grows in proportion to the samples, and whether the recorded shapes prove it."""
+    """Per block: `grows` if its size is proportional to the samples, `sure` if recorded shapes prove the decision."""
 
     grows: Bools
     sure: Bools
 
 
 class ScalingRules:
-    """Decides for the blocks of one recording. `samples` are those of one forward pass."""
+    """Decides which blocks of one recording grow with the batch. `samples` is the number of one forward pass."""
 
     def __init__(self, memory: TraceMemory, samples: int) -> None:
         self._memory = memory
@@ -137,7 +134,7 @@ class ScalingRules:
         return self._with_shape(shape, call, phase)
 
     def _without_shape(self, size: int, phase: int) -> tuple[bool, bool]:
-        """A block of unknown shape grows, unless it has the size of a parameter in the backward pass."""
+        """Returns (grows, sure) for a block of unknown shape. It grows, except with a parameter's size in backward."""
         if phase == Phase.BACKWARD and size in self._parameter_bytes:
             return False, False
         return size >= self._samples, size < self._samples

@@ -12,20 +12,21 @@ from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.memory.weights import optimizer_name, state_of
 
 MARGIN = 0.05
-"""Half the interval of a forecast whose blocks are all proven by shapes: the worst errors in tests/MEMORY.md."""
+"""Half the relative width of the interval if shapes prove all blocks: the worst errors in tests/MEMORY.md."""
 CHECKPOINT_MARGIN = 0.1
-"""Half the interval with checkpointing: what a module keeps besides its result is not recorded."""
+"""Half the relative width with checkpointing: what a module keeps besides its result is not recorded."""
 RESERVE = 0.05
 """Share of the device's memory that stays free for libraries and fragmentation."""
 MAX_GROWTH = 1024
-"""A larger batch is no advice: other limits come first."""
+"""Largest factor by which a larger batch is advised: other limits come first."""
 RANKS = 8
 OTHER_OPTIMIZERS = {"AdamW": "SGD", "Adam": "SGD", "SGD": "AdamW"}
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted peak, in bytes as the account counts them. `values` fill the title of the change."""
+    """A predicted peak with its interval, in bytes of the account. `values` fill the template of the title of `change`.
+    """
 
     change: str
     values: dict[str, str]
@@ -34,7 +35,7 @@ class Forecast:
     high: float
 
     def fits(self, capacity: int | None) -> bool | None:
-        """Returns True if the upper bound fits into the device with a reserve; None if its size is unknown."""
+        """Returns True if the upper bound fits into `capacity` bytes with a reserve; None if `capacity` is None."""
         return None if capacity is None else self.high <= capacity * (1 - RESERVE)
 
 
@@ -49,7 +50,7 @@ class Forecaster:
         self._scaling: BatchScaling | None = None
 
     def batch(self, samples: int) -> Forecast | None:
-        """The peak with another number of samples per step."""
+        """Returns the peak with `samples` samples per step."""
         if self.samples is None or samples < 1:
             return None
         factor = samples / self.samples
@@ -64,16 +65,16 @@ class Forecaster:
         return self._forecast("batch", {"samples": f"{samples:,}"}, low, peak, high)
 
     def unchanged(self) -> Forecast:
-        """The peak as it is, for another device."""
+        """Returns the recorded peak as a forecast, for another device."""
         return self._forecast("device", {}, self._now, self._now, self._now)
 
     def largest_batch(self) -> Forecast | None:
-        """The largest multiple of the batch, as a power of two, whose upper bound fits into the device."""
+        """Returns the forecast for the largest batch, recorded batch x a power of two, that fits into the device."""
         factor = self.largest_factor(self.memory.account.capacity)
         return self.batch(self.samples * factor) if self.samples is not None and factor > 1 else None
 
     def largest_factor(self, capacity: int | None) -> int:
-        """Returns the largest power of two by which the batch can grow in this memory, in bytes; 1 if unknown."""
+        """Returns the largest power of two by which the batch can grow in `capacity` bytes; 1 if unknown."""
         factor = 1
         while capacity is not None and self.samples is not None and 2 * factor <= MAX_GROWTH:
             forecast = self.batch(self.samples * 2 * factor)
@@ -83,7 +84,7 @@ class Forecaster:
         return factor
 
     def checkpointing(self) -> Forecast | None:
-        """The peak with the repeated modules checkpointed."""
+        """Returns the peak with the best class of repeated modules checkpointed."""
         found = checkpointed_peak(self.memory)
         if found is None:
             return None
@@ -91,12 +92,12 @@ class Forecaster:
         return self._forecast("checkpointing", {"module": found.module}, *bounds)
 
     def precision(self) -> Forecast | None:
-        """The peak with automatic mixed precision."""
+        """Returns the peak with automatic mixed precision."""
         peaks = mixed_precision_peaks(self.memory)
         return None if peaks is None else self._forecast("precision", {}, *peaks)
 
     def optimizer(self, name: str) -> Forecast | None:
-        """The peak with another optimizer."""
+        """Returns the peak with the optimizer `name`."""
         state, now, parameters = state_of(name), self.memory.state_bytes, self.memory.gradient_bytes
         if state is None or now is None or not parameters:
             return None
@@ -104,7 +105,7 @@ class Forecaster:
         return self._forecast("optimizer", {"name": name}, peak, peak, peak)
 
     def sharding(self, ranks: int) -> Forecast | None:
-        """The peak with optimizer state, gradients and parameters sharded over ranks (ZeRO stage 3)."""
+        """Returns the peak with optimizer state, gradients and parameters sharded over `ranks` (ZeRO stage 3)."""
         parameters = self.memory.gradient_bytes
         if ranks < 2 or not parameters:
             return None
@@ -136,7 +137,7 @@ class Forecaster:
         return self._scaling
 
     def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
-        """Adds what is not in tensors: estimates are constant, reserved memory stays in proportion to the tensors."""
+        """Returns a forecast from bytes in tensors: adds margins, estimated bytes, and cached memory in proportion."""
         account = self.memory.account
         overhead = 1.0 if self.memory.on_cpu else account.reserved / max(account.allocated, 1)
         shift = account.estimated

@@ -29,10 +29,11 @@ _SCOPE = (Phase.FORWARD, Phase.BACKWARD)
 
 
 def mixed_precision_peaks(memory: TraceMemory) -> tuple[float, float, float] | None:
-    """Returns the lowest, expected and highest peak with autocast, or None if the run has it or trains nothing.
+    """Returns (lowest, expected, highest) peak with autocast in bytes; None if the run uses it or trains nothing.
 
-    Lowest: all activations have 16 bits. Highest: none has, but the cast weights are added. Expected: those of losses,
-    normalisations, softmax and residuals stay in 32 bits, and the cast weights are added.
+    Lowest: all activations have 16 bits. Highest: all activations keep 32 bits, and the cast weights are added.
+    Expected: only activations of losses, normalisations, softmax and residuals keep 32 bits, and the cast weights are
+    added.
     """
     types = {text for _, text, _ in memory.trace.signatures}
     if not memory.phases.trains or any(b"BFloat16" in text or b"Half" in text for text in types):
@@ -65,14 +66,14 @@ _INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The peak with each module of a class checkpointed, in bytes of tensors."""
+    """`peak` is the peak in bytes of tensors with each instance of the class `module` checkpointed."""
 
     module: str
     peak: float
 
 
 def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
-    """Returns the class of modules whose checkpointing lowers the peak most, or None if none does.
+    """Returns the class of modules whose checkpointing lowers the peak most; None if no class lowers the peak.
 
     Only classes with several instances are tried, because a single wrapped module keeps its activations at the peak of
     its own backward pass.
@@ -89,7 +90,7 @@ def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
 
 
 def _repeated(memory: TraceMemory) -> dict[str, Rows]:
-    """Returns the calls in forward passes of the classes of modules with several instances."""
+    """Returns, by class of modules with several instances, the event rows of its calls in forward passes."""
     trace = memory.trace
     rows = trace.rows(Kind.PYTHON)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_INSTANCE.match(name)))]
@@ -107,8 +108,8 @@ def _repeated(memory: TraceMemory) -> dict[str, Rows]:
 def _recomputed(memory: TraceMemory, calls: Rows) -> Lives:
     """Returns the lifetimes if the activations of each call were freed at its end and computed again in backward.
 
-    The last tensor of a call is its result, which stays. All others exist again from the first moment at which the
-    backward pass frees one of them.
+    The last tensor of a call is its result, which stays. All other tensors of the call exist again from the time at
+    which the backward pass frees the first of them.
     """
     blocks, events = memory.blocks, memory.trace.events
     opened, closed = blocks.opened.copy(), blocks.closed.copy()

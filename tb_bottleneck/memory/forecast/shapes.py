@@ -17,7 +17,7 @@ from tb_bottleneck.trace.trace import Trace
 
 Shape = tuple[int, ...]
 DEPTH = 5
-"""Operators around an allocation that are looked at: aten::linear calls addmm, which calls expand, and so on."""
+"""Number of nested operators around an allocation that are considered: linear calls addmm, which calls expand, etc."""
 _ITEM_SIZES = (4, 2, 8, 1, 16)
 _MAX_DIMENSIONS = 12
 
@@ -31,7 +31,7 @@ class Call:
 
     @cached_property
     def inputs(self) -> tuple[Shape, ...]:
-        """Shapes of the tensors among the inputs, also of those in lists."""
+        """Shapes of the tensors among the inputs, including tensors in lists."""
         return tuple(_tensors(self.operands.dims)) if self.operands is not None else ()
 
     @cached_property
@@ -60,9 +60,9 @@ _SIZED = ("aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::rand"
 
 
 def chains_of(trace: Trace, blocks: Blocks) -> Ints:
-    """Returns the operators around each allocation, innermost first, as rows of the events, with -1 for none.
+    """Returns the event rows of the operators around each allocation, innermost first; -1 for none.
 
-    The result has a row per block and DEPTH columns.
+    The result has the shape (blocks, DEPTH).
     """
     chain = np.full((len(blocks), DEPTH), -1, np.int64)
     own = by_thread(np.arange(len(blocks)), blocks.thread)
@@ -81,7 +81,10 @@ def chains_of(trace: Trace, blocks: Blocks) -> Ints:
 
 
 def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Shape, Call] | None:
-    """Returns the shape of a block and the call that shows it, or None. Its `size` is a multiple of `rounding`."""
+    """Returns the shape of a block and the call in `chain` that shows this shape; None if no call does.
+
+    `size` is the size of the block in bytes, rounded up to a multiple of `rounding`.
+    """
     for call in chain:
         for shape in call.results:
             count = math.prod(shape)
@@ -98,7 +101,7 @@ class Calls:
         self._known: dict[tuple[int, int], Call] = {}
 
     def of(self, row: int) -> Call:
-        """Returns the call in a row of the events."""
+        """Returns the call of the event row `row`."""
         events = self._trace.events
         key = int(events.name[row]), int(events.signature[row])
         if key not in self._known:

@@ -17,7 +17,7 @@ from tb_bottleneck.memory.snapshot.snapshot_places import Role
 from tb_bottleneck.trace.table import Bools, Ints
 
 TEARDOWN = 12
-"""Frees in a row from which on a graph is destroyed. A function that returns frees the few tensors of its own. A
+"""Minimum number of consecutive frees that indicate the end of a graph; a returning function frees fewer tensors. A
 choice."""
 
 _ALWAYS = {
@@ -52,7 +52,7 @@ class Calls(Record, frozen=True, eq=False):
 
 
 def categories_of_calls(calls: Calls) -> Ints:
-    """Returns the category of each block of the recorded calls."""
+    """Returns the category of each block of `calls`, as a row of CATEGORIES."""
     blocks, opened, closed = calls.blocks, calls.opened, calls.closed
     kept = ~blocks.freed
     backward = np.sort(blocks.opened[(opened == Role.BACKWARD) & blocks.known_begin])
@@ -84,7 +84,7 @@ def categories_of_calls(calls: Calls) -> Ints:
 
 
 def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
-    """Returns the categories with what is left of replaced states as temporaries.
+    """Returns a copy of `category` in which old, replaced optimizer states are temporaries.
 
     An optimizer that is written by hand may make new states in each step. At an event `row` within the step, an old
     state still exists beside the new one.

@@ -16,9 +16,10 @@ from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.table import Bools, Floats
 
 CONSIDERABLE = 0.1
-"""Share of the peak from which on a part of it is worth a finding. A choice."""
+"""Minimum share of the peak that is worth a finding or a forecast. A choice."""
 EIGHT_BITS = 0.254
-"""Bytes of a state in 8 bits / in 32 bits, with one scale in 32 bits for each 256 values (arXiv 2110.02861)."""
+"""Ratio of the bytes of an 8-bit state to those of a 32-bit state. Each 256 values share a 32-bit scale (arXiv
+2110.02861)."""
 
 _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
@@ -42,7 +43,7 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
 
 
 def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the peaks after changes that save a considerable part of the peak."""
+    """Yields forecasts of the peak for changes to parts with at least CONSIDERABLE of the peak; none without calls."""
     if memory.peak_row is None:
         return
     account = memory.account
@@ -90,13 +91,13 @@ def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
 
 
 def _alive(memory: SnapshotMemory, chosen: Bools) -> int:
-    """Returns the bytes of these recorded blocks at the peak."""
+    """Returns the bytes of the recorded blocks in `chosen` that exist at the peak."""
     row = memory.peak_row
     return 0 if row is None else int(memory.blocks.size[chosen & memory.blocks.alive(row)].sum())
 
 
 def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
-    """These blocks are a considerable part of the peak."""
+    """Returns a finding if the blocks in `chosen` are at least CONSIDERABLE of the peak, otherwise None."""
     size = _alive(memory, chosen)
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
@@ -127,7 +128,9 @@ def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
-    """A request failed: the last one that was recorded. The entry has its size and the free memory of the device."""
+    """Returns the finding about the last failed request that was recorded; None if no request failed.
+
+    The entry of a failed request has the size of the request and the free bytes of the device."""
     entries, events = memory.snapshot.entries, memory.events
     failed = (entries["action"] == ACTIONS.index("oom")) & (entries["device"] == memory.device)
     if not failed.any():

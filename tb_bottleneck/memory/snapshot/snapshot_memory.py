@@ -1,7 +1,7 @@
 """The memory of one device in an allocator snapshot: blocks, categories and the state at the peak.
 
-The snapshot has the segments and blocks at its end, and a ring of the last calls. The state at an earlier time is that
-at the end without the calls after it.
+The snapshot has the segments and blocks at its end, and a ring of the last calls. The state at an earlier time is the
+state at the end, minus the effects of the calls after that time.
 """
 
 import re
@@ -36,7 +36,7 @@ _ACTIVE = 1  # STATES: everything but inactive
 
 @dataclass(frozen=True, eq=False)
 class SnapshotMemory:
-    """One device of a snapshot."""
+    """The memory of the device with the index `device` in a snapshot."""
 
     snapshot: AllocatorSnapshot
     device: int
@@ -72,7 +72,7 @@ class SnapshotMemory:
 
     @cached_property
     def events(self) -> MemoryEvents:
-        """The calls as memory events. Those of segments only change the reserved bytes, and are left out."""
+        """The allocations and frees as memory events. Calls for segments change only the reserved bytes of events."""
         entries, size = self._entries, self._changes
         action = entries["action"]
         grown = np.where(_is(action, *_GROWS), entries["size"], 0) - np.where(
@@ -96,7 +96,7 @@ class SnapshotMemory:
 
     @property
     def in_use(self) -> Ints:
-        """Bytes in tensors after each recorded call."""
+        """Allocated bytes after each event in `events`."""
         return self.events.allocated
 
     @cached_property
@@ -140,17 +140,17 @@ class SnapshotMemory:
 
     @cached_property
     def peak_row(self) -> int | None:
-        """The call of the peak, None if no calls were recorded."""
+        """The row in `events` of the peak; None if no calls were recorded."""
         return peak_row(self.events.reserved, self.events.allocated) if len(self.events) else None
 
     @cached_property
     def roles(self) -> Ints:
-        """The role of each stack of the snapshot."""
+        """The Role of each stack of the snapshot."""
         return roles_of(self.snapshot)
 
     @cached_property
     def category(self) -> Ints:
-        """The category of each block of the recorded calls."""
+        """The category of each block in `blocks`, as a row of CATEGORIES."""
         told = categories_of_calls(self.calls)
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
@@ -244,8 +244,8 @@ class SnapshotMemory:
 
     @cached_property
     def attention(self) -> Bools:
-        """The recorded blocks that are matrices of an attention that is not fused: blocks of its softmax, and blocks of
-        the same sizes in it."""
+        """A mask of `blocks`: matrices of attention that is not fused. These are the blocks of the attention's softmax,
+        and other blocks of the attention with the same sizes."""
         attends, softmax = attention_stacks(self.snapshot)
         own = self.blocks.known_begin & attends[self._stack]
         sizes = np.unique(self.blocks.size[own & softmax[self._stack]])
@@ -253,7 +253,7 @@ class SnapshotMemory:
 
     @cached_property
     def optimizer_temporaries(self) -> Bools:
-        """The recorded blocks that the optimizer allocates and frees in one step."""
+        """A mask of `blocks`: blocks that the optimizer allocates and frees in one step."""
         temporary = self.category == INDEX[Category.TEMPORARIES]
         return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
 
@@ -273,7 +273,7 @@ class SnapshotMemory:
 
     @cached_property
     def growth(self) -> Growth:
-        """Memory that the steps leave behind. A step begins with an optimizer step of the one before."""
+        """The memory that steps allocate and do not free. A step begins at the optimizer's update of the last step."""
         return growth_between(np.unique(self.calls.updates), self.blocks, self.category)
 
     @cached_property
@@ -297,7 +297,7 @@ class SnapshotMemory:
         return self.places.sites(self.blocks.size[rows], self._stack[rows], self.category[rows])
 
     def growing_sites(self) -> list[Site]:
-        """Returns the places that allocated what the steps leave, the most bytes first."""
+        """Returns the places that allocated the blocks in `growth.kept`, the most bytes first."""
         kept = self.growth.kept
         return self.places.sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
 

@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 class Role(IntEnum):
-    """What a stack was doing. UNKNOWN: it has no frames, as backward passes have with stacks="python"."""
+    """What a stack was doing. UNKNOWN: the stack has no frames, as in backward passes with stacks="python"."""
 
     UNKNOWN = 0
     FORWARD = 1
@@ -47,8 +47,8 @@ _SIGNS = (
 def roles_of(snapshot: AllocatorSnapshot) -> Ints:
     """Returns the role of each stack. Each frame is tested once.
 
-    Autograd's engine has a thread of its own, without frames of Python. So a stack without them is the engine's, even
-    if its C++ frames have no names, as on Windows.
+    Autograd's engine has a thread of its own, without Python frames. A stack without Python frames therefore belongs to
+    the engine, even if its C++ frames have no names, as on Windows.
     """
     python = np.array([frame.file.endswith(".py") for frame in snapshot.frames], np.bool_)
     matches = np.array([[bool(sign.search(_text(frame))) for _, sign in _SIGNS] for frame in snapshot.frames], np.bool_)

@@ -43,11 +43,10 @@ _log = logging.getLogger(__name__)
 
 
 def call_lines(profiler: Any, samples: Sequence[Sequence[object]] = ()) -> str | None:
-    """Returns the text of the key for a finished profile; None without calls of the program, or without a tree.
+    """Returns the JSON value of `tb_bottleneck_lines` for a finished profile.
 
-    `samples` are those of line_samples.py.
-
-    Never raises: the tree is no public interface of torch.
+    None if the profile has no calls of the program, or no tree of events. `samples` come from line_samples.py.
+    Never raises, although the tree is no public interface of torch.
     """
     try:
         roots = profiler.profiler.kineto_results.experimental_event_tree()

@@ -66,7 +66,7 @@ class _Window:
 
 
 class ChangeDetector:
-    """Compares windows of at least 30 steps and 3 s with the first one after the last trace.
+    """Compares windows of at least 30 steps and 3 s with the first window after the last trace.
 
     A change counts if two successive windows differ in the same way.
     """

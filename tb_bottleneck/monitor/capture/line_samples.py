@@ -47,7 +47,7 @@ class LineSampler:
         self._interval = 0.0
 
     def start(self) -> None:
-        """Begins to sample the thread that calls this."""
+        """Begins to sample the thread that calls this method."""
         self._counts.clear()
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(min(self._interval, SWITCH_S))
@@ -58,7 +58,7 @@ class LineSampler:
         self._thread.start()
 
     def stop(self) -> list[Sample]:
-        """Ends the sampling; returns the lines with the most samples. Without a start, there are none."""
+        """Ends the sampling, and returns the lines with the most samples; empty if the sampling was not started."""
         thread, self._thread = self._thread, None
         if thread is None:
             return []

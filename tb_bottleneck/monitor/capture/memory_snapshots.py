@@ -36,7 +36,7 @@ class Allocator(Protocol):
         ...
 
     def record_history(self, entries: int) -> None:
-        """Starts the history of calls; 0 entries end it."""
+        """Starts the history of the last `entries` calls; 0 ends the history."""
         ...
 
     def snapshot(self) -> Any:
@@ -44,7 +44,7 @@ class Allocator(Protocol):
         ...
 
     def on_out_of_memory(self, call: Callable[[], None]) -> None:
-        """Calls a function when a request fails, before the error is raised."""
+        """Registers `call`, which then runs at each failed request for memory, before the error is raised."""
         ...
 
 

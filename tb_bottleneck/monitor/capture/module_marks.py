@@ -39,12 +39,12 @@ class MarkingProfiler:
         return self._profiler.profiler
 
     def start(self) -> None:
-        """Starts both."""
+        """Starts the recording and the marks."""
         self._profiler.start()
         self._marks.begin()
 
     def stop(self) -> None:
-        """Stops both; the marks first, so that none is open when the recording ends."""
+        """Stops the marks, then the recording, so that no mark is open when the recording ends."""
         self._marks.end()
         self._profiler.stop()
 

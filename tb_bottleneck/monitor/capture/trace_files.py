@@ -41,7 +41,7 @@ class TraceText:
 
     @property
     def path(self) -> Path:
-        """The path of the trace that it becomes."""
+        """The path of the trace file that the text becomes."""
         return self.unpacked.with_name(self.name)
 
     def discard(self) -> None:
@@ -63,7 +63,7 @@ class TraceWriter:
         self._min_free = min_free
 
     def write(self, recorded: FinishedRecording, directory: Path) -> TraceText | None:
-        """Writes the text. For the training thread."""
+        """Writes the recording as uncompressed text. Returns None if the trace is lost. For the training thread."""
         if self._room <= 0:
             self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
@@ -89,7 +89,7 @@ class TraceWriter:
         return TraceText(file, unpacked, name, recorded.reason, keys)
 
     def pack(self, text: TraceText) -> Path | None:
-        """Compresses the text to a trace. For the monitor's thread."""
+        """Compresses the text to a trace file and returns its path, or None if lost. For the monitor's thread."""
         path = text.path
         try:
             with atomic_file(path, mode=0o666) as file, gzip.open(file, "wb", compresslevel=_LEVEL) as target:

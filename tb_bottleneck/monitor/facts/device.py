@@ -23,7 +23,7 @@ from tb_bottleneck.schema.signals import HOST
 
 
 def of_cpu(torch: Any) -> tuple[str, str]:
-    """Returns (name, torch version and threads): torch's own libraries and its threads determine a CPU's speed."""
+    """Returns (name, driver) of the CPU. `driver` has torch's version and number of threads: both determine speed."""
     try:
         name = cpu_name()
     except OSError:  # only Linux has /proc/cpuinfo
@@ -39,7 +39,7 @@ def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def nvidia_driver() -> str:
-    """Returns the driver's version, such as "570.86.15", or "unknown"."""
+    """Returns the version of NVIDIA's driver, such as "570.86.15"; "unknown" if NVML cannot be used."""
     from tb_bottleneck.monitor.nvml.binding import Nvml
     from tb_bottleneck.monitor.samplers.gpu_driver import DriverError
 
@@ -91,7 +91,7 @@ def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
-    """Writes the results and returns the file; None if there is no cache directory. Raises OSError.
+    """Writes `measured` to a file and returns its path; None if there is no cache directory. Raises OSError.
 
     There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. It is
     replaced atomically.
@@ -169,11 +169,11 @@ class PcieLinkFacts:
                 self._keep(reading, _UNDER_LOAD[reading.name])
 
     def facts(self) -> Mapping[str, object]:
-        """Returns `link_generation` and `link_width`, and with `_max` the limits of GPU and slot, as whole numbers.
+        """Returns the highest readings: `link_generation`, `link_width`, and their limits with the suffix `_max`.
 
-        `link_generation_gpu_max` is the limit of the GPU alone.
+        `link_generation_gpu_max` is the limit of the GPU alone; the other limits are of GPU and slot together.
 
-        Each is the highest reading. Empty if the process uses several GPUs: their links may differ.
+        Empty without readings, and if the process uses several GPUs, because their links may differ.
         """
         devices = list(self._by_device.values())
         return dict(devices[0]) if len(devices) == 1 else {}

@@ -26,7 +26,7 @@ longer."""
 
 
 def dataset_classes(dataset: Any) -> dict[str, str]:
-    """Returns `Class.method` by the frame that the profiler writes, for a data set and the transforms in it.
+    """Returns {profiler frame: "Class.method"} for `dataset` and the transforms in it.
 
     The profiler names the frame of a method without its class: of a data set with several transforms, all are
     `__call__`. Only the frames of the training process need the class; the sampler in the workers writes it itself.
@@ -122,7 +122,7 @@ def _keep(entries: dict[int, Any], key: int, value: Any) -> None:
 
 
 def loader_facts(loader: Any) -> dict[str, object]:
-    """Returns the configuration of a torch DataLoader."""
+    """Returns the configuration of a torch DataLoader, by the names of the facts, without values that are None."""
     facts = {
         "workers": int(loader.num_workers),
         "pin_memory": bool(loader.pin_memory),
@@ -137,7 +137,7 @@ def loader_facts(loader: Any) -> dict[str, object]:
 
 
 def _start_method(loader: Any) -> str:
-    """Returns the start method of its workers: its own, the program's, or the platform's default, which comes first."""
+    """Returns the start method of the loader's workers: the loader's own, the program's, or the platform's default."""
     context = loader.multiprocessing_context
     chosen = multiprocessing.get_start_method(allow_none=True) if context is None else context.get_start_method()
     return str(chosen or multiprocessing.get_all_start_methods()[0])

@@ -16,14 +16,14 @@ from typing import Any
 from tb_bottleneck.monitor.torch_internals import has_compiled, is_compiled_in_place, is_compiled_module, wrapped_module
 
 MAX_BLOCKS = 5_000_000
-"""Memory blocks of the process, as Python counts them. With more objects the search would take longer than a second."""
+"""Limit of `sys.getallocatedblocks()`. With more memory blocks, a search for models takes longer than a second."""
 
 MAX_CLASSES = 16
-"""Classes of models that are timed."""
+"""Maximum number of classes of models that are timed."""
 
 
 def classes_to_time(optimizer: Any) -> list[type]:
-    """Returns the classes of the outermost modules if these own all parameters of the optimizer; otherwise nothing.
+    """Returns the classes of the outermost modules if they own all parameters of `optimizer`; otherwise an empty list.
 
     Other modules with parameters (a teacher, a frozen encoder) and torch's own (a loss) belong to the forward pass,
     too. After a compilation only modules that `torch.compile` returned are timed: a method that changes inside compiled
@@ -62,7 +62,7 @@ def _is_forward(module: Any) -> bool:
 
 
 MAX_OBJECTS = 8
-"""Objects of each kind that facts are collected from."""
+"""Maximum number of objects of each kind (model, optimizer) that facts are collected from."""
 _MAX_WRAPPERS = 8
 
 

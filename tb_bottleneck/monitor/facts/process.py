@@ -48,8 +48,8 @@ HASH_LENGTH = 12
 def program_hash(path: str, arguments: Sequence[str]) -> str:
     """Returns hashes of the name of a program and of its arguments, "name-arguments".
 
-    They tell whether two recordings are of one program, and contain neither its path nor its arguments. The name is
-    that of the script, or of the module's file, without its folder; that of a package's `__main__.py` is its folder's.
+    Equal hashes show that two recordings are of one program. The hashes reveal neither path nor arguments. The name is
+    the file name of the script or module, without folder and suffix; for `__main__.py`, the name of its folder.
     """
     program = Path(path)
     name = program.parent.name if program.stem == "__main__" else program.stem
@@ -163,7 +163,7 @@ def _count_in_environment(name: str) -> int | None:
 
 
 def _blas() -> str | None:
-    """Returns the library of matrix products that torch was built with, such as mkl or open."""
+    """Returns the BLAS library that torch was built with, such as mkl or open; None if torch does not report one."""
     found = re.search(r"\bBLAS_INFO=(\w+)", _torch().__config__.show())
     return found[1] if found else None
 

@@ -14,9 +14,9 @@ _LISTS = ("samples", "imgs", "files", "paths", "filenames", "image_paths")
 _USUAL = (*_PATHS, *_LISTS)
 MAX_ATTRIBUTES = 50
 MAX_WRAPPERS = 4
-"""Data sets inside one another that are looked through: a `Subset` of a `Subset`."""
+"""Maximum depth of nested data sets that are searched, such as a `Subset` of a `Subset`."""
 MAX_LAYERS = 4
-"""Block devices on top of one another: an encrypted volume on a RAID."""
+"""Maximum depth of stacked block devices, such as an encrypted volume on a RAID."""
 
 
 def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:

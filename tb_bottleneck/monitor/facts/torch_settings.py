@@ -28,7 +28,7 @@ class CompileLog:
         return bool(records) and records[-1] is not self._last
 
     def facts(self) -> dict[str, object]:
-        """Returns `compile_log` (schema/compile_log.py); nothing if nothing was compiled."""
+        """Returns {"compile_log": ...} (schema/compile_log.py); {} if nothing was compiled."""
         records = compilations()
         self._last = records[-1] if records else None
         for record in records:

@@ -16,7 +16,7 @@ MAX_STARTED = 8
 
 
 def install(context: HookContext) -> None:
-    """Replaces the methods."""
+    """Replaces both methods by methods that time the calls."""
     import torch
     from torch.utils.data import DataLoader
 
@@ -34,7 +34,7 @@ class _LoaderHooks:
         """The start of iterators that gave no batch yet, by their ids; at most MAX_STARTED, the newest."""
 
     def around_iter(self, original: Any) -> Any:
-        """Wraps `DataLoader.__iter__`, which may start the worker processes: that is a wait, too."""
+        """Returns `DataLoader.__iter__` with timing. The call may start worker processes, which counts as a wait."""
 
         @functools.wraps(original)
         def __iter__(loader: Any) -> Any:
@@ -64,7 +64,7 @@ class _LoaderHooks:
         return __iter__
 
     def around_next(self, original: Any) -> Any:
-        """Wraps `__next__` of the iterators."""
+        """Returns `__next__` of the iterators with timing."""
 
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:

@@ -84,7 +84,7 @@ class Nvml:
         return gpus
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
-        """See the protocol."""
+        """Returns the result of pynvml's `function` for the GPU with this `uuid`. Raises DriverError."""
         method = getattr(pynvml, function, None)
         if method is None:
             raise DriverError(f"the installed nvidia-ml-py has no {function}", lasting=True)
@@ -97,7 +97,7 @@ class Nvml:
                 return []
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """See the protocol."""
+        """Returns the value of an NVML field of a GPU. Raises DriverError, also for a 32-bit counter."""
         with _driver_errors():
             field = pynvml.nvmlDeviceGetFieldValues(self._handle(uuid), [(field_id, scope)])[0]
             if field.nvmlReturn != pynvml.NVML_SUCCESS:
@@ -107,7 +107,7 @@ class Nvml:
         return float(getattr(field.value, _MEMBERS[field.valueType]))
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
-        """See the protocol."""
+        """Returns the GPM metrics since the last call, by metric id; empty at the first call. Raises DriverError."""
         with _driver_errors():
             if gpu.uuid not in self._samples:
                 board = self._handle(gpu.board)
@@ -118,7 +118,7 @@ class Nvml:
             return self._samples[gpu.uuid].since_last(metrics)
 
     def driver_version(self) -> str:
-        """Returns the version, as "570.86.15". Raises DriverError."""
+        """Returns the version of the driver, such as "570.86.15". Raises DriverError."""
         with _driver_errors():
             return _text(pynvml.nvmlSystemGetDriverVersion())
 

@@ -37,7 +37,7 @@ class NvmlQuery:
     function: Callable[[NvmlDriver, GpuDevice], Mapping[str, float]]
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Raises DriverError."""
+        """Returns the values by signal, in the units of the signals. Raises DriverError."""
         return self.function(driver, gpu)
 
 

@@ -28,7 +28,7 @@ class NvmlDriver(GpuDriver, Protocol):
     """
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
-        """Returns `function(device, *arguments)`."""
+        """Returns the result of NVML's `function` for the GPU with this `uuid` and `arguments`."""
         ...
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
@@ -51,21 +51,21 @@ def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlVa
 
 
 def as_number(answer: NvmlValue) -> float:
-    """Returns a numeric result. Raises DriverError."""
+    """Returns `answer` as a float. Raises DriverError if `answer` is not an int."""
     if isinstance(answer, int):
         return float(answer)
     raise DriverError("the driver's result is not a number", lasting=True)
 
 
 def field_of(answer: NvmlValue, name: str) -> float:
-    """Returns a field of a structure. Raises DriverError."""
+    """Returns the field `name` of the structure `answer`. Raises DriverError if there is no such field."""
     if isinstance(answer, Mapping) and name in answer:
         return float(answer[name])
     raise DriverError(f"the driver's result has no field {name}", lasting=True)
 
 
 def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
-    """Returns a result that is a list. Raises DriverError."""
+    """Returns `answer` as a list of structures. Raises DriverError if `answer` is not a list."""
     if isinstance(answer, int | str | Mapping):
         raise DriverError("the driver's result is not a list", lasting=True)
     return answer
@@ -144,7 +144,7 @@ class PcieTraffic:
         self._slow_at: dict[str, float] = {}
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns nothing at the first call with counters. Raises DriverError."""
+        """Returns the bytes per second by signal; empty at the first call with counters. Raises DriverError."""
         if gpu.uuid not in self._no_counters:
             try:
                 counted = {signal: driver.field(gpu.board, field) for signal, field in _FIELDS.items()}
@@ -180,7 +180,7 @@ class OtherProcesses:
         self._own = own
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """See the protocol. Raises DriverError."""
+        """Returns the number of other processes that use `gpu`, as `other_processes`. Raises DriverError."""
         return {"other_processes": float(len(_other_pids(driver, gpu, self._own())))}
 
 
@@ -195,8 +195,9 @@ class OtherWork:
         self._last_timestamp: dict[str, int] = {}
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns nothing at the first call, when the driver's samples are from before the monitor. Raises
-        DriverError."""
+        """Returns `other_processes_utilisation`, 0 to 1. Raises DriverError.
+
+        Empty at the first call, whose samples are from before the monitor started."""
         own = self._own()
         _other_pids(driver, gpu, own)
         since = self._last_timestamp.get(gpu.uuid, 0)

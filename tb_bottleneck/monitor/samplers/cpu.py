@@ -100,7 +100,7 @@ class Quota:
         self._last: dict[str, float] = {}
 
     def read(self) -> Iterator[Reading]:
-        """Yields the total, and from the second reading on the share of periods."""
+        """Yields the total throttled time, and from the second reading on the share of periods with throttling."""
         counted = self._counted()
         if not counted:
             return
@@ -112,7 +112,7 @@ class Quota:
             yield Reading(_PERIODS, min(throttled / periods, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns both signals if there is no control group, the periods if there is no quota."""
+        """Returns {signal: reason}: both signals without a control group, the share of periods without a quota."""
         counted = self._counted()
         if not counted:
             return dict.fromkeys((_TOTAL, _PERIODS), _NO_GROUP)
@@ -167,7 +167,7 @@ class Pressure:
             yield Reading(name, min(rate / _US_PER_S, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signals without a file in /proc/pressure."""
+        """Returns {signal: reason} for the signals without a file in /proc/pressure."""
         available = self._totals_us()
         return {name: _NO_PRESSURE for name in _FILES if name not in available}
 
@@ -201,7 +201,7 @@ class RunQueue:
             yield Reading("run_queue", max(float(match[1]) - 1, 0.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signal if there is no /proc/stat."""
+        """Returns {signal: reason} if there is no /proc/stat, otherwise {}."""
         return {} if _RUNNING.search(_text(self._file)) else {"run_queue": _NO_QUEUE}
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ class GpuQuery(Protocol[D_contra]):
 
     @property
     def every_s(self) -> float:
-        """The minimum interval between two calls."""
+        """The minimum interval between two calls of `read`, in seconds."""
         ...
 
     def read(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
@@ -96,7 +96,7 @@ class TorchGpu:
 
 
 def torch_gpus() -> list[TorchGpu] | None:
-    """Returns the GPUs that torch sees, or None while torch has not initialised CUDA. Never initialises it."""
+    """Returns the GPUs that torch sees, or None while torch has not initialised CUDA. Never initialises CUDA."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized():
         return None
@@ -117,7 +117,7 @@ def by_uuid(
     list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus,
     environment: Mapping[str, str] = os.environ,
 ) -> list[GpuDevice]:
-    """Returns the NVIDIA GPUs that this process uses. Raises UnknownGpus."""
+    """Returns the NVIDIA GPUs of `gpus` that this process uses, found by UUID. Raises UnknownGpus if not known."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [gpu.uuid for gpu in by_torch])
@@ -132,7 +132,7 @@ def by_uuid(
 def by_bus(
     gpus: Sequence[GpuDevice], list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus
 ) -> list[GpuDevice]:
-    """Returns the AMD GPUs that this process uses. Raises UnknownGpus."""
+    """Returns the AMD GPUs of `gpus` that this process uses, found by bus address. Raises UnknownGpus if not known."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [gpu.bus for gpu in gpus], by_torch, [gpu.bus for gpu in by_torch])

@@ -11,9 +11,9 @@ from tb_bottleneck.monitor.samplers.io import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 RETRY_S = 60.0
-"""Pause after a temporary error. A call to a driver that is being restarted can take seconds."""
+"""Pause in seconds after a temporary error. A call to a driver that is being restarted can take seconds."""
 REFRESH_GPUS_S = 30.0
-"""Interval between updates of the GPUs that this process uses: it may start to use another one."""
+"""Interval in s between updates of the list of this process's GPUs. The process may start to use another GPU."""
 RESULTS_BEFORE_MISSING = 3
 """Results without a signal before it counts as missing. The first result of a query for a rate is always empty."""
 # The monitor's thread never wakes exactly on time; a query may run early by this share of its interval.
@@ -68,7 +68,7 @@ class GpuSampler(Generic[D]):
                 yield from self._read_query(key, query, gpu, now)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signals that no GPU has; all of them if there is no GPU."""
+        """Returns {signal: reason} for the signals that no GPU has; for all signals if there is no GPU."""
         gpus = self._present(self._clock())
         if not gpus:
             return {signal: self._no_gpus.because for query in self._queries for signal in query.signals}

@@ -70,7 +70,7 @@ class Disks:
             yield Reading("disk_busy", max(busy))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signals that no device has."""
+        """Returns {signal: reason} for the signals that no device has."""
         available = {kind for _, kind in self._counters()}
         because = _NOT_COUNTED if available else _NO_DISK
         return {name: because for name in _NAMES if name not in available}
@@ -144,7 +144,7 @@ class Network:
                 yield Reading(name, sum(parts))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns both signals if the machine has no network interface."""
+        """Returns {signal: reason} for both signals if the machine has no network interface, otherwise {}."""
         return {} if self._counters() else dict.fromkeys((_RECEIVED, _SENT), _NO_INTERFACE)
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class Network:
 Value = TypeVar("Value")
 
 LEAST_S = 30.0
-"""Time between two readings."""
+"""Minimum time in seconds between two readings."""
 SHARE = 1e-3
 """Share of the time that such readings may take. While the kernel sums the pages of a process, the process can neither
 map nor unmap memory: measured 1 to 2 ms for 3 GB in huge pages, and more with small ones."""
@@ -183,7 +183,7 @@ class Seldom:
         self._next: float | None = None
 
     def read(self, function: Callable[[], Value]) -> Value | None:
-        """Returns the function's result, or None if it is not due."""
+        """Calls `function` and returns its result, or returns None if the next call is not due yet."""
         began = self._clock()
         if self._next is not None and began < self._next:
             return None

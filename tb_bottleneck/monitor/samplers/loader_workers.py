@@ -67,7 +67,7 @@ class Workers:
             yield Reading(_PSS, pss)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns what only Linux tells of another process."""
+        """Returns {signal: reason} for signals of other processes that this system does not report."""
         own = ProcessFiles(self._root, self._pid)
         missing = {} if own.has_pss() else {_PSS: NO_PSS}
         if own.read_bytes() is None:

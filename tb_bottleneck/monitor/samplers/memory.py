@@ -34,7 +34,9 @@ class HostMemory:
         self._groups = groups_of(root, "memory")
 
     def read(self) -> Iterator[Reading]:
-        """Yields the share in use, and what is left of which size, of the machine or of a control group with less."""
+        """Yields the highest share in use (0 to 1), and available and total bytes of the pool with the least left.
+
+        Pools are the machine and the control groups with a lower limit."""
         memory = self._virtual_memory()
         total, available = float(memory.total), float(memory.available)
         pools = [(total, available), *(pool for folder in self._groups if (pool := _pool(folder, total)))]
@@ -82,13 +84,13 @@ class PinnedMemory:
         self._pinned = pinned
 
     def read(self) -> Iterator[Reading]:
-        """Yields one reading once a device is in use."""
+        """Yields the pinned bytes; nothing while torch does not count them."""
         value = self._pinned()
         if value is not None:
             yield Reading(_NAME, value)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signal while torch does not count it."""
+        """Returns {signal: reason} while torch does not count pinned bytes, otherwise {}."""
         if self._pinned() is not None:
             return {}
         return {_NAME: "torch does not count it: it needs a CUDA device in use, and torch 2.6 or newer"}
@@ -122,7 +124,7 @@ class ProcessMemory:
             yield Reading(_PSS, pss)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the PSS if the kernel does not tell it."""
+        """Returns {signal: reason} for the PSS if the kernel does not report it, otherwise {}."""
         return {} if self._files.has_pss() else {_PSS: NO_PSS}
 
     def close(self) -> None:
@@ -145,7 +147,7 @@ class SharedMemory:
         self._statvfs = statvfs or getattr(os, "statvfs", None)  # Windows has none
 
     def read(self) -> Iterator[Reading]:
-        """Yields both, or nothing without such a file system."""
+        """Yields the bytes in use and the size in bytes; nothing without such a file system."""
         if self._statvfs is None or not self._folder.is_dir():
             return
         facts = self._statvfs(self._folder)
@@ -154,7 +156,7 @@ class SharedMemory:
             yield from (Reading(name, float(value)) for name, value in zip(_NAMES, (total - free, total), strict=True))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns both without such a file system."""
+        """Returns {signal: reason} for both signals without such a file system, otherwise {}."""
         if self._statvfs is not None and self._folder.is_dir():
             return {}
         return dict.fromkeys(_NAMES, "the system has no /dev/shm: only Linux has one")

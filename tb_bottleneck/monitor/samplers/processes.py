@@ -32,7 +32,7 @@ class ProcessFiles:
         self._folder = root / f"proc/{pid}"
 
     def core_wait_ns(self) -> float | None:
-        """Returns the time since its start in which the main thread waited for a core; None if it is not counted."""
+        """Returns the time in ns that the main thread has waited for a core since its start; None if not counted."""
         try:
             ran, waited = (self._folder / "schedstat").read_text().split()[:2]
             return float(waited) if float(ran) > 0 else None
@@ -40,7 +40,7 @@ class ProcessFiles:
             return None
 
     def read_bytes(self) -> float | None:
-        """Returns the bytes read since its start; None if they are not counted, or may not be seen."""
+        """Returns the bytes that the process has read since its start; None if not counted or not permitted."""
         try:
             match = _READ.search((self._folder / "io").read_text())
         except OSError:
@@ -48,11 +48,11 @@ class ProcessFiles:
         return float(match[1]) if match else None
 
     def has_pss(self) -> bool:
-        """Returns True if the kernel tells the proportional set size of this process."""
+        """Returns True if the kernel reports the proportional set size of the process."""
         return (self._folder / "smaps_rollup").exists()
 
     def pss_bytes(self) -> float | None:
-        """Returns the proportional set size in bytes, in milliseconds; None if it is not known or may not be seen."""
+        """Returns the proportional set size in bytes; None if unknown or not permitted. Takes milliseconds."""
         try:
             match = _PSS.search((self._folder / "smaps_rollup").read_text())
         except OSError:
@@ -89,7 +89,7 @@ class ProcessTree(Protocol):
 
 
 class LinuxProcessTree:
-    """Reads `root`/proc directly, where Linux has a list of each thread's children."""
+    """Reads the lists of each thread's children in `root`/proc, on Linux. `pid` is this process by default."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._proc = root / "proc"
@@ -100,7 +100,7 @@ class LinuxProcessTree:
         return (self._proc / f"{self._pid}/task/{self._pid}/children").exists()
 
     def descendants(self) -> list[Descendant]:
-        """See the protocol."""
+        """Returns up to MAX_DESCENDANTS living descendants of the process at any depth."""
         descendants: list[Descendant] = []
         to_visit = [self._pid]
         while to_visit and len(descendants) < MAX_DESCENDANTS:
@@ -113,7 +113,7 @@ class LinuxProcessTree:
         return descendants
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """Reads /proc/PID/cmdline."""
+        """Returns the words of /proc/PID/cmdline, or () if the file is empty or cannot be read."""
         try:
             raw = (self._proc / f"{pid}/cmdline").read_bytes()
         except OSError:
@@ -155,7 +155,7 @@ class PsutilProcessTree:
     """
 
     def descendants(self) -> list[Descendant]:
-        """See the protocol."""
+        """Returns up to MAX_DESCENDANTS living descendants of this process at any depth."""
         descendants = []
         for child in psutil.Process().children(recursive=True)[:MAX_DESCENDANTS]:
             try:
@@ -168,7 +168,7 @@ class PsutilProcessTree:
         return descendants
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """See the protocol."""
+        """Returns the command line of the process `pid`, or () if psutil cannot read it."""
         try:
             return tuple(psutil.Process(pid).cmdline())
         except psutil.Error:
@@ -176,7 +176,7 @@ class PsutilProcessTree:
 
 
 def process_tree() -> ProcessTree:
-    """Returns this system's implementation for this process."""
+    """Returns a LinuxProcessTree if the kernel lists children, otherwise a PsutilProcessTree."""
     linux = LinuxProcessTree()
     return linux if linux.is_available() else PsutilProcessTree()
 
@@ -202,7 +202,7 @@ class OwnProcess:
         self._files = ProcessFiles(root, os.getpid())
 
     def read(self) -> Iterator[Reading]:
-        """Yields the cores from the second reading on."""
+        """Yields the process's readings. Rates, such as used cores, begin with the second reading."""
         counters = {"process_cores": self._cpu_seconds(), _OWN_PROCESS_READ: self._files.read_bytes()}
         known = {name: value for name, value in counters.items() if value is not None}
         for name, rate in self._rates.per_second(known).items():
@@ -215,7 +215,7 @@ class OwnProcess:
             yield Reading(_CORE_WAIT, waited)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the context switches, except on Unix, and the waits for a core, except on Linux."""
+        """Returns {signal: reason} for context switches (only on Unix), waits for a core and bytes read (on Linux)."""
         missing = {} if resource is not None else {_SWITCHES: "only Unix counts them per process"}
         if self._files.core_wait_ns() is None:
             missing[_CORE_WAIT] = "the kernel does not count it: only Linux has /proc/PID/schedstat"

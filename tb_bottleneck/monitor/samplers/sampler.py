@@ -24,7 +24,7 @@ class Sampler(Protocol):
     """
 
     every_s: float
-    """The minimum interval between two readings."""
+    """The minimum interval between two readings, in seconds."""
 
     def read(self) -> Iterable[Reading]:
         """Returns the present readings. A signal without a value is missing, never zero."""

@@ -11,7 +11,7 @@ _DEPTH = 6
 
 
 def batch_samples(batch: Any) -> float | None:
-    """Returns the length of the first tensor's (or array's) first axis, or None if it is unknown.
+    """Returns the number of samples in `batch`: the length of its first tensor's first axis, or None if unknown.
 
     Of a mapping, the first value is used, of a list or tuple the first element, up to six levels deep. A batch that
     has its own size (`num_graphs`, `batch_sizes` of packed sequences) takes precedence.
@@ -80,7 +80,7 @@ class TimingEvent(Protocol):
         ...
 
     def elapsed_time(self, end: Any) -> float:
-        """Returns milliseconds to another event; the device must have passed both."""
+        """Returns the milliseconds from this event to `end`; the device must have passed both events."""
         ...
 
 

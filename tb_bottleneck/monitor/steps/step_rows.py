@@ -9,7 +9,7 @@ from tb_bottleneck.schema.signals import SPARSE_COUNTS, STEP_COLUMNS
 COLUMNS = tuple(STEP_COLUMNS)
 
 MAX_WAITING = 20_000
-"""Rows kept while the writer is late; at 100 steps per second, more than three minutes."""
+"""Maximum number of rows kept while the writer is late: more than three minutes at 100 steps per second."""
 MEDIAN_EVERY = 25
 
 
@@ -30,7 +30,7 @@ class StepRow:
 
     @property
     def working_ns(self) -> float:
-        """Wall time without evaluation."""
+        """Wall time of the step in ns, without evaluation."""
         return self.wall_ns - self.figures.get("evaluation", 0.0)
 
     @property
@@ -50,7 +50,7 @@ class RowQueue:
         self._rows.append(row)
 
     def take(self) -> list[StepRow]:
-        """Returns the rows since the last call."""
+        """Removes all rows from the queue and returns them, oldest first."""
         return [self._rows.popleft() for _ in range(len(self._rows))]
 
 

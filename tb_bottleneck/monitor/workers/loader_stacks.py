@@ -37,7 +37,9 @@ class LoaderStacks:
         """Batches that the training received from workers since the sampling began."""
 
     def attach(self, loader: Any) -> Callable[[], None] | None:
-        """Lets the workers of the loader's next iterator sample. Returns what undoes it; None without workers.
+        """Makes the workers of the next iterator of `loader` sample their stacks.
+
+        Returns a function that restores the loader's `worker_init_fn`; None for a loader without workers.
 
         The user's `worker_init_fn` runs as before.
         """
@@ -55,7 +57,7 @@ class LoaderStacks:
         return restore
 
     def facts(self) -> dict[str, object]:
-        """Returns `loader_stacks`, or nothing if no worker was sampled. For any thread."""
+        """Returns {"loader_stacks": ...}, or {} if no worker was sampled. For any thread."""
         with self._lock:
             self._read()
             if not self._stacks:

@@ -48,7 +48,8 @@ class CountedOpen:
 
 
 def count_opens() -> CountedOpen | None:
-    """Counts from now on. Returns None, and changes nothing, if the program has replaced `open` itself."""
+    """Replaces `open` by a counter and returns the counter. Returns None without any change if the program has replaced
+    `open` itself."""
     original = uncounted(builtins.open)  # a forked worker may have the counter of its parent
     if builtins.open is not io.open or not isinstance(original, BuiltinFunctionType):
         return None
@@ -58,18 +59,18 @@ def count_opens() -> CountedOpen | None:
 
 
 def uncounted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function without its counter."""
+    """Returns the original of a CountedOpen, and any other function unchanged."""
     return function.original if isinstance(function, CountedOpen) else function
 
 
 EVERY_S = 0.05
 FIRST_WRITE_S, WRITE_S = 0.5, 15.0
 MAX_STACKS, MAX_FRAMES, MAX_NAME = 100, 24, 120
-"""Distinct stacks between two writes, innermost frames of each, and characters of a frame."""
+"""Limits: distinct stacks between two writes, frames of a stack (the innermost), and characters of a frame."""
 MAX_FILES = 4_096
 """More unread files mean that nobody reads them: the sampling ends."""
 LONGEST_NS = 1_000_000_000
-"""A longer pause between two looks is a stopped process, and counts as this."""
+"""Limit in ns of the time between two looks. A longer pause means a stopped process, and counts as this time."""
 
 WAITS = "<waits for storage>"
 FETCH = ("fetch.py", "fetch")
@@ -80,7 +81,9 @@ _IS_FETCH, _IS_LOOP = 1, 2
 
 
 class SampledWorkerInit:
-    """A `worker_init_fn` that begins to sample, and then calls the one of the user. Can be pickled if that can be."""
+    """A `worker_init_fn` that begins to sample, and then calls `original`, the user's function.
+
+    An instance can be pickled if `original` can be pickled."""
 
     def __init__(self, folder: str, original: Callable[[int], Any] | None) -> None:
         self.folder, self.original = folder, original
@@ -131,7 +134,9 @@ class StackSampler:
         util.Finalize(None, self.write, exitpriority=1)
 
     def look(self, frame: FrameType | None, waits: bool = False) -> None:
-        """Adds the time since the last look to the stack that ends with `frame`; `waits`: for storage."""
+        """Adds the time since the last look to the stack whose innermost frame is `frame`.
+
+        `waits` is True if the thread waits for storage."""
         now = self._clock()
         spent, self._last = min(now - self._last, LONGEST_NS), now
         stack = self._stack(frame)
@@ -145,7 +150,7 @@ class StackSampler:
             self._other_ns += spent
 
     def write(self) -> None:
-        """Writes what was added since the last write. Never raises."""
+        """Writes the totals since the last write to a new file. Never raises."""
         try:
             with self._lock:
                 self._write()

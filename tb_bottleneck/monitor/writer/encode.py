@@ -58,7 +58,7 @@ def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iter
 
 
 def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[str, float]:
-    """Returns the few scalars for TensorBoard's own Scalars tab, each over the time since the last packet."""
+    """Returns {tag: value} for TensorBoard's Scalars tab, each value over the time since the last packet."""
     steady = [row for row in rows if not row.figures.get("profiled")] or list(rows)
     values_by_tag: dict[str, float] = {}
     if steady:

@@ -42,12 +42,12 @@ from tb_bottleneck.schema.signals import HEARTBEAT_FILE, HEARTBEAT_SCHEMA
 
 EVERY_S, LOOK_S = 5.0, 1.0
 STILL_S = 5.0
-"""From here on, the stacks of all threads are written."""
+"""Seconds at the same lines from which on the stacks of all threads are written."""
 STRETCH_S = 60.0
 USUAL_STEPS = 101
 MAX_LINES = 8
 SETTLED_STEP = 3
-"""The pauses of earlier steps are those of the start."""
+"""First step whose duration counts for `longest_pause_ns`. Earlier steps include the start-up."""
 MAX_BUCKETS, FIRST_BUCKET_S = 90, 5.0
 """When the history is full, its buckets become twice as long: it always covers the whole run."""
 MAX_BYTES = 32_000
@@ -156,7 +156,7 @@ class Heartbeat:
                 kept.popleft()
 
     def beat(self) -> None:
-        """Looks at the training, and writes the file if it is time."""
+        """Looks at the training thread, and writes the file if EVERY_S seconds have passed since the last write."""
         now = self._now()
         if self._clock.steps != self._steps:
             self._steps = self._clock.steps
@@ -169,7 +169,7 @@ class Heartbeat:
                 self.write("running")
 
     def write(self, state: str) -> None:
-        """Writes the file. Raises OSError."""
+        """Writes the file with `state`: "running" or "ended"; an end with an error becomes "failed". Raises OSError."""
         self._written = self._now()
         content = self._content("failed" if state == "ended" and self.error else state)
         text = json.dumps(content, separators=(",", ":"))

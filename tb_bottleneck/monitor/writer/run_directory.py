@@ -30,10 +30,10 @@ _RANKS = (
     ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),  # without a step, it is the batch script itself
 )
-"""Variables with the rank and the number of ranks. The first group counts of which all are set."""
+"""Environment variables with the rank and the number of ranks. The first group with all variables set is used."""
 MAX_RENAMES = 256
 ALIVE_S = 120.0
-"""A monitor writes every few seconds; one without a write for this long counts as ended."""
+"""Seconds without a write after which a monitor counts as ended. A monitor writes every few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> 
 
 
 def trace_directory(own: Path, here: ProcessRank) -> Path:
-    """Returns rank 0's directory of the same job (the newest, because a job may have restarted), else the own one."""
+    """Returns the newest directory of rank 0 of the same job, or `own` for rank 0 and if there is no such directory."""
     if here.rank == 0:
         return own
     candidates = [path for path in own.parent.glob(f"*_{here.job}_rank0_*") if _NAME.match(path.name)]
@@ -123,7 +123,7 @@ def _last_written(directory: Path) -> float:
 def request_capture(directory: Path, at_step: int | None = None) -> bool:
     """Creates a request for a trace in a run directory: of the next steps, or of those from `at_step` on.
 
-    Returns False if there is one already. Raises OSError.
+    Returns False if the same request exists already. Raises OSError.
     """
     name = _REQUEST if at_step is None else f"capture_at_{at_step}.request"
     try:

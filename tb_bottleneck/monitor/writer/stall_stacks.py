@@ -16,7 +16,7 @@ from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
 MAX_THREADS, MAX_FRAMES, MAX_NAME = 16, 24, 120
-"""Threads, innermost frames of each, and characters of a name that are kept."""
+"""Limits: threads, frames of a stack (the innermost), and characters of a name."""
 MAX_DEPTH = 200
 
 PHASES = (
@@ -62,7 +62,7 @@ class StallStacks:
         self._shape = ()
 
     def look(self, thread: int | None) -> None:
-        """Looks at the stack of this thread, or of the main thread."""
+        """Looks at the stack of the thread with the id `thread`; None: the main thread."""
         frame = self._current_frames().get(thread or threading.main_thread().ident or 0)
         frames = list(islice(_outward(frame), MAX_DEPTH))
         shape = tuple((each.f_code, each.f_lineno) for each in frames)

@@ -123,7 +123,7 @@ def record(data: bytes) -> bytes:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Returns the CRC-32C of the data, rotated and shifted by a constant as TFRecord demands."""
+    """Returns the masked CRC-32C of `data` as TFRecord defines it: rotated, plus a constant."""
     crc, table = 0xFFFFFFFF, _TABLE
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)

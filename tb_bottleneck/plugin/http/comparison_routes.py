@@ -30,7 +30,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 def ledger_answer(scan: LogdirScan, recordings: RecordingRegistry) -> Ledger | AnalysisState:
     """Returns the ledger: the fixes that reviewers stated, with their predicted and measured gains.
 
-    While the ledger waits for a first analysis, returns the progress of that. At most 50 fixes are considered.
+    Returns an AnalysisState while a recording of a fix has no report yet. At most 50 fixes are considered.
     """
     from tb_bottleneck.review.ledger import fixes_of, ledger  # imports the comparison
 
@@ -61,21 +61,23 @@ class ComparisonRoutes:
         self._questions = questions
 
     def compare(self, request: Request) -> Response:
-        """Returns the comparison of one recording with another."""
+        """Replies with the comparison of the recordings `a` and `b`, given by their ids."""
         ids = [request.args.get(name, "") for name in ("a", "b")]
         if not all(ids):
             return error(400, "A parameter is missing: use compare?a=ID&b=ID with ids that `runs` lists.")
         return self._ask(request, ids, lambda recordings: CompareQuestion(*recordings))
 
     def series(self, request: Request) -> Response:
-        """Returns the comparison of several recordings, in the order given."""
+        """Replies with the comparison of 2 to MAX_SERIES_RUNS recordings, in the order of the `id` parameters."""
         ids = request.args.getlist("id")
         if not 2 <= len(ids) <= MAX_SERIES_RUNS or not all(ids):
             return error(400, f"Use series?id=ID&id=ID... with 2 to {MAX_SERIES_RUNS} ids that `runs` lists.")
         return self._ask(request, ids, lambda recordings: SeriesQuestion(tuple(recordings)))
 
     def what_if(self, request: Request) -> Response:
-        """Returns the prediction for one recording under other conditions; without any, a table of the usual ones."""
+        """Replies with the prediction for recording `id` under other conditions.
+
+        Without conditions, replies with a table of predictions for common conditions."""
         ids = [request.args.get("id", "")]
         if not all(ids):
             return error(
@@ -104,7 +106,7 @@ class ComparisonRoutes:
         )
 
     def devices(self, request: Request) -> Response:
-        """Returns the names of the devices that `what_if` knows."""
+        """Replies with the names of the devices that `what_if` accepts."""
         return message(DeviceList(names=known_names()))
 
     def _ask(
@@ -133,8 +135,9 @@ def compared_recording(recording: RecordingFile, scan: LogdirScan) -> ComparedRe
 
 
 def telemetry_beside(recording: RecordingFile, candidates: Sequence[RecordingFile]) -> list[RecordingFile]:
-    """Returns the newest event files of a monitor beside the trace, or in the monitor's own folder there, oldest
-    first."""
+    """Returns the newest telemetry files in the folder of `recording` or in its monitor folder, oldest first.
+
+    At most MAX_TELEMETRY_FILES files of `candidates` are returned."""
     folder = os.path.dirname(recording.path)
     monitor_folder = os.path.join(folder, MONITOR_FOLDER)
     files = [

@@ -43,8 +43,7 @@ def answer_text(
 ) -> str:
     """Returns the answer to `telemetry?id=...` as JSON: a `TelemetryAnswer` with the series and phases of one run.
 
-    Each series has at most the requested number of points. The phases are those of this report. The caller holds the
-    lock of the entry.
+    Each series has at most `most` points. The phases are those of `report`. The caller holds the lock of `entry`.
 
     The long columns do not pass through a message: for a day's run that takes a tenth of the time.
     """
@@ -129,15 +128,15 @@ class DrilldownRoutes:
         self._questions = questions
 
     def timeline(self, request: Request) -> Response:
-        """Returns a range of a recording's timeline."""
+        """Replies with the timeline of recording `id` from `begin` to `end` (ns), drawn `pixels` wide."""
         return self._ask(request, TimelineQuestion, ("begin", "end", "pixels"))
 
     def tables(self, request: Request) -> Response:
-        """Returns the tables of a recording's judged window."""
+        """Replies with the tables of the judged window of recording `id`."""
         return self._ask(request, TablesQuestion, ())
 
     def tree(self, request: Request) -> Response:
-        """Returns where the time of a recording goes, or how that differs from another recording."""
+        """Replies with the tree of a recording's time or, with the parameter `with`, the difference to another one."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording
@@ -165,21 +164,21 @@ class DrilldownRoutes:
         return self._reply(request, question)
 
     def details(self, request: Request) -> Response:
-        """Returns all calls of one operator or kernel."""
+        """Replies with all calls of one `operator` or one `kernel`, given by name."""
         operator, kernel = request.args.get("operator"), request.args.get("kernel")
         if bool(operator) == bool(kernel) or len(operator or kernel or "") > MAX_NAME:
             return error(400, f"Use either `operator` or `kernel`, with a name of at most {MAX_NAME} characters.")
         return self._ask_of_trace(request, lambda trace: DetailsQuestion(trace, operator or None, kernel or None))
 
     def find(self, request: Request) -> Response:
-        """Returns the rows of the timeline whose names contain a text."""
+        """Replies with the rows of the timeline whose names contain `text`."""
         text = request.args.get("text", "")
         if not text or len(text) > MAX_NAME:
             return error(400, f"`text` must have 1 to {MAX_NAME} characters.")
         return self._ask_of_trace(request, lambda trace: FindQuestion(trace, text))
 
     def dependencies(self, request: Request) -> Response:
-        """Returns what an operation of a device waited for."""
+        """Replies with what the operation at `begin` (ns) on `track` waited for."""
         track = request.args.get("track", "")
         try:
             begin = finite_number(request.args.get("begin", ""))
@@ -196,7 +195,7 @@ class DrilldownRoutes:
         return self._reply(request, new_question(TraceFile.of(id_of(recording), recording)))
 
     def slice(self, request: Request) -> Response:
-        """Returns a range of a recording as a trace of its own."""
+        """Replies with the part of a trace from `begin` to `end` (ns) as a gzipped trace."""
         return self._ask(request, SliceQuestion, ("begin", "end"), encoding="gzip")
 
     def _ask(

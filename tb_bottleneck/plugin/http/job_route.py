@@ -69,7 +69,7 @@ class RecordingLookup:
 
 
 def finite_number(text: str) -> float | None:
-    """Returns the number, or None for an empty text.
+    """Returns `text` as a number, or None if `text` is empty.
 
     Raises:
         ValueError: the text is not a number, or not a possible time in ns.
@@ -83,7 +83,7 @@ def finite_number(text: str) -> float | None:
 
 
 MAX_COMPUTED = 8
-"""Ranks of a job that a worker process reads again on request. Reading takes seconds per trace."""
+"""Maximum number of ranks of a job that a worker process reads again on request, at seconds per trace."""
 
 MAX_WAITED = 64
 """Recordings of a run whose analyses are waited for. Of more, those that are analysed are shown at once."""
@@ -111,7 +111,7 @@ class JobRoute:
         self._jobs = jobs
 
     def job(self, request: Request) -> Response:
-        """Returns the job of a recording; with `brief=1` only its verdict."""
+        """Replies with the job of the trace `id`; with `brief=1` only with the verdict of the job."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording

@@ -80,7 +80,7 @@ class Routes:
         }
 
     def runs(self, request: Request) -> Response:
-        """Returns the list of all recordings under the logdir."""
+        """Replies with the list of all recordings under the logdir."""
         return self._runs_response.get()
 
     def _make_runs(self) -> Response:
@@ -90,7 +90,7 @@ class Routes:
         return Response(self._run_list.text(scan).encode(), "application/json")
 
     def report(self, request: Request) -> Response:
-        """Returns one recording's report."""
+        """Replies with the report of recording `id` and its review, or with the progress of its analysis."""
         recording = self._lookup.recording(request)
         if isinstance(recording, Response):
             return recording
@@ -106,7 +106,7 @@ class Routes:
         return message(answer)
 
     def ledger(self, request: Request) -> Response:
-        """Returns the predicted and the measured gains of fixes."""
+        """Replies with the predicted and the measured gains of fixes, or with the progress of an analysis."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -115,7 +115,7 @@ class Routes:
         return pending(answer) if isinstance(answer, AnalysisState) else message(answer)
 
     def telemetry(self, request: Request) -> Response:
-        """Returns the series of a run."""
+        """Replies with the telemetry series of recording `id`."""
         recording = self._lookup.recording(request)
         if isinstance(recording, Response):
             return recording
@@ -139,6 +139,6 @@ class Routes:
         return Response(text.encode(), "application/json")
 
     def static(self, request: Request) -> Response:
-        """Returns a file of the built tab."""
+        """Replies with a file of the built tab, given by the path after `static/`."""
         file = static_files.read(request.path.partition(f"/{PLUGIN_NAME}/static/")[2])
         return error(404, "The built tab has no such file.") if file is None else Response(*file)

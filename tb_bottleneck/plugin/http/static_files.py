@@ -68,7 +68,7 @@ class HostPolicy:
 
 
 def refusal(host: str) -> str:
-    """Returns the sentence for a client with another name."""
+    """Returns the error message for a request whose Host header `host` is not accepted."""
     return (
         f"The Bottlenecks tab does not answer under the name {_name_of(host)[:100]!r}: it may belong to someone else "
         f"(DNS rebinding). If it is yours, start TensorBoard with {HOSTS_VARIABLE}={_name_of(host)[:100]}"
@@ -131,7 +131,7 @@ export function render() {
 
 
 def read(name: str, directory: Path = DIRECTORY) -> tuple[bytes, str] | None:
-    """Returns the file's content and media type, or None if there is no such file.
+    """Returns (content, media type) of the file `name` in `directory`, or None if there is no such file.
 
     If the tab was not built, the entry module is a stub that tells the user how to build it.
     """

@@ -25,7 +25,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Health, Job, Report,
 from tb_bottleneck.sources.logdir import JOB_ENDING, RecordingFile
 
 MAX_SAVED = 32
-"""Saved reports of one run that are looked into, the newest first."""
+"""Maximum number of saved reports of one run that are read, the newest first."""
 
 MAX_COMPUTED_KEPT = 256
 
@@ -89,7 +89,9 @@ class JobIndex:
         return self._known
 
     def update(self, recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]) -> KnownJobs:
-        """Looks for the jobs of these recordings, given the saved reports of jobs."""
+        """Returns the known jobs of `recordings`. `saved` are the files of saved job reports.
+
+        Asks for saved reports that were not read yet, without waiting for the replies."""
         scan = self._scan
         if scan.recordings is not recordings or scan.saved is not saved:
             self._scan = scan = _Scan(recordings, saved, tuple(_questions(recordings, saved)))
@@ -133,7 +135,7 @@ def saved_question(
 
 
 def state_of_traces(traces: Iterable[RecordingFile]) -> str:
-    """Returns an id of the state of these files."""
+    """Returns a hash of the paths, sizes and modification times of `traces`."""
     state = hashlib.sha256()
     for trace in traces:
         state.update(os.fsencode(trace.path) + f"\0{trace.size}\0{trace.mtime_ns}\0".encode())

@@ -78,7 +78,7 @@ class RecordingRegistry:
 
     @property
     def jobs(self) -> tuple[KnownJob, ...]:
-        """The jobs with a report of their own."""
+        """Returns the jobs that have a report of the whole job."""
         return self._jobs.known.jobs
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:

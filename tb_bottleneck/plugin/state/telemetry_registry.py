@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.telemetry.telemetry import Telemetry
 
 CACHED_FILES = 4
-"""Each takes about 150 MB after a day. A file that was dropped is read again from its beginning."""
+"""Maximum number of files in memory, at about 150 MB each after a day. A dropped file is read from its beginning."""
 
 REPORT_SECONDS = 10.0
 """Maximum age of the phases that come with series: one window. Judging a day takes longer than reading what is new."""
@@ -98,8 +98,9 @@ class TelemetryRegistry:
                 self._thread.start()
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the progress, and the digest once there is one. A run that is no longer live is judged again as a
-        whole."""
+        """Returns the progress of `recording` and its digest, or None while there is no digest.
+
+        A run that is no longer live is judged again as a whole."""
         with self._lock:
             judged = self._digests.get(recording.path)
             if judged is None:
@@ -113,7 +114,7 @@ class TelemetryRegistry:
             return DONE, digest
 
     def report(self, recording: RecordingFile) -> Report:
-        """Returns the report of the file's current content."""
+        """Reads what was added to the file of `recording`, and returns a copy of its report."""
         entry = self.entry(recording)
         with entry.lock:
             report = Report()
@@ -130,7 +131,7 @@ class TelemetryRegistry:
             return entry
 
     def close(self) -> None:
-        """Ends the thread; returns when it is gone."""
+        """Ends the background thread, and returns after the thread has ended."""
         with self._lock:
             self._closed = True
             thread = self._thread

@@ -21,7 +21,7 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 
 
 class GroupedTraining(Record, frozen=True, gc=False):
-    """The recordings of one training. The first one has its verdict, unless it is a job: that of a job is its own."""
+    """The recordings of one training. The first one has the verdict of the training; a job has its own in `job`."""
 
     recordings: tuple[RecordingFile, ...]
     because: str = ""
@@ -62,7 +62,7 @@ class TrainingIndex:
 
 @lru_cache(maxsize=65536)
 def place_of_path(path: str) -> str:
-    """Returns what the recordings of one training have in common: see `place_of`."""
+    """Returns `place_of` the directory of the file `path`: the logdir of a monitor, or the directory."""
     return place_of(with_slashes(os.path.dirname(path)))
 
 

@@ -44,7 +44,7 @@ class WaitingRecordings:
         return len(self._waiting)
 
     def all(self) -> frozenset[RecordingFile]:
-        """Returns all of them."""
+        """Returns all waiting recordings."""
         return frozenset(self._waiting)
 
     def add(self, recording: RecordingFile) -> None:
@@ -60,7 +60,7 @@ class WaitingRecordings:
         self._asked[recording] = None
 
     def replace(self, recordings: frozenset[RecordingFile]) -> None:
-        """Makes these the only ones. Those that were asked for stay at the head."""
+        """Makes `recordings` the only waiting ones. Recordings that were asked for stay at the head."""
         self._waiting = set(recordings)
         self._asked = {each: None for each in self._asked if each in recordings}
         self._aged = [self._aged_entry(each) for each in recordings]
@@ -89,7 +89,7 @@ GROWING = "growing"
 TRANSIENT = frozenset({"worker_died", "worker_not_started"})
 """Reason codes of failures that may not be due to the file: someone ended the process, or the system had no memory."""
 MAX_RETRIES = 2
-"""After this many more failures the file is the likely reason, and it is not read again."""
+"""Maximum number of retries after a transient failure. After more failures, the file is the likely reason."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _PARTS = 1000  # of the progress of one trace
 
 
 def saved_job(question: SavedJobQuestion) -> JobAnswer:
-    """Returns the saved report that has this trace.
+    """Returns the job from the first usable saved report in `question.saved` that contains `question.trace`.
 
     Raises:
         Unusable: there is none that can be used; the message says why.
@@ -45,10 +45,10 @@ def saved_job(question: SavedJobQuestion) -> JobAnswer:
 
 
 def computed_job(question: JobQuestion, progress: ProgressCallback | None) -> JobAnswer:
-    """Returns the job of a few traces.
+    """Analyses the traces in `question.ranks` and returns their job.
 
     Raises:
-        Unusable: they are not ranks of one job any more.
+        Unusable: the traces are not ranks of one job any more.
     """
     results = []
     for number, trace in enumerate(question.ranks):

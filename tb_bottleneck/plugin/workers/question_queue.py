@@ -68,7 +68,7 @@ class QuestionSchedule:
         return None
 
     def start(self, question: RecordingQuestion, slot: Slot) -> None:
-        """Records that this process answers a waiting question."""
+        """Moves `question` from the waiting to the running questions, with `slot` as the process that answers it."""
         client = self.waiting.pop(question)
         self.running[question] = slot, client
         self._read_by[slot] = paths_of(question)
@@ -125,9 +125,9 @@ class QuestionQueue:
     def ask(
         self, question: RecordingQuestion, client: str, patience: float = PATIENCE_SECONDS
     ) -> Reply | AnalysisState:
-        """Waits up to `patience` seconds for the reply. If there is none by then, returns the progress.
+        """Returns the reply to `question`, or its progress if there is no reply within `patience` seconds.
 
-        Clients, given by any name, take turns.
+        `client` is any name of the client. Questions of different clients take turns.
         """
         with self._changed:
             self._forget_old_failure(question)
@@ -148,7 +148,7 @@ class QuestionQueue:
             return WAITING if share is None else AnalysisState("analysing", share)
 
     def close(self) -> None:
-        """Ends the processes; returns when they are gone."""
+        """Ends the worker processes, and returns after all have ended."""
         with self._changed:
             self._closed = True
             slots = dict(self._slots)

@@ -24,7 +24,7 @@ class TraceFile:
 
     @classmethod
     def of(cls, id_: str, recording: RecordingFile) -> "TraceFile":
-        """Returns the trace of this recording."""
+        """Returns the TraceFile of `recording`, with `id_` as its id."""
         return cls(id_, recording.path, recording.mtime_ns, recording.size)
 
 
@@ -184,7 +184,7 @@ _TYPES: Mapping[str, type[RecordingQuestion]] = {cls.__name__: cls for cls in ge
 
 @lru_cache(maxsize=1024)
 def paths_of(question: RecordingQuestion) -> frozenset[str]:
-    """Returns the traces that the question is about. Questions about one trace should not read it at the same time."""
+    """Returns the paths of the traces in `question`. Two questions about one trace should not run at the same time."""
     parts: list[Any] = [question]
     paths = set()
     while parts:

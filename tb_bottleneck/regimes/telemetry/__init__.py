@@ -1,1 +1,1 @@
-"""The rules for telemetry: the same regimes with the thresholds of the rules for traces, but other signals."""
+"""The rules for telemetry: the regimes and thresholds of the rules for traces, with other signals."""

@@ -27,7 +27,7 @@ RETRIES = 0.01  # per step: one in a hundred steps is no longer warm-up
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Retries distinguish full memory from an emptied cache."""
+    """Returns the judgement. Retried allocations show full memory; without them, the cache was emptied."""
     share = measures.account.share(Regime.ALLOCATOR)
     blocks = measures(blocks_allocated)
     if isinstance(blocks, Missing):

@@ -61,7 +61,7 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Throttling is reported even if the limit of the work is not known."""
+    """Returns the judgement. Throttling is reported even if the counters do not show what limits the device's work."""
     share = measures.account.share(Regime.COMPUTE)
     causes = (*_throttling(measures), *_old_build(measures)) if measures.on_device else _contention(measures)
     bound = measures(bound_known)

@@ -29,7 +29,7 @@ from tb_bottleneck.measures.telemetry.interruptions import epoch_length
 from tb_bottleneck.regimes.rule import FIRES, WORTH_RECOVERING, Cause, Verdict
 
 UNNAMED = "host_python"
-"""The cause of time outside the phases of which nothing else is known."""
+"""The cause that stands for time outside the phases without a known cause. A growth replaces this cause."""
 _EVIDENCE = (step_time_over_run, drift_shape, growing_parts, samples_over_run)
 _REGIME = {"loader_wait": Regime.INPUT, "transfer": Regime.TRANSFER, "outside": Regime.HOST}
 
@@ -37,7 +37,10 @@ _REGIME = {"loader_wait": Regime.INPUT, "transfer": Regime.TRANSFER, "outside": 
 def with_drift(
     verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
 ) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns the verdicts with the growth of the steps as the first cause of its regime, if steps grow."""
+    """Returns the verdicts with the growth of steps as the first cause of the regime whose part of the step grows most.
+
+    Without a growth over the run, a growth within epochs is added; without either, the verdicts are unchanged.
+    """
     cost, part = measures(growth_cost), measures(largest_growth)
     if isinstance(cost, Missing):
         return _within_epochs(verdicts, measures)
@@ -50,7 +53,7 @@ def with_drift(
 def _within_epochs(
     verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
 ) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns the verdicts with the growth within epochs, which the order of the data explains: nothing is lost."""
+    """Returns the verdicts with the growth within epochs, if any, as a cause of `compute` without a cost."""
     factor = measures(growth_within_epochs)
     if isinstance(factor, Missing) or factor.value < GROWS:
         return verdicts

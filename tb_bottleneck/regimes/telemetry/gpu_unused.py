@@ -20,7 +20,7 @@ WORKING_CORES = 0.5
 
 
 def verdict_of(measures: Measures[TelemetryRecording]) -> Verdict[TelemetryRecording] | None:
-    """Returns the verdict if the device did nothing, or None if it worked or its utilisation is not known."""
+    """Returns the verdict if work runs but the device is unused; None if the device is used or this is not known."""
     used = measures(utilisation)
     work_runs = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
     if isinstance(used, Missing) or used.value >= UNUSED or not work_runs:

@@ -41,7 +41,7 @@ MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Too few cores delay the host everywhere: then Python is a cause only of the rest."""
+    """Returns the judgement. If too few cores delay the host, Python is a cause only of the rest of the time."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
         signal = measures(needed)
@@ -60,7 +60,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
-    """Not bounded on the CPU: operators outside the phases look like Python there, and have a part of the backward."""
+    """Returns Python as a cause. On a CPU run it has no bound: operators outside the phases look like Python there."""
     evidence = (time_outside_phases, thread_runs, process_cores)
     return Cause("host_python", cost, evidence, bounded=measures.on_device)
 
@@ -87,10 +87,10 @@ def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause
 def contended_cores(
     measures: Measures[TelemetryRecording], most: float, bounded: bool = True
 ) -> Cause[TelemetryRecording] | None:
-    """Returns the cause if other threads keep this process from running.
+    """Returns the cause `contended_cores` if other threads keep this process from running, else None.
 
-    It costs the process's wait for a core, at most the share `most`. If it comes and goes, the steps without it are a
-    bound; where it is constant, nothing recorded shows the time without it.
+    The cost is the process's wait for a core, at most the share `most`. If some steps have no such wait, their time is
+    a bound; otherwise nothing recorded shows the time without the wait, and `bounded` decides.
     """
     pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
     waits = measures.value(core_wait, 0.0)

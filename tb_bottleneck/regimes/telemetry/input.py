@@ -73,7 +73,7 @@ MOST_OF_CORES = 0.5
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. The wait shows the regime; workers, cores and storage show the cause."""
+    """Returns the judgement. The regime follows from the wait; the cause from workers, cores and storage."""
     share = measures.account.share(Regime.INPUT)
     for needed in (loader_wait_time, device_idle):
         signal = measures(needed)
@@ -91,7 +91,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecording]) -> float | None:
-    """Returns how many times as many batches the advised number of workers makes, if workers are the advice."""
+    """Returns advised number of workers / present number, if `cause` advises workers and both are known; else None."""
     now = measures.value(workers_now, 0.0)
     advised = next(
         (measure for measure in cause.evidence if measure in (worker_count_to_try, waiting_workers_to_try)), None
@@ -101,9 +101,9 @@ def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecord
 
 
 def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:
-    """Returns the cause if other processes take the cores that the loader needs.
+    """Returns the cause `contended_cores` if other processes take the cores that the loader needs, else None.
 
-    It costs the loader's wait for a core. That is also part of the loader's own cause, whose fix can save all of it.
+    The cost is the loader's wait for a core. This wait is also part of the cost of the loader's own cause.
     """
     waits = measures.value(loader_core_wait, 0.0)
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES

@@ -57,14 +57,14 @@ _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
     "garbage_collection": (most_without_collections, (collection_time,)),
     "evaluation": (most_without_evaluation, (evaluation_time,)),
 }
-"""The causes whose time the monitor records: the most that each can recover, and its evidence, which begins with its
-time per step."""
+"""By cause whose time the monitor records: the measure of its largest saving, and its evidence. The first measure of
+the evidence is the time per step."""
 
 _RECOMPILATION = (recompiling_time, recompilations_seen, step_time)
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. The kind of an interruption is known if the monitor timed it."""
+    """Returns the judgement. Causes are named if the monitor timed the interruptions."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(
@@ -84,7 +84,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
-    """Returns the compilation of a run that spends much of its time on it, also before its steps are judged."""
+    """Returns (re)compilation as a cause if it takes at least MOSTLY_COMPILES of the run, including its start."""
     again, all_of_it = measures.value(compiled_again_share, 0.0), measures.value(share_in_compilation, 0.0)
     if all_of_it < MOSTLY_COMPILES:
         return None

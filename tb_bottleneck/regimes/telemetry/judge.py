@@ -1,4 +1,4 @@
-"""The rules for telemetry: the same regimes in the same order. A regime without a telemetry rule abstains."""
+"""Applies the rules for telemetry, in the order of the account. A regime without a telemetry rule abstains."""
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
@@ -31,7 +31,7 @@ _RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule i
 
 
 def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]:
-    """Returns the rule for a regime that no telemetry signal shows: it always abstains."""
+    """Returns a rule that always abstains, for a regime that no telemetry signal shows."""
 
     def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
         missing = f"{regime.label.lower()}: only a trace shows this"
@@ -46,16 +46,16 @@ RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
 
 
 def judge_all(measures: Measures[TelemetryRecording]) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns one verdict per rule."""
+    """Returns one verdict per rule, with growing steps added as a cause (see drift.py)."""
     return with_drift(tuple(judge.apply_rule(rule, measures) for rule in RULES), measures)
 
 
 def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusion:
     """Returns the conclusion as for traces, except where the limit of the device's own work is unknown.
 
-    In that case the conclusion is `unexplained`, not a guess. If the cost of what slows such work (heat, too few cores)
-    is known although the work's regime is not, that cost is the share. Causes of the machine do not count if the
-    program itself has one of comparable cost.
+    In that case the regime is `unexplained`. If a cause slows the device's work (heat, too few cores), the share is at
+    least the recoverable share of this cause. Causes of the machine do not count if the program itself has a cause of
+    comparable cost.
     """
     if judge.program_leads(verdicts):
         verdicts = tuple(map(judge.without_machine, verdicts))

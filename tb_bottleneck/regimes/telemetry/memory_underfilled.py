@@ -30,7 +30,7 @@ FEW_ACTIVE = 0.5
 
 
 def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement of `memory`. Only a trace shows the kernels that could be fused."""
+    """Returns the judgement of `memory`, without causes: only a trace shows kernels that could be fused."""
     share = measures.account.share(Regime.MEMORY)
     bound = measures(bound_known)
     if isinstance(bound, Missing):

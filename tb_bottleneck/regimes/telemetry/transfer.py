@@ -31,10 +31,8 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. A degraded link is a cause even if copies cost little: it is a defect of the machine.
-
-    So is a slot with fewer lanes than the device.
-    """
+    """Returns the judgement. A degraded link, or a slot with fewer lanes than the device, is a cause even if copies
+    cost little: both are defects of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED

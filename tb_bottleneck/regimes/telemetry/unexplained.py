@@ -48,7 +48,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _explained_idle(measures: Measures[TelemetryRecording]) -> float:
-    """Returns the share of idle time that other regimes own."""
+    """Returns the share of the judged time that the avoidable regimes own."""
     return sum(measures.account.share(regime) for regime in AVOIDABLE_REGIMES)
 
 

@@ -24,7 +24,7 @@ LONGEST_BLOCK = 64
 
 
 class Layout(Record, frozen=True, eq=False):
-    """The blocks: `first` and `last` item of each, and its dependencies as rows of blocks; -1 for none."""
+    """The blocks: per block its first and last item, and its dependencies as rows of blocks (-1 for none)."""
 
     first: Ints
     last: Ints
@@ -39,7 +39,7 @@ class Layout(Record, frozen=True, eq=False):
 
 
 class Maps(Record, frozen=True, eq=False):
-    """The effect of each block, in ns: the terms of the formulas above, and the lags of its dependencies."""
+    """The effect of each block, in ns: the terms of the module's formulas, and the lags of its dependencies."""
 
     advance: list[int]
     busy: list[int]
@@ -49,7 +49,7 @@ class Maps(Record, frozen=True, eq=False):
 
 
 def layout_of(graph: Graph) -> Layout:
-    """Splits the items into blocks."""
+    """Returns the blocks of the items of `graph`."""
     items = graph.items
     judged = np.isin(items.stream, graph.judged)
     anchor = int(np.argmax(judged)) if judged.any() else 0
@@ -77,7 +77,7 @@ def layout_of(graph: Graph) -> Layout:
 
 
 def maps_of(items: Items, layout: Layout) -> Maps:
-    """Returns the maps of all blocks."""
+    """Returns the effects of all blocks of `layout`, with the times of `items`."""
     first, last = layout.first, layout.last
     before = np.maximum(first - 1, 0)
     host = np.cumsum(items.gap.total() + items.cost)
@@ -97,7 +97,7 @@ def maps_of(items: Items, layout: Layout) -> Maps:
 
 
 def _begins(items: Items, anchor: int) -> Bools:
-    """Returns the items that begin a block."""
+    """Returns a mask of the items that begin a block. The item `anchor` ends a block."""
     count = len(items)
     numbers = np.arange(count)
     begins = np.zeros(count, np.bool_)
@@ -117,7 +117,8 @@ def _begins(items: Items, anchor: int) -> Bools:
 
 
 def _room(items: Items, block: Ints, blocks: int) -> Ints:
-    """Returns for each block the one whose end makes room for its launches; -1 if the queue cannot be full."""
+    """Returns per block the block whose end makes room in the queue for its launches; -1 if the queue cannot be
+    full."""
     room = np.full(blocks, NONE)
     launching = np.flatnonzero((items.stream >= 0) & (items.follows != HOSTLESS))
     for stream in rows_by_key(items.stream[launching]):

@@ -1,4 +1,4 @@
-"""The graph of a CPU run: the host's thread is the device, and the graph is a chain of its steps."""
+"""The graph of a CPU run: a chain of the steps of the main thread, which takes the place of the device."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 def host_graph_of(recording: Recording) -> Graph:
-    """Returns a graph with one item per step edge; the gap before each item is the step, by host activity."""
+    """Returns a graph with one item per step edge. The gap before an item is the time of the step, by host activity."""
     edges, main = recording.steps.edges, recording.host.main_thread
     gap = np.zeros((len(Activity), len(edges)), np.int64)
     if main is not None:
@@ -50,5 +50,5 @@ def host_graph_of(recording: Recording) -> Graph:
 
 
 def _unexplained(recording: Recording, count: int) -> Ints:
-    """Returns the unexplained time of the account, in equal parts."""
+    """Returns per item an equal part (ns) of the account's unexplained time."""
     return np.full(count, recording.account.ns[Regime.UNEXPLAINED] // max(count - 1, 1))

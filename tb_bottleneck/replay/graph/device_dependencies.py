@@ -1,8 +1,9 @@
 """The device's part of the graph: the dependencies that determine when each operation begins.
 
 An operation can begin once its launch has reached the device (`latency` after the call began), once the stream is free
-(`pause` after its previous operation ended), and once its dependency on another stream has ended (`after`, with a
-`lag`). The recorded times show which of the three delayed it; the other two get the smallest values seen:
+(`pause` after the previous operation of the stream ended), and once its dependency on another stream has ended
+(`after`, with a `lag`). The recorded times show which of the three delayed the operation; the other two get the
+smallest values that are usually seen:
 
 - the stream was free before the call began: the launch;
 - the operation began within LONGEST_PAUSE_NS of the stream's previous operation, or is a copy whose call waits for the
@@ -11,8 +12,8 @@ An operation can begin once its launch has reached the device (`latency` after t
 - otherwise the call itself, if it was still running: a copy that is staged, a launch that blocks;
 - otherwise nothing recorded. The pause stays as it was, and counts as frozen.
 
-A call that makes a stream wait for an event shows a dependency that did not delay anything this time, but may do so
-when its predecessor gets shorter: the next launch depends on the last launch on another stream.
+A call that makes a stream wait for an event shows a dependency even if the operation was not delayed: it may delay the
+operation once other dependencies get shorter. The next launch depends on the last launch on another stream.
 """
 
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ LONG_AGO = -(2**60)
 
 @dataclass(frozen=True, eq=False)
 class DeviceDependencies(Table):
-    """One row per operation of all devices: what must end before it begins, and how long before."""
+    """One row per operation of all devices: what must happen before it begins, and how long before."""
 
     latency: Ints = column("ns", "from the start of the launching call; LONG_AGO if the launch is not known")
     issue: Ints = column("ns", "when the launching call launched: its start, or later in a long call")
@@ -54,7 +55,7 @@ class DeviceDependencies(Table):
 
 
 def find_device_dependencies(trace: Trace) -> DeviceDependencies:
-    """Returns the dependencies of all device operations."""
+    """Returns the dependencies of `trace.all_device_ops`, one row per operation."""
     ops, calls = trace.all_device_ops, trace.calls
     begun = np.where(ops.launched, calls.start[ops.call] if len(calls) else 0, LONG_AGO)
     returned = np.where(ops.launched, calls.end[ops.call] if len(calls) else 0, LONG_AGO)
@@ -84,9 +85,11 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
 
 
 class _Reasons(Record, frozen=True, eq=False):
-    """The cause of each late start: its launch, its stream, another stream (`after`), or nothing recorded.
+    """Per operation, masks of what delayed its start: launch, stream, another stream (`elsewhere`), or nothing
+    recorded.
 
-    `late` operations began long after their launch had returned, on a stream that was free.
+    `after` is the operation on the other stream. `late` operations began long after their launch had returned, on a
+    stream that was free.
     """
 
     launch: Bools
@@ -113,9 +116,10 @@ def _reasons(trace: Trace, begun: Ints, returned: Ints, free: Ints) -> _Reasons:
 
 
 def stream_free(queue: Ints, start: Ints, end: Ints) -> Ints:
-    """Returns when the stream of each operation was free: the latest end of all earlier ones, LONG_AGO for a first one.
+    """Returns when the stream of each operation was free (ns): the latest end of all earlier operations of the stream.
 
-    The operations are sorted by start. On newer devices, one may begin a little before the previous one has ended.
+    LONG_AGO for the first operation of a stream. `queue` is the stream. Operations are sorted by start. On newer
+    devices, an operation may begin a little before the previous operation has ended.
     """
     free = np.full(len(start), LONG_AGO)
     for rows in rows_by_key(queue):
@@ -124,7 +128,7 @@ def stream_free(queue: Ints, start: Ints, end: Ints) -> Ints:
 
 
 def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
-    """Returns for each start whether an operation ended just before it, and the last one that did."""
+    """Returns per operation: True if another operation ended just before its start, and the last such operation."""
     if not len(start):
         return np.zeros(0, np.bool_), np.zeros(0, np.int64)
     order = np.argsort(end, kind="stable")
@@ -134,7 +138,8 @@ def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
 
 
 def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns the operations launched after their stream was made to wait, and the last launch on another stream."""
+    """Returns a mask of the operations whose stream was made to wait for an event before their launch, and per
+    operation the last operation launched on another stream."""
     ops, calls = trace.all_device_ops, trace.calls
     event_wait, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
     makes_wait = name_matches(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
@@ -154,5 +159,5 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def _smallest_usual(values: Ints, rows: Bools) -> int:
-    """Returns the smallest value usually seen; 0 if there is none."""
+    """Returns the FLOOR_PERCENTILE-th percentile of `values[rows]`; 0 if no row is selected."""
     return int(percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0

@@ -33,7 +33,7 @@ HOSTLESS = -2  # in `follows`: a device operation with an unknown or earlier lau
 
 @dataclass(frozen=True, eq=False)
 class Items(Table):
-    """Rows in an order in which everything that an item depends on comes before it."""
+    """The items of a graph. An item comes after all items that it depends on."""
 
     follows: Ints = column(
         "row of items", "the item that it follows on the host; -1 for the start of the graph, HOSTLESS for none"
@@ -98,7 +98,7 @@ def graph_of(recording: Recording) -> Graph:
 
 
 class _Host(Record, frozen=True, eq=False):
-    """Per host row: its launch time and the host activity before it; and device idle time."""
+    """Per host row its launch time (ns) and the host activity before it; the start of the graph, and device idle time."""
 
     issue: Ints
     gap: ActivityTimes
@@ -129,8 +129,8 @@ def _items(
 def _host_columns(
     ops: DeviceOps, rows: HostRows, waits: WaitTargets, order: ItemOrder, host: _Host, adrift: Bools
 ) -> dict[str, Any]:
-    """Returns the host columns of the items: the first item of a row has its gap, the last one its cost and its
-    wait."""
+    """Returns the host columns of the items. The first item of a host row has the row's gap; the last item has its cost
+    and its wait."""
     op, row, hosted = order.op, order.row, order.row >= 0
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(order.first, np.where(pred >= 0, _of(order.last_item, pred), NONE), numbers - 1)
@@ -158,14 +158,14 @@ def _host_columns(
 
 
 def _of(column: Any, row: Ints) -> Any:
-    """Returns a column of host rows by row; any value for row -1, and 0 if the host has no rows."""
+    """Returns `column[row]` for a column of host rows; any value for row -1, and 0 if there are no host rows."""
     return column[row] if len(column) else np.zeros(len(row), column.dtype)
 
 
 def _device_columns(
     ops: DeviceOps, dependencies: DeviceDependencies, order: ItemOrder, adrift: Bools
 ) -> tuple[dict[str, Any], Ints]:
-    """Returns the columns of operations, and for how long each waited for no recorded reason."""
+    """Returns the device columns of the items, and for how long (ns) each operation waited for no recorded reason."""
     op, has_op = order.op, order.op >= 0
     after = np.where(has_op & (dependencies.after[op] >= 0), order.item[dependencies.after[op]], NONE)
     lost = after >= np.arange(len(op))  # it was launched later, so it cannot be what the operation waited for
@@ -184,6 +184,6 @@ def _device_columns(
 
 
 def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> ActivityTimes:
-    """Returns the host activity between the row that each row follows and its issue, in ns."""
+    """Returns the time (ns) by host activity between the end of the row that a row follows and the row's issue."""
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
     return activity_times(host, rows.thread, since, issue)

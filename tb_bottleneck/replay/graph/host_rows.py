@@ -1,7 +1,7 @@
-"""The host's part of the graph: the calls that launch or wait, and the row that each one follows.
+"""The host's part of the graph: the calls that launch or wait, and for each call the row that it follows.
 
 All other host time is between two rows. A row follows the previous row on its own thread, unless another thread's row
-ended later and close before it: then that thread handed over, as the forward thread does to the autograd thread.
+ended later, before this row began: then the other thread handed over, as the forward thread to the autograd thread.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class HostRows(Table):
     follows: Ints = column("row of host rows", "the row that must return before this one can begin; -1 for none")
 
     def of_calls(self, calls: int) -> Ints:
-        """Returns the row of each of `calls` calls; -1 for calls without a row."""
+        """Returns an array of length `calls` (the number of calls): the host row of each call, or -1."""
         row_of = np.full(calls, NONE)
         taking_part = np.flatnonzero(self.call >= 0)
         row_of[self.call[taking_part]] = taking_part
@@ -46,7 +46,7 @@ class HostRows(Table):
 
 
 def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
-    """Returns the rows of a recording."""
+    """Returns the host rows of a trace. The starts of steps are on `main_thread`, a row of the threads."""
     calls = trace.calls
     selected = np.flatnonzero(_gets_row(trace))
     if steps.basis != "whole":
@@ -66,16 +66,16 @@ def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
 def starts_on_the_host(trace: Trace, steps: Steps) -> bool:
     """Returns True if a window without step marks starts with host work, the fetch of its batch.
 
-    Otherwise such a window has no edge of the host: it starts and ends with the device's operations.
+    Otherwise, a window without step marks starts and ends with device operations.
     """
     return steps.begin < int(trace.device_ops.start.min(initial=steps.end))
 
 
 @memoized
 def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns for each call whether device work ended while it ran, and the operation that ended last by its return.
+    """Returns per call: True if device work ended during the call, and the operation that ended last before its return.
 
-    Because the device's clock is inexact, the end may appear slightly after the return.
+    Because the device's clock is inexact, the recorded end may be slightly after the return.
     """
     ops, calls = trace.all_device_ops, trace.calls
     if not len(ops):
@@ -87,7 +87,9 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def drains(trace: Trace) -> Bools:
-    """Returns the calls that free memory and wait for the device: plain frees, and others that were seen to wait."""
+    """Returns a mask of the calls that free memory and wait for the device: cudaFree, and others that were seen to
+    wait.
+    """
     calls = trace.calls
     always = name_matches(trace.names, calls.name, _SYNCHRONISING.__contains__)
     frees = name_matches(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
@@ -97,9 +99,9 @@ def drains(trace: Trace) -> Bools:
 
 
 def _gets_row(trace: Trace) -> Bools:
-    """Returns the calls that get a row: device work, waits and frees that drain, on threads that launch or block.
+    """Returns a mask of the calls that get a row: launches, waits and waiting frees, on threads that launch or block.
 
-    NCCL's watchdog and similar threads only query whether work has finished: they delay nothing.
+    Other threads, such as NCCL's watchdog, only query whether work has finished, and delay nothing.
     """
     calls, ops = trace.calls, trace.all_device_ops
     launching = np.zeros(len(calls), np.bool_)

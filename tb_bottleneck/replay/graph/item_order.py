@@ -1,8 +1,8 @@
-"""Orders host rows and device operations as items, so that each comes after everything it depends on.
+"""Orders host rows and device operations as items, so that an item comes after all items that it depends on.
 
-Rows are ordered by start. An operation comes with the row that launched it, unless an earlier operation on its stream
-was launched later: a stream keeps its order, so the operation comes with that one's row, and its own launch no longer
-matters. Operations that were launched before the recording come before all rows.
+Rows are ordered by start. An operation comes with the row that launched it, unless an earlier operation on the same
+stream was launched later: a stream keeps its order, so the operation then comes with the later row, and its own launch
+no longer matters. Operations that were launched before the recording come before all rows.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ class ItemOrder(Record, frozen=True, eq=False):
 
 
 def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
-    """Orders the operations and rows of a trace."""
+    """Returns the order of the operations of `trace` (all devices) and of the host rows `rows`."""
     ops = trace.all_device_ops
     launch = _launching_rows(trace, rows)
     key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
@@ -75,7 +75,7 @@ def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
 
 
 def _launching_rows(trace: Trace, rows: HostRows) -> Ints:
-    """Returns the row that launched each operation; -1 if it is unknown or has no row."""
+    """Returns the host row that launched each operation; -1 if the call is unknown or has no row."""
     ops = trace.all_device_ops
     row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last value is for operations without a call
     return np.asarray(row_of[np.where(ops.launched, ops.call, len(trace.calls))], np.int64)

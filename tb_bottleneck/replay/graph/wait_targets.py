@@ -1,10 +1,11 @@
 """Finds what each call waited for: the operation that has to end before the host continues.
 
-- A copy waits for its own operation if that ran during the call.
-- A wait waits for the last work put on the stream before it. The stream is that of the last operation that ended inside
-  the call, or of the last launch if the call found its work done. A wait for a device waits for all streams.
-- A free waits for the whole device.
-- A launch waits if the queue is full: many operations are ahead of it, and it takes unusually long.
+- A copy call waits for its own operation if the operation ran during the call.
+- A wait call waits for the last operation that was put on the stream before. The stream is that of the last operation
+  that ended inside the call, or of the last launch if no operation ended inside. A wait for a device waits for all
+  streams.
+- A call that frees memory waits for the whole device.
+- A launch waits if the queue is full: many operations are ahead of the launch, and the call takes unusually long.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
 
 @dataclass(frozen=True, eq=False)
 class WaitTargets(Table):
-    """One row per host row: what it waits for, and how long it takes if it does not have to wait."""
+    """One row per host row: what the call waits for, and how long the call takes without waiting."""
 
     op: Ints = column("row of device ops", "the operation that must end; -1 for none")
     whole: Bools = column("flag", "True if all work of the devices must end")
@@ -43,8 +44,8 @@ class WaitTargets(Table):
 def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> WaitTargets:
     """Returns what each host row waits for.
 
-    `issue` is when each row launched its work, or its start if it launches nothing; `launched_end` is when all work
-    that had been launched by then ended.
+    Both arrays have one time (ns) per row. `issue` is when the row launched its work, or its start if it launches
+    nothing. `launched_end` is when all work that was launched before the row's end ended.
     """
     calls, ops = trace.calls, trace.all_device_ops
     if not len(calls):
@@ -82,8 +83,8 @@ def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: I
 
 
 class _WaitCandidates(Record, frozen=True, eq=False):
-    """Per host row: the operation waited for, and masks: waits for all work, may wait, really waited, is a wait
-    call."""
+    """Per host row: the operation that it waits for (`op`), and masks: waits for all work (`whole`), may wait, waited
+    for certain (`binding`), is a call with the role wait (`waiting`)."""
 
     op: Ints
     whole: Bools
@@ -120,7 +121,7 @@ def _named(trace: Trace, rows: HostRows, *words: str) -> Bools:
 
 
 def _own_last(trace: Trace) -> Ints:
-    """Returns the operation of each call that ends last; -1 if it has none."""
+    """Returns per call the operation that ends last among the operations it launched; -1 if it launched none."""
     ops = trace.all_device_ops
     own = np.full(len(trace.calls), NONE)
     rows = np.flatnonzero(ops.launched)
@@ -130,7 +131,8 @@ def _own_last(trace: Trace) -> Ints:
 
 
 def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
-    """Returns the last operation launched before each time, if it ended by the return; otherwise -1."""
+    """Returns per call (`start`, `end`) the last operation launched before it, if this ended by the call's end; or
+    -1."""
     ops, calls = trace.all_device_ops, trace.calls
     launched = np.flatnonzero(ops.launched)
     if not len(launched):
@@ -143,7 +145,8 @@ def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
 
 
 def _queue_full(trace: Trace, rows: HostRows) -> tuple[Bools, Ints]:
-    """Returns the launches that found the queue full, and the operation whose end made room."""
+    """Returns a mask of the host rows that launched into a full queue, and per row the operation whose end made
+    room."""
     ops, calls = trace.all_device_ops, trace.calls
     full, made_room = np.zeros(len(rows), np.bool_), np.full(len(rows), NONE)
     row_of = rows.of_calls(len(calls))

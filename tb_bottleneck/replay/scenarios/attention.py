@@ -14,7 +14,7 @@ RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.4, Estimate.HIGH: 0.8
 """FlashAttention-2 reaches 50 to 73 % of an A100's peak forwards and 44 to 63 % backwards (arXiv 2307.08691, section
 4.1); that large products reach 80 % is an assumption."""
 DISPATCH_LEFT = 0.25
-"""One call remains of at least four: a product, a scaling, a softmax and a product."""
+"""One call remains of at least four: a multiplication, a scaling, a softmax and a multiplication."""
 
 
 def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
@@ -22,9 +22,9 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
 
     Returns None if shapes do not give the rate of the linear layers.
 
-    Changes: what runs from the first product of attention to the second one, and its backward pass, takes the time of
-    its products at a share of the rate that the linear layers of this recording reach: RATE_ON_DEVICE, RATE_ON_CPU. On
-    a device, DISPATCH_LEFT of the host's time for it remains. Never longer than as recorded.
+    Changes: the operators of attention, forward and backward, take the time of their matrix multiplications at a share
+    of the rate of the linear layers of this recording (RATE_ON_DEVICE, RATE_ON_CPU). On a device, DISPATCH_LEFT of the
+    host's time for these operators remains. Never longer than as recorded.
     Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
     Bounds: the least and the highest of these rates.
     """

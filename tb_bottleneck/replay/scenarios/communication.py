@@ -1,4 +1,4 @@
-"""Scenarios of collectives: they get faster, or run in parallel with compute."""
+"""Scenarios of collectives: faster collectives, and collectives in parallel with compute."""
 
 import numpy as np
 
@@ -15,8 +15,9 @@ def with_faster_collectives(graph: ModifiedGraph, estimate: Estimate) -> Modifie
     """Halves the time of collectives: gradients in half precision, or a link that is twice as fast.
 
     Changes: the length of every collective.
-    Assumes: the link limits them, not a rank that is late. Only recordings of all ranks can distinguish the two.
-    Bounds: low: they take LOW_SHARE of their time, as if most of it was waiting. High: no computation waits for them.
+    Assumes: the link limits collectives, not a late rank. Only recordings of all ranks can distinguish the two.
+    Bounds: low: collectives take LOW_SHARE of their time, as if most of the time was waiting. High: in addition, no
+    computation on another stream waits for a collective.
     """
     items = graph.items
     collectives = graph.with_work(Work.COLLECTIVE)
@@ -57,7 +58,7 @@ def overlapped(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None
 
 
 def _sums(graph: ModifiedGraph, step: Rows, rows: Bools) -> Floats:
-    """Returns the time of these items' operations by step, in ns."""
+    """Returns per step the total time (ns) of the operations of the items in the mask `rows`."""
     count = len(graph.base.recording.steps.host) + 1
     return np.asarray(np.bincount(step[rows], weights=graph.items.length[rows], minlength=count), np.float64)
 

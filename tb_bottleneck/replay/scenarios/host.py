@@ -22,7 +22,7 @@ def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     Negative host times, which come from overlaps, stay.
 
     Changes: host time outside operators, loader and interruptions becomes zero.
-    Assumes: none of that code has to run in its place.
+    Assumes: none of that code has to run between the steps.
     Bounds: low: half of it stays. High: none.
     """
     python = graph.items.gap.of(Activity.OTHER)
@@ -56,7 +56,7 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
 
     These are the interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty.
 
-    Changes: host and device time inside interruptions of one kind is divided by RARER, as if they were that much rarer.
+    Changes: host and device time inside these interruptions is divided by RARER, as if they were that much rarer.
     Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
     Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions
     also slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest
@@ -81,7 +81,7 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
 
 
 def _undisturbed(graph: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph with the host's other work as fast as without the interruptions."""
+    """Returns the graph with the host's other work shortened as if there were no interruptions of `kind`."""
     on_cpu, share = not graph.base.recording.on_device, 1.0
     if kind == "logging" and estimate is not Estimate.LOW and _has_writer(graph.base.recording):
         share = BESIDE_WRITER if estimate is Estimate.HIGH else graph.base.quickest_share if on_cpu else 1.0
@@ -111,11 +111,11 @@ OTHERS = Scenario("interruptions", partial(without_interruptions, ""), on_cpu=Tr
 
 
 def without_first_runs(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes first-time work from the steps: nothing is compiled, loaded or tuned inside them.
+    """Removes first-time work from the steps: nothing is compiled, loaded or tuned inside steps.
 
     Changes: host time in compilation, module loading and autotuning becomes zero.
-    Assumes: it does not recur, as it does if shapes change from step to step.
-    Bounds: low: half of it recurs. High: none does, as expected.
+    Assumes: this work does not recur (it recurs if shapes change from step to step).
+    Bounds: low: half of this work recurs. High: none recurs, as expected.
     """
     return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
 

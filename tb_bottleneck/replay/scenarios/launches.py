@@ -57,12 +57,12 @@ NOT_FUSED = "no"
 def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Compiles consecutive pointwise operators, reductions, copies, casts and normalisations into one kernel.
 
-    Changes: of each chain of such kernels on one stream the longest remains, and MERGED_REMAINING of the time of the
-    others. Their launches are removed. A chain ends at every other operation of the stream: a product, a copy to or
-    from the host, a kernel of a library.
+    Changes: of each chain of such kernels on one stream, the longest kernel remains; the others keep MERGED_REMAINING
+    of their time, and their launches are removed. A chain ends at every other operation of the stream: a contraction, a
+    copy to or from the host, a kernel of a library.
     Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
-    Bounds: low: half of that is saved. High: chains are merged into the products next to them, so that INTO_PRODUCTS of
-    their time remains.
+    Bounds: low: half of that time is saved. High: chains are merged into contractions next to them, so that
+    INTO_PRODUCTS of the chains' time remains.
     """
     items, chain = graph.items, _chains(graph)
     merged = (chain >= 0) & ~_longest(items.length, chain)
@@ -80,7 +80,7 @@ def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def _chains(graph: ModifiedGraph) -> Ints:
-    """Returns the number of each item's chain; -1 for items that are in none."""
+    """Returns the number of each item's chain; -1 for items that are in no chain."""
     items, ops, trace = graph.items, graph.base.ops, graph.base.recording.trace
     chains = np.full(len(items), -1, np.int64)
     rows = np.flatnonzero(items.op >= 0)
@@ -100,7 +100,7 @@ def _is_fusible(name: str) -> bool:
 
 
 def _longest(length: Ints, chain: Ints) -> Bools:
-    """Returns the longest item of each chain, the first one of equals."""
+    """Returns a mask of the longest item of each chain; of equal items, the first."""
     longest = np.zeros(len(chain), np.bool_)
     rows = np.flatnonzero(chain >= 0)
     if not len(rows):
@@ -145,9 +145,9 @@ REMOVED_ACTIVITIES = (Activity.DISPATCH, Activity.OTHER)
 def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
 
-    Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Kernels of the
-    other calls that fill the device take as long as now, because their work remains; those too small to fill it are
-    done with the first call's kernels.
+    Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Of the other
+    calls, kernels that fill the device take as long as now, because their work remains; kernels too small to fill the
+    device take no time, because the first call's kernels do their work.
     Assumes: no call needs the result of another one, and there is memory for all items at once.
     Bounds: low: half of the other calls' time stays. High: as expected.
     """
@@ -178,8 +178,8 @@ SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH:
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Doubles the samples per step: kernels that leave most of the device idle take no longer.
 
-    Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill it, the
-    optimizer, collectives and the host stay the same. The predicted time is that of the recorded number of samples.
+    Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill the
+    device, the optimizer, collectives and the host stay the same. The result is the time for the recorded samples.
     Assumes: there is enough memory, and training converges as well with the larger batch.
     Bounds: low: small kernels take half as long again. High: as expected.
     """

@@ -1,4 +1,4 @@
-"""Scenarios of batches: made by workers, cheaper, next to the training, on the device, or from even storage."""
+"""Scenarios of batches: made by workers, made cheaper, made in parallel, made on the device, or read from even storage."""
 
 import numpy as np
 
@@ -61,7 +61,8 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Makes batches cheaper: in workers, so that they keep up; without workers, the training waits for that part."""
+    """Makes batches cheaper. With workers, as `with_workers`; without workers, the time of making batches in the
+    training process shrinks to REMAINS_OF_BATCH. Returns None as `with_workers` does."""
     iterator = loader_iterator(graph.base.recording)
     if not isinstance(iterator, Measure) or iterator.text != SINGLE_PROCESS_ITERATOR:
         return with_workers(graph, estimate)
@@ -69,22 +70,20 @@ def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph on a host that new workers slow down."""
+    """Returns the graph on a host that new workers slow down by BESIDE_WORKERS or BESIDE_WORKERS_ON_CPU."""
     factors = BESIDE_WORKERS if graph.base.recording.on_device else BESIDE_WORKERS_ON_CPU
     return on_host(graph, factors[estimate])
 
 
 def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph in which a batch is always ready."""
+    """Returns the graph in which a batch is always ready: a fetch takes at most BATCH_HANDOVER_NS."""
     fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
     return graph.with_gap(Activity.LOAD_BATCH, fetches).with_pace(0.0)
 
 
 def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph in which only a fix of the loader shortens the window, if the workers are always behind.
-
-    A step that gets shorter otherwise waits longer for its batch.
-    """
+    """Returns the graph with the pace of the workers if they are behind: then only a fix of the loader shortens the
+    window, because a step that gets shorter by another fix waits longer for its batch."""
     return graph.with_pace(graph.window()) if workers_are_behind(graph.base.recording) else graph
 
 
@@ -120,8 +119,8 @@ def _between_batches(fetches: Spans, step: float) -> float:
 WORKERS = Scenario("loader", with_workers, on_cpu=True)
 MORE = Scenario("more_workers", with_workers, on_cpu=True)
 CHEAPER = Scenario("cheaper_batches", make_cheaper, on_cpu=True)
-"""`MORE`: workers make the batches already. `CHEAPER`: batches that cost less, where there is a worker for each core;
-workers deliver as many more as more workers would. Without workers, it is the only core that makes them."""
+"""`MORE`: workers already make the batches. `CHEAPER`: batches cost less, because no core is free for another worker;
+the workers are then simulated as if there were more of them."""
 
 
 def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
@@ -150,7 +149,7 @@ def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
 
 
 def _beyond_usual(graph: ModifiedGraph) -> Spans:
-    """Returns the ends of long fetches, from the time at which a median one would have ended."""
+    """Returns the parts of long fetches after the time at which a fetch of median length would have ended."""
     fetches = graph.base.spans_named("enumerate(Data")
     usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
     return union(fetches.starts + usual, fetches.ends)
@@ -164,7 +163,7 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
     Changes: making batches on the training thread takes as long as taking a batch from a queue.
     Assumes: batches are made as fast as now, by as many workers as keep up, at most the job's cores.
-    Bounds: never faster than these workers deliver; high: no fetch waits. Low: the worker takes SLOWER_WORKERS times as
+    Bounds: never faster than these workers deliver; high: no fetch waits. Low: workers take SLOWER_WORKERS times as
     long.
     """
     ready = without_waiting(graph, estimate)

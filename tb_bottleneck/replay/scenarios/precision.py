@@ -22,11 +22,11 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Runs products in mixed precision: half precision on matrix units, as with autocast.
+    """Runs contractions in mixed precision: half precision on matrix units, as with autocast.
 
-    Returns None if the device's peaks are unknown or it has no such units.
+    Returns None if the device's peaks are unknown or the device has no such units.
 
-    Changes: the length of products in fp32, and of the operations between them, as `what-if --precision` predicts it
+    Changes: the length of contractions in fp32 and of the operations between them, as `what-if --precision` predicts
     (replay/product_precision.py). Devices without bf16 use fp16.
     Assumes: the model trains as well in that precision.
     Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
@@ -83,14 +83,14 @@ MIN_ALIGNED = 3
 
 
 def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Pads sizes so that products load their operands at full width, as the recording's aligned products do.
+    """Pads sizes so that contractions load their operands at full width, as the recording's aligned contractions do.
 
-    Returns None if shapes do not give the rates, or no aligned product of the type ran.
+    Returns None if shapes do not give the rates, or too few aligned contractions of the type ran.
 
-    Changes: kernels chosen for odd shapes reach the same share of the device's peak as aligned products of their type.
-    Assumes: padding adds little work, and aligned products of these sizes run as well as the recorded aligned ones.
+    Changes: kernels chosen for odd shapes reach the same share of the peak as aligned contractions of their type.
+    Assumes: padding adds little work, and aligned contractions of these sizes are as efficient as the recorded ones.
     Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High:
-    the share of the peak that the best tenth of the aligned products (by time) reaches.
+    the share of the peak that the best tenth of the aligned contractions (by time) reaches.
     """
     recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
@@ -115,7 +115,10 @@ def _dtype(name: str) -> tuple[str, str | None] | None:
 
 
 def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | None:
-    """Returns the share of the peak that these products reach, weighted by time: of the best tenth, or the median."""
+    """Returns the share of the peak that the contractions in the mask `rows` reach, weighted by time.
+
+    This is the median or, if `best` is True, the start of the best tenth. None if there are fewer than MIN_ALIGNED.
+    """
     selected = np.flatnonzero(rows)
     if len(selected) < MIN_ALIGNED:
         return None

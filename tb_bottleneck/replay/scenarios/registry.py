@@ -1,4 +1,4 @@
-"""The scenario of each cause. Causes without one keep their rule's bound (knowledge/scenarios.toml has the reasons)."""
+"""The scenario of each cause. The gain of a cause without a scenario is not simulated (reasons: scenarios.toml)."""
 
 from collections.abc import Mapping
 

@@ -27,7 +27,7 @@ def healthy_link_rate(graph: ModifiedGraph) -> float | None:
 
 
 def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
-    """Returns the items with a copy that has one of these words in its name."""
+    """Returns a mask of the items with a copy whose name contains one of `words`."""
     trace, ops = graph.base.recording.trace, graph.base.ops
     if not len(ops):
         return graph.items.op >= 0
@@ -47,12 +47,12 @@ COMBINED_REMAINING = {Estimate.EXPECTED: 0.3, Estimate.LOW: 0.5, Estimate.HIGH: 
 def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
 
-    `kinds` are those of measures/trace/syncs.py.
+    `kinds` are kinds of waits, defined in measures/trace/syncs.py.
 
-    Changes: calls of the selected kinds no longer wait; operators that read a value are removed with their copies.
-    Assumes: what the host does next does not depend on what it waited for.
-    Bounds: low: one wait per step stays, the last one. High: all are removed, as expected. If the waits of all kinds
-    are removed together, some stay: see COMBINED_REMAINING.
+    Changes: calls of these kinds no longer wait; operators that read a value are removed with their copies.
+    Assumes: the next work of the host does not depend on the awaited result.
+    Bounds: low: the last wait of each step stays. High: all waits are removed, as expected. `apply_combined`, which
+    removes the waits of all kinds together, keeps some of them.
     """
     items = graph.items
     called = _called_by(graph, kinds)
@@ -64,7 +64,7 @@ def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estima
 
 
 def apply_combined(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the waits of all kinds, except the last ones of each step, by COMBINED_REMAINING.
+    """Removes the waits of all kinds, except for the share COMBINED_REMAINING at the end of each step.
 
     The waits that stay are neighbours, because code is rewritten as a whole or not at all.
     """
@@ -79,7 +79,7 @@ def apply_combined(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def waiting(graph: ModifiedGraph) -> Bools:
-    """Returns the items in which the program waits for the device: not frees, nor launches into a full queue."""
+    """Returns a mask of the items that wait for the device, without frees and without launches into a full queue."""
     items, calls = graph.items, graph.base.recording.trace.calls
     role = calls.role[items.call] if len(calls) else items.call
     mask: Bools = (items.call >= 0) & np.isin(role, (Role.WAIT, Role.COPY)) & ((items.waits >= 0) | items.drains)
@@ -87,7 +87,7 @@ def waiting(graph: ModifiedGraph) -> Bools:
 
 
 def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
-    """Returns the items with calls by the operators, or by the program itself, that waits of these kinds name."""
+    """Returns a mask of the items with calls by an operator, or of a function, in which costly waits of `kinds` are."""
     trace, call = graph.base.recording.trace, graph.items.call
     if not len(trace.calls):
         return call >= 0
@@ -98,7 +98,7 @@ def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
 
 
 def _without_reads(graph: ModifiedGraph, called: Bools) -> ModifiedGraph:
-    """Removes the copies to the host by these operators, and the time of reading single values."""
+    """Returns the graph without the time of copies to the host in the mask `called`, and of reading single values."""
     items, reads = graph.items, graph.base.spans_named("aten::item")
     copied = called & graph.with_work(Work.DOWNLOAD)
     return graph.with_items(
@@ -109,7 +109,7 @@ def _without_reads(graph: ModifiedGraph, called: Bools) -> ModifiedGraph:
 
 
 def _last_of_steps(graph: ModifiedGraph, waits: Bools) -> Bools:
-    """Returns the last wait of each step."""
+    """Returns a mask of the last item of each step among the items in the mask `waits`."""
     step, rows = _steps(graph), np.flatnonzero(waits)
     last = np.zeros(len(waits), np.bool_)
     if len(rows):
@@ -140,9 +140,9 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
 
     Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable
     memory take as long as pinned ones. Copies to the host stay the same.
-    Assumes: the loader pins its batches in time, and there is enough memory for it.
-    Bounds: pinned copies run at the median rate in the recording, otherwise at the known rate of the link; low: at
-    SLOWER_LINK of that. High: they also run on a separate stream, in parallel with the kernels of the previous step.
+    Assumes: the loader pins its batches in time, and there is enough memory to do so.
+    Bounds: pinned copies run at their median rate in the recording, otherwise at the known rate of the link; low: at
+    SLOWER_LINK of this rate. High: copies also run on a separate stream, in parallel with kernels.
     """
     unblocked = without_upload_waits(graph)
     items, ops = unblocked.items, graph.base.ops
@@ -161,7 +161,7 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
 
 
 def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph in which no call waits for a copy to the device, its own or the one directly before it."""
+    """Returns the graph in which no call waits for a copy to the device that it makes itself or that is just before it."""
     items = graph.items
     copies = graph.with_work(Work.UPLOAD)
     behind = (items.op < 0) & (items.follows >= 0) & copies[items.follows]
@@ -172,7 +172,7 @@ def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
 
 
 def pinned_rate(graph: ModifiedGraph) -> float | None:
-    """Returns the rate of pinned copies in bytes per ns, or None if neither the recording nor the device gives it."""
+    """Returns the rate of pinned copies to the device in bytes per ns; None if neither recording nor device has it."""
     recorded, ops = graph.base.graph.items, graph.base.ops
     pinned = np.flatnonzero(graph.with_work(Work.UPLOAD) & named_copies(graph, "Pinned"))
     pinned = pinned[ops.bytes[recorded.op[pinned]] >= MIN_BYTES]

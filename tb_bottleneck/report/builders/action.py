@@ -1,4 +1,4 @@
-"""What to change first and its gain, as one sentence: the first line of every form of a report."""
+"""Builds the sentence with the first change and its gain, which is the first line of every form of a report."""
 
 from tb_bottleneck.base.text import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
@@ -10,18 +10,19 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 # A wider interval has one decimal place: the second one is not known.
 WIDE = 0.15
 _PARTS = {"optimizer_alone": "the optimizer step", "one_operator": "this operator"}
-"""What a recording contains nothing beside, by the code of the health reason."""
+"""By code of a health reason: the only part of the training that such a recording contains."""
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def action_of(cause: str, advice: CauseAdvice) -> str:
-    """Returns the change that removes a cause, in a few words; empty if more has to be recorded first."""
+    """Returns the change that removes a cause, in a few words; empty if neither advice nor a scenario names a
+    change."""
     scenario = SCENARIO_OF.get(cause)
     return advice.action or (assumptions()[scenario.name].title if scenario is not None else "")
 
 
 def action_sentence(report: pb.Report) -> str:
-    """Returns the fix that comes first with its gain: of the plan, or of the leading finding.
+    """Returns the first fix with its gain, from the plan or from the leading finding.
 
     Returns an empty text if nothing is worth changing, or no gain is known.
     """
@@ -35,9 +36,10 @@ def action_sentence(report: pb.Report) -> str:
 
 
 def lead_with_action(report: pb.Report) -> None:
-    """Sets the action of the verdict, and puts the finding that it is about first, then those of the plan in its order.
+    """Sets the action of the verdict, and sorts the findings.
 
-    The first finding is then about the action, even if another regime takes more time but gains less.
+    The finding that the action is about comes first, then the findings of the plan in the plan's order, then the
+    others.
     """
     leading = None if plan_leads(report) else leading_finding(report)
     first = [leading.cause] if leading is not None else []
@@ -50,7 +52,9 @@ def lead_with_action(report: pb.Report) -> None:
 
 
 def set_action(report: pb.Report) -> None:
-    """Sets the action of the verdict, and the cause that it removes if that is of another regime than the headline."""
+    """Sets the action of the verdict. Also sets `action_cause` if the removed cause has another regime than the
+    verdict.
+    """
     verdict = report.verdict
     part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
     verdict.action = action_sentence(report)
@@ -83,5 +87,5 @@ def _simulated(expected: float, low: float, high: float) -> str:
 
 
 def _times(factor: float, digits: int) -> str:
-    """Returns a factor without digits that a simulation cannot support: "1.7", "15"."""
+    """Returns a factor with `digits` decimal places, from 9.95 on without: "1.7", "15"."""
     return f"{factor:.{0 if factor >= 9.95 else digits}f}"

@@ -1,4 +1,4 @@
-"""What torch.compile did, and the replays of captured graphs, as the report shows them."""
+"""Builds the parts of a report about torch.compile and about replays of captured graphs."""
 
 from dataclasses import asdict
 
@@ -9,7 +9,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3
 MIN_NS = 1_000
-"""Of an operator outside of the graphs, per step: less does not matter."""
+"""Operators outside of graphs with less time per step are not listed."""
 REASONS_MISSING = (
     "The guards and the reasons are not in the trace: record it with tb_bottleneck.Monitor, or run the program with "
     "TORCH_TRACE=DIR, where DIR is the folder of the trace."
@@ -17,7 +17,7 @@ REASONS_MISSING = (
 
 
 def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compilation | None:
-    """Returns what a trace of `steps` steps shows, or None if nothing was compiled."""
+    """Returns the message from a trace of `steps` steps, with values per step; None if nothing was compiled."""
     if compiled is None:
         return None
     breaks = [
@@ -59,7 +59,7 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
 
 
 def logged_compilation(log: CompileLog) -> pb.Compilation | None:
-    """Returns what the monitor logged in the whole run, or None if nothing was compiled."""
+    """Returns the message from the monitor's log of the whole run, with totals; None if nothing was compiled."""
     if not log.compilations:
         return None
     functions: dict[tuple[str, str, int], pb.CompiledFunction] = {}
@@ -87,7 +87,7 @@ def logged_compilation(log: CompileLog) -> pb.Compilation | None:
 
 
 def replayed_graphs(replays: GraphReplays | None, steps: int) -> pb.GraphReplays | None:
-    """Returns the replays in a trace of `steps` steps, or None if there are none."""
+    """Returns the message about the replays in a trace of `steps` steps; None if there are none."""
     if replays is None:
         return None
     return pb.GraphReplays(

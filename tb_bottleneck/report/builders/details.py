@@ -1,6 +1,6 @@
-"""The parts of a report beside its verdicts: input pipeline, serving, and parts of a step.
+"""Builds the parts of a report beside its verdicts: input pipeline, serving, and parts of a step.
 
-A part that could not be built has an entry that says so.
+For a part that could not be built, the report has a BrokenPart.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.kernel_names import cut
 
 
 def broken_part(part: str) -> pb.BrokenPart:
-    """Returns what a report says about a part of it that could not be built. Raises KeyError for an unknown part."""
+    """Returns the message about a part of a report that could not be built. Raises KeyError for an unknown part."""
     texts = load("parts.toml")
     return pb.BrokenPart(part=part, because=Template(texts["broken"]).substitute(title=texts["title"][part]))
 
@@ -32,8 +32,9 @@ def input_pipeline(
 ) -> pb.InputPipeline | None:
     """Returns the stages of the input pipeline and the storage.
 
-    Without stages, returns only the storage; None if neither is known. `workers` make the batches now (0: the training
-    process), `needed` would be fast enough. `facts` of the run have the kind of storage; they are untrusted.
+    Without stages, returns only the storage; None if neither is known. `workers` is the present number of workers (0:
+    the training process makes the batches), `needed` the number that would be fast enough. `facts` are the untrusted
+    facts of the run, with the kind of storage.
     """
     place = _storage(facts)
     if isinstance(work, Missing) or not work.ns > 0:

@@ -1,6 +1,6 @@
-"""The interface for the texts of one evidence source, with the values and places that fill its templates.
+"""The interface for the texts of one evidence source, and the values and places that fill the templates of texts.
 
-Reports from traces and from telemetry share it. A place is one in the user's program.
+Reports from traces and from telemetry share this interface. Places are places in the user's program.
 """
 
 import re
@@ -21,19 +21,20 @@ from tb_bottleneck.report.builders.provenance import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Places = Mapping[tuple[Regime, str], Sequence[Place]]
-"""The places of each cause, by its regime and its name, costliest first."""
+"""(regime, name of a cause) to the places of this cause, costliest first."""
 
 # A line with less of the cost is not what the headline is about.
 MIN_HEADLINE_SHARE = 0.5
 
 
 def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
-    """Returns the places in the user's program of a cause, as a report names them."""
+    """Returns the places of a cause as messages; empty if there are none."""
     return [pb.Place(**asdict(place)) for place in places.get((regime, cause), ())]
 
 
 def most_of_it(places: Places, regime: Regime, cause: str) -> str:
-    """Returns a sentence about the line with most of the cost of a cause; empty if there is no such line."""
+    """Returns a sentence about the line or function with at least half of the cost of a cause; empty if there is
+    none."""
     return sentence_about(places.get((regime, cause), ()))
 
 
@@ -62,23 +63,24 @@ class Context(Record, frozen=True):
 
     @property
     def device(self) -> str:
-        """What computes, in one word."""
+        """The computing device in one word: "CPU" or "GPU"."""
         return "CPU" if self.device_kind == "cpu" else "GPU"
 
     def said(self, text: str) -> str:
-        """Returns a text of ours in the words for this device."""
+        """Returns `text`, a text of this package, in the words for the kind of device."""
         return words_for(self.device_kind)(text)
 
     @property
     def each(self) -> str:
-        """The unit of evidence: per step, or in all if the recording was not cut into steps."""
+        """The reference of evidence: "per step", or "in all" if the recording has no steps."""
         return "in all" if self.window.basis == "whole" else "per step"
 
     @property
     def code_values(self) -> dict[str, str]:
-        """Returns the values for advised code that depend on the device and the operating system.
+        """The values for advised code that depend on the device and the operating system.
 
-        A line with `gpu` needs a device, one with `windows` is for Windows, and one with `triton` for other systems.
+        A line of code with `gpu` needs a GPU, a line with `windows` is for Windows, a line with `triton` for other
+        systems.
         """
         system = {"windows": "Windows"} if self.on_windows else {"triton": "Triton"}
         device = {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
@@ -107,7 +109,7 @@ class SourceTexts(Protocol):
         ...
 
     def meaning(self, regime: Regime, device: str) -> str:
-        """Returns what the time of a regime is, as sentences. `device` is GPU or CPU."""
+        """Returns sentences that say what the time of a regime is. `device` is GPU or CPU."""
         ...
 
     def title(self, regime: Regime, severity: str) -> str:
@@ -119,11 +121,11 @@ class SourceTexts(Protocol):
         ...
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
-        """Returns the headline of a report about the last phase of a run."""
+        """Returns the headline for a report about the last phase of a run, which lasts `length_ns`, from `headline`."""
         ...
 
     def because(self, verdict: AnyVerdict) -> Template:
-        """Returns the reason for the judgement of a regime."""
+        """Returns the template of the reason for the judgement of a regime."""
         ...
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
@@ -145,8 +147,8 @@ _UNFILLED = re.compile(r"\$\w+")
 def fitted_code(code: Template, values: Mapping[str, str]) -> str:
     """Returns the advised code for this run.
 
-    A line that needs a figure which is missing does not apply and is left out. If every line needs one, the figures are
-    left to the user. On Windows, code that starts workers is guarded.
+    A line with a placeholder that has no value is left out. If no line of code would remain, all lines are kept with
+    "..." for these placeholders. On Windows, code that starts workers is guarded.
     """
     lines = code.safe_substitute(values).splitlines()
     fitting = [line for line in lines if not _UNFILLED.search(line)]

@@ -35,10 +35,10 @@ def trace_confidence(
 ) -> str:
     """Returns the confidence in a conclusion: high, medium or low.
 
-    It follows from the number and kind of steps, lost events, unexplained time, and the evidence of the conclusion's
-    own rule. For the device's own work it is low if only kernel names show the limit of the kernels, and at most medium
-    on a CPU run, where names of operators show it. For pauses it is low if one was recorded only once: how often they
-    occur in the run is then not known. It is at most medium if the conclusion is that something is not known.
+    The confidence follows from the number and kind of steps, lost events, unexplained time, and the evidence of the
+    conclusion's rule. For the device's own work, it is low if only kernel names show the limit of the kernels, and at
+    most medium on a CPU run, where only names of operators show the limit. For pauses and interruptions, it is low if
+    only one was recorded, because their frequency is then not known. It is at most medium for `unexplained`.
     """
     confidence = _recording_confidence(recording, defects)
     if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":
@@ -54,7 +54,7 @@ def trace_confidence(
 
 
 def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> str:
-    """Returns the confidence without the evidence of a single rule."""
+    """Returns the confidence that the recording as a whole allows: high, medium or low."""
     unexplained = recording.account.share(Regime.UNEXPLAINED)
     # On a CPU run the profiler's own time is part of the operators and of the time between them, to unknown shares.
     doubtful_codes = DOUBTFUL_DEFECTS if recording.on_device else (*DOUBTFUL_DEFECTS, "profiler_overhead")
@@ -80,10 +80,10 @@ WIDE_GAIN, UNKNOWN_GAIN = 0.5, 0.75
 def stated_gain(
     verdict: AnyVerdict, cause: AnyCause, prediction: Prediction | NotPredicted | None, on_cpu: bool
 ) -> pb.Speedup:
-    """Returns the simulated gain of a cause; without one a bound, an estimate from measured changes, or none.
+    """Returns the gain of fixing `cause`: simulated, else an upper bound, an estimate from measured changes, or none.
 
-    Without a simulation, it also states the reason, unless the replay of the whole recording has one. There is no gain
-    if parts of the file are missing: they may be what the rest waited for.
+    Without a simulation, `because` of the result states the reason, unless the replay of the whole recording has one.
+    The basis is "none" if parts of the file are missing: the rest may have waited for them.
     """
     if isinstance(prediction, NotPredicted) and prediction.because == "truncated":
         return _none()
@@ -107,8 +107,8 @@ def stated_confidence(
 ) -> str:
     """Returns the confidence, lowered if the interval of the gain that leads the report is wide.
 
-    That is the gain of the first fix of the plan, else the first one of the conclusion's regime that is predicted.
-    Bounds are no intervals: they do not change it.
+    The leading gain is that of the first fix of the plan, else the first simulated or estimated gain among the findings
+    of `regime`. Bounds have no interval, and do not change the confidence.
     """
     predicted = (f.speedup for f in findings if f.regime == regime and f.speedup.basis in ("replay", "estimate"))
     leading = plan[0] if plan else next(predicted, None)
@@ -125,10 +125,10 @@ def stated_severity(
 ) -> str:
     """Returns the severity of a conclusion, lowered to the gains that the report states; never raised.
 
-    These are the gain of the whole plan, and the gains of the conclusion's own causes: a simulated one as expected, a
-    bound at most, an estimate as expected up to `warning`, and for `critical` the low end of its interval. With low
-    confidence, nothing is critical: the recording shows too little of the run. A device that the work does not use at
-    all has no gain that a recording could show, and stays critical.
+    These gains are the gain of the whole plan, and the gains of findings of the conclusion's regime. A simulated gain
+    counts with its expected value, a bound with its upper end. An estimate counts with its expected value up to
+    `warning`, and with the low end of its interval for `critical`. With low confidence, nothing is critical. The
+    severity of an unused GPU, whose gain a recording cannot show, stays the same.
     """
     if conclusion.severity not in _LEVELS or conclusion.regime is Regime.GPU_UNUSED:
         return conclusion.severity
@@ -148,7 +148,7 @@ def _level_of(gain: pb.Speedup) -> str:
 
 
 def _level(gain: float) -> str:
-    """Returns the severity of a gain, a ratio of step times."""
+    """Returns the severity that corresponds to a gain: step time before / after."""
     saved = 1 - 1 / max(gain, 1.0)
     return "critical" if saved >= CRITICAL else "warning" if saved >= WARNING else "info"
 
@@ -158,12 +158,12 @@ def _none() -> pb.Speedup:
 
 
 def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -> pb.Speedup:
-    """Returns an upper bound: at best the recoverable share of the time is saved, or `all_of_it`; at worst nothing.
+    """Returns a bound of the gain: nothing is saved at worst, `recoverable` is expected.
 
-    Expected is the gain of the recoverable share of the time. In a trace of a device, that share is no bound: that the
-    profiler causes the rest is an expectation. On the CPU, loaders, collectives and operators share its cores: a fix
-    that frees cores also shortens the operators. Of two pairs of the demo, one gained 2.6 times with a bound of 2.0,
-    the other 2.1 with 1.75. The bound is `most` then, if it is known, and what is expected is the gain without that.
+    The upper end is the gain of the `recoverable` share. With `all_of_it` (a trace of a device), it is the gain of the
+    cause's whole cost: that the profiler causes the rest is only an expectation. On the CPU, loaders, collectives and
+    operators share the cores, so that a fix that frees cores also shortens the operators: of two pairs of the demo, one
+    gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75. If `cause.most` is known, it is the upper end.
     """
     if not 0 < recoverable < 1:
         return _none()

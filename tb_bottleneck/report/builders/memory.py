@@ -33,7 +33,7 @@ def memory_message(
     course: MemoryCourse | None = None,
     earlier: EarlierBlocks | None = None,
 ) -> pb.Memory:
-    """Returns the memory part of a report."""
+    """Returns the memory part of a report. Parts that are None or empty are left out."""
     message = pb.Memory(
         peak_bytes=account.peak,
         evidence_source=account.source,
@@ -56,7 +56,7 @@ def memory_message(
 
 
 def _add_course(message: pb.Memory, course: MemoryCourse) -> None:
-    """Adds the curve of the step of the peak, the lifetimes of its blocks, and the history over the steps."""
+    """Adds the curve of the step with the peak, the lifetimes of blocks, and the history over the steps."""
     if course.curve is not None:
         message.curve.CopyFrom(_curve(course.curve))
     for lifetime in course.lifetimes:
@@ -79,7 +79,7 @@ def _curve(curve: MemoryCurve) -> pb.MemoryCurve:
 
 
 def findings_message(findings: Iterable[MemoryFinding]) -> list[pb.MemoryFinding]:
-    """Returns the findings with their texts."""
+    """Returns the findings as messages with titles, evidence and fixes, in the same order."""
     return [_finding(finding) for finding in findings]
 
 
@@ -150,7 +150,7 @@ def _finding(finding: MemoryFinding) -> pb.MemoryFinding:
 
 
 def _headline(finding: MemoryFinding, advice: MemoryAdvice) -> str:
-    """Returns what to change and the problem; empty for a finding that is no warning."""
+    """Returns the headline of a finding: the problem and what to change; empty for a finding of severity info."""
     if finding.severity == INFO:
         return ""
     values = {value.name: value_text(_evidence(value)) for value in finding.evidence}

@@ -13,9 +13,9 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 class NotPredicted(Record, frozen=True):
-    """Takes the place of a prediction. `because` is the key of a word of scenarios.toml.
+    """Stands for a missing prediction. `because` is a key of the table `words` in scenarios.toml.
 
-    That is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
+    It is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
     """
 
     because: str
@@ -38,7 +38,7 @@ def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
 
 
 def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
-    """Yields the steps of the plan."""
+    """Yields the steps of the plan as messages, in order."""
     for step in prediction.plan:
         texts = assumptions()[step.scenario]
         yield pb.PlanStep(
@@ -53,7 +53,7 @@ def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
 
 
 def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
-    """Returns the check of the replay, and the reason if nothing is predicted."""
+    """Returns the check of the replay as a message. `because` of the message says why nothing is predicted, if so."""
     if isinstance(prediction, NotPredicted):
         return pb.Replay(because=word(prediction.because).substitute())
     check, scales = prediction.check, prediction.host_scale
@@ -66,7 +66,7 @@ def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
 
 
 def why_not_simulated(cause: str, on_cpu: bool) -> str:
-    """Returns the reason why the gain of fixing this cause was not simulated, as text."""
+    """Returns the reason, as text, why the gain of fixing `cause` was not simulated; empty if no reason is known."""
     scenario = SCENARIO_OF.get(cause)
     if scenario is None:
         return unsimulated().get(cause, "")

@@ -1,6 +1,6 @@
-"""Where a recording comes from, which part of it is judged, and which job it belongs to.
+"""The origin of a recording, its judged window, and the job to which it belongs.
 
-The origin is the rank, the number of ranks, and the device. The judged part is shown with its steps and their times.
+The origin is the rank, the number of ranks, the device and the program. The window has its steps and their times.
 """
 
 import hashlib
@@ -59,9 +59,9 @@ class Window(Record, frozen=True):
     """The judged part of a recording: [begin, end) in ns on the recording's own clock; for telemetry since 1970.
 
     `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
-    recorded. `step_times` are at most MAX_STEP_TIMES, each the longest of a group of neighbours: the rare long steps
-    matter. `recorded_mean` is the mean step time in ns with the profiler's own time, if that was removed, and
-    `correction` a sentence about it.
+    recorded. `step_times` has at most MAX_STEP_TIMES times in ns, each the longest of a group of neighbouring steps, so
+    that rare long steps are included. If the profiler's own time was removed, `recorded_mean` is the mean step time in
+    ns before the removal, and `correction` a sentence about the removal.
     """
 
     steps: int
@@ -91,7 +91,7 @@ def trace_window(recording: Recording) -> Window:
 
 
 def correction_text(recording: Recording) -> str:
-    """Returns the sentence about the profiler's time that was removed; empty if none was."""
+    """Returns sentences about the profiler's time that was removed from the recording; empty if none was removed."""
     correction = recording.correction
     if correction is None:
         return ""
@@ -108,7 +108,7 @@ def correction_text(recording: Recording) -> str:
 
 
 def spread_of(times: Floats, counts: Ints | None = None) -> tuple[float, float, float]:
-    """Returns the 10th percentile, the median and the 90th percentile. With `counts`, each counts that many times."""
+    """Returns the 10th percentile, the median and the 90th percentile of `times`; `counts` are weights, if given."""
     return percentile(times, 10, counts), percentile(times, 50, counts), percentile(times, 90, counts)
 
 
@@ -135,9 +135,11 @@ class ReportedDevice(Record, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """The rank, the device and the program of a recording. `rank` and `world_size` are None if they are not known,
-    `revision` (of the program's repository) and `program` (its hashes) are then empty. `on_windows` is True if it is
-    known to run there."""
+    """The rank, the device and the program of a recording.
+
+    `rank` and `world_size` are None if they are not known. `revision` is the revision of the program's repository,
+    `program` its hashes; both are empty if not known. `on_windows` is True if the program is known to run on Windows.
+    """
 
     rank: int | None
     world_size: int | None
@@ -161,14 +163,14 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
 
 
 def text_fact(facts: Mapping[str, object], name: str) -> str:
-    """Returns a text in the facts of a training, or an empty one. It is untrusted: it may be any text."""
+    """Returns the text `facts[name]`, at most MAX_TEXT characters; "" if it is missing or not printable. Untrusted."""
     value = facts.get(name)
     text = value if isinstance(value, str) else ""
     return text[:MAX_TEXT] if text.isprintable() else ""
 
 
 def unused_device(trace: Trace) -> ReportedDevice:
-    """Returns the device that is present and did nothing: `count` is 0."""
+    """Returns the first described device as a device without work: `count` is 0."""
     facts = trace.header.devices[0]
     return ReportedDevice(name=facts.name, kind=_gpu_kind(trace), index=facts.index)
 

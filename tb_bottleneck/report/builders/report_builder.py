@@ -44,7 +44,7 @@ class ReportIdentity(Record, frozen=True):
 class Diagnosis(Record, frozen=True):
     """The verdicts of all regimes, the conclusion from them, and the confidence in it.
 
-    `situation` is the kind of the task, as sentences, if it is known.
+    `situation` has sentences about the kind of training; empty if it is not known.
     """
 
     verdicts: tuple[AnyVerdict, ...]
@@ -54,7 +54,7 @@ class Diagnosis(Record, frozen=True):
 
 
 class Details(Record, frozen=True):
-    """Parts of the report beside the verdicts; None if nothing is known."""
+    """Parts of the report beside the verdicts. A part is None if nothing is known about it."""
 
     input: pb.InputPipeline | None = None
     compilation: pb.Compilation | None = None
@@ -85,7 +85,7 @@ def refused_report(identity: ReportIdentity, error: BottleneckError) -> pb.Repor
 
 
 def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Report:
-    """Returns the report of a file that could not be read or judged."""
+    """Returns the report of a file that could not be read or judged. `code` is the health reason, `error` its text."""
     reason = _reason(code, {"error": error, "kind": identity.evidence_source})
     return _report(identity, health=pb.Health(status="unreadable", reasons=[reason]))
 
@@ -117,8 +117,8 @@ def build_report(
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
     `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
-    the user's program by regime and cause. `latest_phase_only` means
-    that window, account and diagnosis are about the last of the phases.
+    the user's program by regime and cause. If `latest_phase_only` is True, window, account and diagnosis are about the
+    last of the phases.
     """
     device = origin.device
     report = _report(
@@ -158,10 +158,10 @@ def build_report(
 
 
 def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
-    """Returns the causes in the order of the findings: those of the conclusion's regime first, then the costliest.
+    """Returns the causes in the order of findings: causes of the conclusion's regime first, then the others, by cost.
 
-    Causes of the machine come after those of the program in the same group, if one of these costs a comparable time. A
-    cause that several regimes name with the same texts, such as too few cores, is listed once.
+    Causes of the machine come last in their group if a cause of the program has a comparable cost. A cause that several
+    regimes name with the same texts, such as too few cores, is listed once.
     """
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
     last = MACHINE_CAUSES if program_leads(diagnosis.verdicts) else frozenset()
@@ -185,7 +185,7 @@ def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
 
 
 def _health(defects: Sequence[Defect]) -> pb.Health:
-    """Returns the health: `incomplete` with a fatal defect, `degraded` with any other."""
+    """Returns the health: `incomplete` with a fatal defect, `degraded` with others only, `ok` without any."""
     fatal = any(defect.fatal for defect in defects)
     status = "incomplete" if fatal else "degraded" if defects else "ok"
     return pb.Health(status=status, reasons=[_reason(defect.code, defect.facts) for defect in defects])
@@ -319,7 +319,7 @@ class _DiagnosisWriter(Record, frozen=True):
         )
 
     def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
-        """Returns the lines of evidence, without optional ones if their measure is missing."""
+        """Yields the lines of evidence. Optional lines whose measure is missing are left out."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):

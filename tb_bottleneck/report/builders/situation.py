@@ -18,7 +18,8 @@ from tb_bottleneck.regimes.judge import Conclusion
 def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
     """Returns the situation as sentences; empty if it is not known what limits the run.
 
-    Beside a problem, only recordings with a backward pass have one: what they would be without the avoidable time.
+    If there is a problem, the text says what would limit the run without the avoidable time; it is then empty for
+    recordings without a backward pass.
     """
     if conclusion.regime == Regime.UNEXPLAINED or isinstance(measures(only_operator), Measure):
         return ""
@@ -37,25 +38,25 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
 
 
 def _is_large(account: Account) -> bool:
-    """Returns True if work at full size fills most of the time that no problem takes."""
+    """Returns True if kernels limited by arithmetic or bandwidth take most of the time outside avoidable regimes."""
     rest = rest_of(account)
     return account.share(Regime.COMPUTE) + account.share(Regime.MEMORY) >= compute.FIRES_AT * rest > 0
 
 
 def rest_of(account: Account) -> float:
-    """Returns the share of the time that the model itself takes: its work, and the launching of it."""
+    """Returns the share (0 to 1) of the time outside the avoidable regimes, but including launches."""
     return 1.0 - sum(account.share(regime) for regime in AVOIDABLE_REGIMES if regime is not Regime.LAUNCH)
 
 
 def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
-    """Returns the sentence about a training with a problem; `data` is a name of the table of data."""
+    """Returns the sentence about a training that has a problem. `data` is complex, simple, workers or unseen."""
     found = "unseen" if data == "workers" else data
     table = _texts()["beside_on_device" if on_device else "beside_on_cpu"]
     return table[f"{'large' if is_large else 'small'}_{found}"]
 
 
 def _data(measures: Measures[Recording]) -> str:
-    """Returns what is known of the data: the time in the loader shows it only without workers."""
+    """Returns what the time in the loader shows about the data: complex, simple, workers (unknown) or unseen."""
     fetch, iterator = measures(loader_fetch), measures(loader_iterator)
     if measures.account.share(Regime.INPUT) >= input.FIRES_AT:
         return "complex"

@@ -35,9 +35,9 @@ from tb_bottleneck.report.builders.situation import beside_problem, rest_of
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
-"""Measures that only the advised code uses: they are advice, and no evidence."""
+"""Measures that only the advised code uses; they are not shown as evidence."""
 LEAST_PART = 0.01
-"""Parts of the unexplained time with a smaller share are not told apart. A choice."""
+"""Parts of the unexplained time with a smaller share are not named. A choice."""
 _MINUTE, _HOUR = 60, 3600
 
 
@@ -53,12 +53,12 @@ class TelemetryTexts:
         return "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def label(self, regime: Regime) -> str:
-        """Returns the label of the regime. Time in which nothing is known to be wrong is not called unexplained."""
+        """Returns the label of the regime. The label of `unexplained` depends on the largest part of this time."""
         title = telemetry_advice().unknown_titles.get(self.unknown.largest)
         return title if regime is Regime.UNEXPLAINED and title is not None else regime.label
 
     def meaning(self, regime: Regime, device: str) -> str:
-        """Returns what the time of a regime is; of several parts of the unexplained time, each with its share."""
+        """Returns sentences that say what the time of a regime is; for `unexplained`, each part with its share."""
         texts = telemetry_advice().unknown
         parts = {name: share for name, share in self.unknown.parts.items() if share >= LEAST_PART}
         if regime is not Regime.UNEXPLAINED or not parts:
@@ -69,16 +69,17 @@ class TelemetryTexts:
         return " ".join(f"{share_text(parts[name])}: {text}" for name, text in told.items())
 
     def title(self, regime: Regime, severity: str) -> str:
-        """Returns the label of the regime, or a better one if the label would mislead.
+        """Returns the label of the regime in a verdict of this severity.
 
-        A device that works but is slowed down, by heat or by other threads, is not called sound.
+        A regime `compute` with a problem gets a label that says that the device is slowed down, by heat or by other
+        threads.
         """
         if regime is Regime.COMPUTE and severity != "none":
             return telemetry_advice().phase["held"].safe_substitute(title=regime.label)
         return self.label(regime) if severity == "none" else regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
+        """Returns the headline of the costliest cause if that cause has a headline, otherwise of the regime."""
         advice, regime = telemetry_advice(), conclusion.regime
         if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
             return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
@@ -94,7 +95,7 @@ class TelemetryTexts:
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
-        """Returns the headline with the length of the last phase, since it is about that phase only."""
+        """Returns the headline with the length of the last phase, since the report is about that phase only."""
         return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
 
     def because(self, verdict: AnyVerdict) -> Template:
@@ -122,7 +123,7 @@ class TelemetryTexts:
 
 
 def _length(ns: float) -> str:
-    """Formats a time as whole seconds, from two minutes on as minutes, from two hours on as hours."""
+    """Returns a time as text: whole seconds, from two minutes on minutes, from two hours on hours."""
     seconds = ns / NS_PER_S
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
@@ -169,10 +170,10 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
 
 
 def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], conclusion: Conclusion) -> str:
-    """Returns medium or low: telemetry sees steps only from outside.
+    """Returns the confidence: at most medium, because telemetry sees steps only from outside.
 
-    It is low with few steps, with any defect, with much unexplained time, and for the device's own work if no counters
-    show its limit.
+    The confidence is low with few steps, with any defect, with much unexplained time, and for the device's own work if
+    no counters show the limit of this work.
     """
     limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")

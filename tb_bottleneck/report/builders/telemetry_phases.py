@@ -1,6 +1,6 @@
-"""The run over time: its phases, and where its wall time went.
+"""The run over time: the phases of the run, and the parts of its wall time.
 
-A phase is a part of the run in which one regime owned most of the recoverable time: when it became slow, and why.
+A phase is a part of the run in which one regime owned most of the recoverable time.
 
 Signal: the recoverable time of each regime, window by window.
 Formula: a phase begins when a regime leads in two consecutive windows with a tenth of the time or more; it lasts while
@@ -49,7 +49,7 @@ CONFIRMING_WINDOWS = 2
 
 
 def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
-    """Returns the phases in order of time. Windows without data belong to no phase."""
+    """Returns the phases of the run in order of time. Windows without data belong to no phase."""
     stakes = recoverable_by_window(testimony)
     stakes[Regime.COMPUTE] = stakes[Regime.COMPUTE] + contention_by_window(
         testimony, HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
@@ -111,7 +111,7 @@ def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regi
 def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
-    """Returns the share of the phase, and its severity."""
+    """Returns the mean share of the regime in windows `first` to `after` - 1, and the severity of the phase."""
     regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"
@@ -143,7 +143,7 @@ _DECIMALS = 4
 
 
 def run_time_of(account: RunTime | None) -> pb.RunTime | None:
-    """Returns the account of a whole run: the parts with any time, or None without steps."""
+    """Returns the parts of a run's wall time as a message, without empty parts; None if `account` is None."""
     if account is None:
         return None
     length = np.maximum(account.bins.sum(axis=0), 1.0)

@@ -41,7 +41,7 @@ class TraceTexts:
         return regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the costliest cause if it has one, otherwise that of the regime."""
+        """Returns the headline of the costliest cause if that cause has a headline, otherwise of the regime."""
         regime = conclusion.regime
         advice = regime_advice(regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
@@ -56,7 +56,7 @@ class TraceTexts:
         return f"{headline} No problem costs more than a tenth of the time."
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
-        """Returns the headline as it is: traces have no phases."""
+        """Returns `headline` unchanged: traces have no phases."""
         return headline
 
     def because(self, verdict: AnyVerdict) -> Template:
@@ -85,7 +85,7 @@ class TraceTexts:
 
 
 def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
-    """Returns how the limits of kernels are known, and how close the kernels come to them; empty if unknown."""
+    """Returns sentences on how the limits of kernels are known, and how close kernels come to them; may be empty."""
     known = facts.get(roofs_known.__name__)
     if not isinstance(known, Measure):
         return ""

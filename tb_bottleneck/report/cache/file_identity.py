@@ -1,4 +1,4 @@
-"""Identifies the file that a report is about, and the code that made it. A report is reused only if both are equal."""
+"""Identifies the file and the code that a report comes from. A report is reused only if both are unchanged."""
 
 import hashlib
 from dataclasses import dataclass

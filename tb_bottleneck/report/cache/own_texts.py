@@ -1,8 +1,8 @@
-"""Removes every text from an untrusted report that is not one of ours.
+"""Removes all texts from an untrusted report that do not come from this package.
 
-A report next to a trace is trusted for numbers and known identifiers. Its sentences could say anything ("Run: curl …"),
-so a sentence is kept only if it is one of knowledge/*.toml with figures in the places of its figures. Names of kernels,
-files and devices are untrusted in every report; they stay, on one line.
+Numbers and known identifiers of a report next to a trace are accepted. Its sentences could say anything ("Run: curl
+…"), so a sentence is kept only if it equals a sentence in knowledge/*.toml apart from figures. Names of kernels, files
+and devices are untrusted in every report; they are kept, each on one line.
 """
 
 import re
@@ -68,9 +68,9 @@ _PLACE = re.compile(r" Most of it is in (?:\S{1,200} \(\S{1,400}\)|\S{1,400}:\d{
 
 
 def remove_foreign_texts(report: pb.Report) -> None:
-    """Replaces the texts of the report that are not ours: important ones by general ones of ours, others by nothing.
+    """Replaces texts that are not from this package: important texts by general texts of the package, others by "".
 
-    The advice of its findings must have been checked.
+    The caller must have checked the advice of the findings, which is kept.
     """
     advice = [(finding.fix.summary, finding.fix.code, finding.fix.confirm) for finding in report.findings]
     fixes = [reason.fix for reason in report.health.reasons]
@@ -112,7 +112,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
 
 
 def _use_words_of_device(report: pb.Report) -> None:
-    """Says the texts that were put in place of others in the words for the device, as the report builder does."""
+    """Rewrites replaced texts in the words for the kind of device, as the report builder does."""
     said = words_for(report.device.kind)
     for row in report.account:
         row.meaning = said(row.meaning)
@@ -122,7 +122,7 @@ def _use_words_of_device(report: pb.Report) -> None:
 
 
 def _clean_notes(efficiency: pb.Efficiency) -> None:
-    """Keeps the notes about known figures, with our title, unit and definition."""
+    """Keeps only notes about known figures, with the package's own title, unit and definition."""
     notes = {note.field: note for note in efficiency.notes}
     for text in figure_texts():
         if (note := notes.get(text.field)) is not None:
@@ -153,13 +153,13 @@ def _cleaned(text: str, is_name: bool) -> str:
 
 
 def _without_device(text: str) -> str:
-    """Returns the text with the placeholder in the place of the name of a known device."""
+    """Returns the text with `$device` in place of the longest name of a known device in it."""
     name = max((name for name in known_names() if name in text), key=len, default="")
     return text.replace(name, "$device") if name else text
 
 
 def _is_own(text: str) -> bool:
-    """Returns True if the text is one of ours, or several of ours after each other."""
+    """Returns True if the text is a text of this package, or a sequence of such texts."""
     sentences = _SENTENCE_END.split(_form(text.strip()))
     if len(sentences) > _MAX_SENTENCES:
         return False
@@ -171,7 +171,7 @@ def _is_own(text: str) -> bool:
 
 
 def _form(text: str) -> str:
-    """Returns the text with marks in the places of figures and of words that depend on the recording."""
+    """Returns the text with marks in place of figures, and of words that depend on the recording."""
     for name, words in _WORDS.items():
         for word in words:
             text = text.replace(word, f"${name}")

@@ -1,8 +1,8 @@
 """Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
-There is one file per entry. Its name is a hash of the file's identity; it contains the entry and a hash of both. Others
-may be able to write to the directory, so only files of this user that nobody else may change are used. Files are
-replaced atomically, so any number of processes may use one directory. An error only costs the time to read a trace
+There is one file per entry. Its name is a hash of the trace's identity; it contains the entry, and a hash of name and
+entry. Other users may be able to write to the directory, so only files of this user that nobody else may change are
+used. Files are replaced atomically, so any number of processes may use one directory. After an error, the trace is read
 again: no exception is raised.
 """
 
@@ -50,7 +50,7 @@ class Store:
             return None  # the package's own files cannot be read
 
     def get(self, identity: FileIdentity) -> Report | None:
-        """Returns the report of this file by this code, or None."""
+        """Returns the stored report of this file, made by this version of the code, or None."""
         content = self._read(self._entry(identity, "report"))
         try:
             return Report.FromString(content) if content is not None else None
@@ -58,11 +58,11 @@ class Store:
             return None
 
     def put(self, identity: FileIdentity, report: Report) -> None:
-        """Stores a report."""
+        """Stores a report. Does nothing if it is too large or cannot be written."""
         self._write(self._entry(identity, "report"), report.SerializeToString())
 
     def get_summary(self, identity: FileIdentity) -> bytes | None:
-        """Returns the encoded summary of the rank that this file is of, or None."""
+        """Returns the encoded summary of the rank that this file records, or None if none is stored."""
         return self._read(self._entry(identity, "summary"))
 
     def put_summary(self, identity: FileIdentity, summary: bytes) -> None:
@@ -99,7 +99,7 @@ class Store:
         return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.{kind}"
 
     def _make_room(self) -> None:
-        """Removes the least recently used reports, until there is space for those added before the next check."""
+        """Removes the least recently used entries, until there is space for the entries added before the next check."""
         entries: list[tuple[float, int, str]] = []
         with os.scandir(self._directory) as listing:
             for entry in listing:
@@ -126,5 +126,5 @@ def _unpacked(entry: Path, data: bytes) -> bytes | None:
 
 
 def _digest(entry: Path, content: bytes) -> bytes:
-    """Returns the hash of the entry. It includes the name: an entry that was renamed is about another file."""
+    """Returns a hash of the entry's name and content. With the name, a renamed entry is recognised as invalid."""
     return hashlib.sha256(entry.name.encode() + content).digest()

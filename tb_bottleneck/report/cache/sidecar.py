@@ -1,8 +1,8 @@
 """Reuses the report of a recording if the same code has already diagnosed the same file.
 
-The report is kept next to its trace, as NAME.bottlenecks.json (the sidecar), and is read as long as it belongs to that
-file. A logdir is often shared, so a sidecar is untrusted: numbers in it are accepted, but all sentences must be our own
-(own_texts.py), also those that users may copy. An invalid sidecar is ignored, and the trace is read instead.
+The report is stored next to its trace as NAME.bottlenecks.json (the sidecar), and is used while the trace is unchanged.
+A logdir is often shared, so a sidecar is untrusted: its numbers are accepted, but all sentences and advised code must
+be texts of this package (own_texts.py). An invalid sidecar is ignored, and the trace is read instead.
 """
 
 import errno
@@ -55,7 +55,7 @@ def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
     """Writes the report of the trace with this identity, and returns the path of the sidecar.
 
     Raises:
-        OSError: it could not be written, or the trace is at a URL: remote stores are only read.
+        OSError: the sidecar could not be written, or the trace is at a URL (remote stores are only read).
     """
     if is_url(trace):
         raise OSError(errno.EROFS, "reports are written next to local files only")
@@ -93,7 +93,7 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
 
 
 def _bytes_of(path: str) -> bytes:
-    """Raises OSError or ValueError if there is no such file, it is not regular (a pipe would block), or too large."""
+    """Returns the content of the file. Raises OSError or ValueError if it is missing, not regular, or too large."""
     storage = filesystem_of(path)
     status = storage.status(path)
     if status.kind != "file" or status.size > MAX_REPORT_BYTES:
@@ -109,7 +109,8 @@ _ARGUMENTS = {"pinned": "(?:, pin_memory=True)?", "triton": "Triton", "windows":
 
 
 def _is_valid(report: pb.Report) -> bool:
-    """Returns True if tb_bottleneck could have written this report. May also raise KeyError or ValueError if not."""
+    """Returns True if tb_bottleneck could have written this report; otherwise False, or raises KeyError or
+    ValueError."""
     regimes = [row.regime for row in report.regimes] + [report.verdict.regime] * report.HasField("verdict")
     return (
         report.schema == SCHEMA
@@ -147,7 +148,8 @@ def _is_possible(name: str, number: float) -> bool:
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:
-    """Returns True if the texts of the finding are those of our advice, with figures only in storage of figures."""
+    """Returns True if the texts and the code of the finding are the package's advice for its cause, apart from
+    figures."""
     if finding.regime not in _JUDGED:
         return False
     advice = regime_advice(finding.regime).causes[finding.cause]
@@ -160,9 +162,9 @@ def _has_own_advice(finding: pb.Finding) -> bool:
 
 
 def _code_pattern(template: Sequence[str]) -> str:
-    """Returns the pattern of the code that `fitted_code` makes of lines, each line after a line break.
+    """Returns a pattern for the code that `fitted_code` makes of the lines in `template`, each after a line break.
 
-    A line whose figure is not known is left out, or "..." takes the place of the figure.
+    A line with a figure is optional, because `fitted_code` leaves out lines whose figure is not known.
     """
     lines = []
     for line in template:
@@ -200,7 +202,7 @@ def diagnose_cached(
 
 
 def is_repeatable(report: Report) -> bool:
-    """Returns True if another diagnosis gives the same report. A file may grow, or a rule may run out of memory."""
+    """Returns True if another diagnosis of the file would give the same report: it is complete, and no rule failed."""
     if report.broken_parts:
         return False
     return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)

@@ -1,4 +1,4 @@
-"""The figures of efficiency of a report. Trace and telemetry give different ones; the definitions are the same."""
+"""Builds the efficiency part of a report. Trace and telemetry give different figures, with the same definitions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,9 +15,9 @@ SAMPLES, TOKENS = "samples_per_step", "tokens_per_step"
 
 
 class EfficiencyInputs(Record, frozen=True):
-    """Figures by field, with those of a step (samples_per_step, tokens_per_step), and the types of the products.
+    """Figures by field, including samples_per_step and tokens_per_step, and the types of contractions.
 
-    `bf16_peak` is in FLOP/s, None if it is not known.
+    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known.
     """
 
     figures: Figures
@@ -26,7 +26,7 @@ class EfficiencyInputs(Record, frozen=True):
 
 
 def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
-    """Returns the message: the known figures, and for each figure its definition and its basis, or why it is absent."""
+    """Returns the message: the known figures, and per figure a note with definition and basis, or why it is unknown."""
     is_step = window.basis != "whole" and window.step_ns.mean > 0
     per_step = {field: inputs.figures.get(field, unknown("needs_trace")) for field in (SAMPLES, TOKENS)}
     figures = dict(inputs.figures)
@@ -51,7 +51,7 @@ def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
 
 
 def set_rates(report: pb.Report) -> None:
-    """Sets samples and tokens per second from the step time that leads the report: without the profiler if known."""
+    """Sets samples and tokens per second from the step time without the profiler, if that is known."""
     efficiency, step_ns = report.efficiency, step_ns_of(report)
     if not report.HasField("unprofiled") or not step_ns:
         return
@@ -62,7 +62,7 @@ def set_rates(report: pb.Report) -> None:
 
 
 def add_figures(message: pb.Efficiency, figures: Figures) -> None:
-    """Sets these figures, with a note about each; others stay as they are."""
+    """Sets `figures` in the message, with a note about each. Other figures are unchanged."""
     notes = {note.field: note for note in message.notes}
     for text in figure_texts():
         figure = figures.get(text.field)
@@ -87,7 +87,7 @@ def set_notes(message: pb.Efficiency, notes: Mapping[str, pb.EfficiencyNote]) ->
 
 
 def add_price(efficiency: pb.Efficiency, per_hour: float) -> None:
-    """Adds the cost of a million samples at a price per hour of the device, in the price's currency."""
+    """Adds the cost of a million samples. `per_hour` is the price of the device per hour, in any currency."""
     cost = unknown("no_samples")
     if efficiency.samples_per_second > 0:
         hours = 1e6 / efficiency.samples_per_second / 3600
@@ -106,7 +106,7 @@ def _energy_per_sample(of_step: Figure, samples: Figure) -> Figure:
 
 
 def _at_bf16_peak(inputs: EfficiencyInputs) -> Figure:
-    """Returns the utilisation at the bf16 peak, if the run multiplies in a smaller type."""
+    """Returns MFU relative to the bf16 peak if the run multiplies in fp8 or fp4; unknown otherwise."""
     mfu, peak = inputs.figures["mfu"], inputs.figures["peak_flops"]
     if mfu.value is None or peak.value is None:
         return mfu

@@ -1,6 +1,6 @@
 """What a run could still gain besides its findings: its situation, the next limit, other devices, distances to roofs.
 
-Nothing here is a finding. A kind whose cause is a finding is left out, and so is what is too small to matter.
+Entries of headroom are not findings. An entry is left out if its cause is a finding, or if it is too small to matter.
 """
 
 from collections.abc import Iterator
@@ -43,17 +43,17 @@ _SMALL_FIXES: dict[str, tuple[str, MeasureFunction[Recording], float]] = {
     "alignment": ("misaligned_shapes", misaligned_products, 1.0),
     "layout": ("fp32_activations", layout_share, 1.0),
 }
-"""By kind: the cause whose finding has the same fix, the share of the time, and the part of it that a fix saves."""
+"""By kind: the cause with the same fix, the measure of the time (share), and the part of this time that a fix saves."""
 
 Fact = tuple[str, float | str, str]
-"""The name of its label, value and unit."""
+"""(key of the label, value, unit)."""
 
 
 def headroom_of(report: pb.Report, recording: Recording | None, parameters: float | None = None) -> list[pb.Headroom]:
-    """Returns what remains; nothing if it is not known what limits the run.
+    """Returns the entries of headroom; empty if it is not known what limits the run.
 
-    If a problem was found, this is only what the findings do not cover and does not depend on them. Without the
-    recording of a trace, this is the next limit, and more devices if the run has this many bytes of `parameters`.
+    If a problem was found, only entries that are independent of the findings are returned. `recording` is None for
+    telemetry: then the entries are the next limit and, if the bytes of `parameters` are known, more devices.
     """
     if report.verdict.regime == Regime.UNEXPLAINED:
         return []
@@ -88,7 +88,7 @@ def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
 
 
 def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[str, ...]) -> Iterator[pb.Headroom]:
-    """Yields the fixes of these kinds that matter and are not part of a finding."""
+    """Yields the entries of `kinds` that save at least MIN_SHARE and whose cause is not a finding."""
     causes = {finding.cause for finding in report.findings}
     for kind in kinds:
         cause, measure, part = _SMALL_FIXES[kind]
@@ -98,7 +98,7 @@ def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[
 
 
 def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
-    """Yields the regime with the most time besides the one that limits the run, if it matters."""
+    """Yields the regime with the most time except the verdict's regime, if it has at least MIN_SHARE."""
     now = report.verdict.regime
     others = [row for row in report.account if row.regime not in (now, Regime.UNEXPLAINED)]
     following = max(others, key=lambda row: row.share, default=None)
@@ -108,7 +108,7 @@ def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
 
 
 def _hidden_traffic(recording: Recording) -> Iterator[pb.Headroom]:
-    """Yields the collectives that run in parallel with the kernels: no faster device shortens them."""
+    """Yields an entry if collectives run for at least MIN_TRAFFIC of the time: no faster device shortens them."""
     hidden = traffic_share(recording)
     if hidden >= MIN_TRAFFIC:
         yield _headroom("traffic", [("traffic_share", hidden, "share")])
@@ -139,7 +139,7 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
 
 
 def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
-    """Yields the exchange of the gradients of a training on one device."""
+    """Yields the cost of exchanging gradients among more devices, for a training on one device."""
     if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(backward_recorded), Missing):
         return
     known = data_sheet_of(recording.trace)
@@ -149,7 +149,7 @@ def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> It
 
 
 def _more_devices(name: str, size: float | None, gpu: Gpu | None) -> pb.Headroom:
-    """`size` are the bytes of gradients or parameters, which are equal; None if they are not known."""
+    """Returns the entry about more devices. `size` is the bytes of gradients or parameters (equal); None if unknown."""
     if size is None:
         return _headroom("more_devices", [])
     exchange = all_reduce_ns(gpu, size)

@@ -1,7 +1,7 @@
-"""Joins the efficiency of the trace and the telemetry of one process: each shows figures that the other one does not.
+"""Joins the efficiency of the trace and the telemetry of one process, which show different figures.
 
-The trace counts the operations of a step, and telemetry times all steps, without a profiler. So the utilisation of the
-run is that of the trace x step time of the trace / step time of telemetry, if both have the same samples per step.
+The trace counts the operations of a step, and telemetry times all steps without a profiler. So the utilisation of the
+run is: utilisation of the trace x step time of the trace / step time of telemetry, if the samples per step are equal.
 """
 
 from tb_bottleneck.measures.efficiency.figure import known
@@ -18,7 +18,7 @@ _OF_TIME = ("mfu", "hfu", "mfu_bf16")
 
 
 def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Adds figures to both reports. Those of the telemetry are of all steps, and win where both have them."""
+    """Adds the figures of each report to the other. Figures of all steps in telemetry replace figures of the trace."""
     if not (trace.HasField("efficiency") and telemetry.HasField("efficiency")):
         return
     of_trace, of_run = trace.efficiency, telemetry.efficiency

@@ -1,8 +1,8 @@
-"""The efficiency of a job, from the reports of its ranks. Summaries of ranks have no part in it.
+"""The efficiency of a job, from the reports of its ranks (not from summaries of ranks).
 
-Ranks that only average gradients, exchange experts or shard parameters have samples of their own, so these are summed.
-Ranks of a tensor, pipeline or context group work on the same samples, and a trace does not show which: then no sum is
-stated.
+Ranks that only average gradients, exchange experts or shard parameters have different samples, which are summed. Ranks
+of a tensor, pipeline or context group work on the same samples, and a trace does not show which ranks share samples:
+then no sum is stated.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_price, 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 OWN_SAMPLES = frozenset({"data", "expert", "sharded"})
-"""Kinds of process groups whose ranks have samples of their own."""
+"""Kinds of process groups whose ranks work on different samples."""
 
 
 def job_efficiency(reports: Sequence[pb.Report], world_size: int, kinds: Collection[str]) -> pb.Efficiency | None:
@@ -61,13 +61,13 @@ def add_job_texts(message: pb.Efficiency) -> None:
 
 
 def add_job_price(efficiency: pb.Efficiency, per_hour: float, world_size: int) -> None:
-    """Adds the cost of a million samples at a price per hour of each device."""
+    """Adds the cost of a million samples. `per_hour` is the price of one device per hour, in any currency."""
     add_price(efficiency, per_hour * world_size)
     add_job_texts(efficiency)
 
 
 def _obstacle(complete: bool, kinds: Collection[str]) -> str:
-    """Returns why samples cannot be summed; empty if they can."""
+    """Returns the key of the reason why samples cannot be summed; empty if they can be summed."""
     if not complete:
         return "ranks_missing"
     if not kinds or "unknown" in kinds:

@@ -56,8 +56,8 @@ def brief(report: pb.Report | pb.Job) -> str:
 
     The lines are, in this order and only if they are known: the recording, what to do first, the gain with its
     interval, severity and confidence, the cause with its share of the time, the line of the program, the fix as code,
-    what would confirm it, the command that measures it, and the next two findings. Without a verdict, it says what to
-    record instead.
+    what would confirm the cause, the command that measures the fix, and the next two findings. Without a verdict, the
+    text says what to record instead.
     """
     if isinstance(report, pb.Report) and not report.HasField("verdict"):
         return _fitted(list(_unjudged_lines(report)), [reason.fix for reason in report.health.reasons if reason.fix])

@@ -39,9 +39,9 @@ DEPENDENT_GAIN = 2.0
 
 
 def note_of(report: pb.Report, finding: pb.Finding) -> str:
-    """Returns how the gain of a fix depends on those of the plan, or an empty text if it does not.
+    """Returns a sentence on how the gain of a finding's fix depends on the fixes of the plan; "" if it does not.
 
-    The gain of a fix may depend on another one, or both save the same time.
+    A fix may gain little before another fix is made, or save the same time as another fix.
     """
     if finding.speedup.basis != "replay" or not report.plan:
         return ""

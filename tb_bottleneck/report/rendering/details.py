@@ -100,7 +100,7 @@ TITLE = "Parts of the step, by the functions that the loop calls"
 
 
 def step_part_lines(parts: Sequence[pb.StepPart]) -> Iterator[str]:
-    """Yields one paragraph for each part."""
+    """Yields the lines of one paragraph for each part of a step."""
     yield Line(TITLE, "strong")
     for part in parts:
         of = ", ".join(f"{row.title} {share_text(row.share)}" for row in part.account)

@@ -15,7 +15,7 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[str]:
-    """Yields the lines of the section; none if no figure is known. They say why `explained` ones are not."""
+    """Yields the lines of the section; none if no figure is known. Lines say why figures in `explained` are unknown."""
     fields = {text.field for text in figure_texts()}  # a saved report may have others
     known = [note for note in efficiency.notes if note.field in fields and efficiency.HasField(note.field)]
     if not known:

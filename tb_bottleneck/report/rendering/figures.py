@@ -21,7 +21,7 @@ FEW_DIGITS_FROM, WHOLE_FACTOR_FROM = 1.995, 9.95
 
 
 def value_text(row: pb.Evidence) -> str:
-    """Returns the value of a row of evidence, or its text."""
+    """Returns the value of `row` in its unit, as text; for a row without a value, the row's own text."""
     if not row.HasField("value"):
         return row.text
     shown = _SHOWN.get(row.unit)
@@ -64,5 +64,5 @@ def bounds_text(low: float, high: float) -> str:
 
 
 def small_share_text(share: float) -> str:
-    """Returns a share, or "less than 0.1 %"."""
+    """Returns `share` (0 to 1) as a percentage, or "less than 0.1 %"."""
     return share_text(share) if share >= 0.001 else "less than 0.1 %"

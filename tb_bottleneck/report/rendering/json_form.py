@@ -19,7 +19,7 @@ _WITH_EMPTY_FIELDS: dict[str, Any] = {next(name for name in _NAMES if name in _O
 
 
 def as_dict(message: Message) -> dict[str, Any]:
-    """Returns the message as JSON-ready values. Empty fields without presence are included, absent messages are not."""
+    """Returns `message` as a dict for JSON. Empty fields without presence are included, absent messages are not."""
     return json_format.MessageToDict(message, preserving_proto_field_name=True, **_WITH_EMPTY_FIELDS)
 
 

@@ -48,7 +48,7 @@ class Layout:
         return "\n".join(part for line in lines for part in self._parts(line)).rstrip() + "\n"
 
     def styled_text(self, text: str, style: str) -> str:
-        """Returns the text with the codes of the style, if there are any."""
+        """Returns `text` between the escape codes of `style`; unchanged if this layout or style has no codes."""
         code = _CODES.get(style) if self.styled else None
         return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
 

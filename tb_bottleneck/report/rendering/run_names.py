@@ -26,7 +26,7 @@ def short_names(reports: Sequence[pb.Report]) -> list[str]:
 
 
 def recorded_at(source: str) -> float | None:
-    """Returns when a file was written, in seconds since 1970, if its name contains that."""
+    """Returns the time in the file name `source`, in seconds since 1970; None if the name has no time."""
     event_file = _EVENT_FILE.match(source)
     if event_file:
         return float(event_file[1])

@@ -48,7 +48,7 @@ class Row:
 
     @property
     def action(self) -> str:
-        """What to change first."""
+        """What to change first, as a sentence: for the memory alert, if there is one, otherwise for the verdict."""
         if self.alert is not None:
             return self.alert.action
         if self.job is None:
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def severity(self) -> str:
-        """The severity of what leads: the verdict, or a memory problem; empty without a verdict."""
+        """The severity of the memory alert, if there is one, otherwise of the verdict; empty without a verdict."""
         if self.alert is not None:
             return self.alert.severity
         return self.verdict.severity if self.verdict is not None else ""
@@ -69,7 +69,7 @@ class Row:
 
     @property
     def gain(self) -> float:
-        """The predicted speed-up, at least 1; of a bound, the bound."""
+        """The predicted speed-up, at least 1. If the prediction is only a bound, the bound."""
         return max(self.speedup.expected, 1.0) if self.speedup is not None else 1.0
 
     @property

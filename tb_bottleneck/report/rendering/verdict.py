@@ -34,13 +34,13 @@ def verdict_lines(report: pb.Report) -> Iterator[str]:
 
 
 def alert_before(verdict: pb.Verdict) -> Iterator[str]:
-    """Yields the memory problem that is more urgent than the verdict, and announces the verdict."""
+    """Yields lines about a memory problem more urgent than the verdict, and a line that leads over to the verdict."""
     if verdict.memory_alert.leads:
         yield from (*_alert(verdict.memory_alert, "strong"), "", "About the time:")
 
 
 def alert_after(verdict: pb.Verdict) -> Iterator[str]:
-    """Yields the memory problem that is less urgent than the verdict."""
+    """Yields lines about a memory problem that is less urgent than the verdict; nothing without such a problem."""
     if verdict.HasField("memory_alert") and not verdict.memory_alert.leads:
         yield from _alert(verdict.memory_alert)
 

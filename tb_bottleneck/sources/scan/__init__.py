@@ -1,1 +1,1 @@
-"""The native scanner as a reader of traces: what it returns, and groups of blocks that are scanned at the same time."""
+"""The native scanner as a reader of traces: the form of its results, and scanning groups of blocks in parallel."""

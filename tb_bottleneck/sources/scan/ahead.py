@@ -1,7 +1,7 @@
-"""Scans groups of blocks with the native scanner, several of them at the same time.
+"""Scans groups of blocks with the native scanner, several groups at the same time.
 
-Blocks are cut into texts before the texts of earlier blocks are read. Where the scanner refuses a text, all that was
-cut from there on is taken back, and the pure reader reads on from the same state. So both readers return the same.
+Blocks are cut into texts before the texts of earlier blocks are read. If the scanner refuses a text, the cuts from this
+text on are undone, and the pure reader continues from the same state. So both readers return the same events.
 """
 
 import os
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tb_bottleneck.native.scanner import Result
 
 LARGEST_GROUP = 8
-"""Blocks that are scanned by one call: the keys of 2 MB are interned at once."""
+"""Blocks that one call scans, at most: 2 MB whose keys are interned at once."""
 
 MOST_THREADS = 8
-"""The main thread, which builds the tables, keeps no more of them busy."""
+"""Most scanning threads. The main thread, which builds the tables, cannot keep more threads busy."""
 
 
 class Texts(Protocol):
@@ -33,7 +33,7 @@ class Texts(Protocol):
     ended: bool
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the list of events that ends in this block; None, without any effect, if none does."""
+        """Returns the JSON list of events that ends in `block`; None, without any effect, if none ends there."""
 
 
 class _Flight(NamedTuple):
@@ -54,9 +54,9 @@ def usable_cores() -> int:
 class ScanAhead:
     """One pass over the blocks of a file.
 
-    The first groups are scanned one after the other, so that a small file needs no threads. Then `threads` of them are
-    scanned at the same time, while another thread reads and inflates the next blocks. At most so many groups are in
-    memory.
+    The first groups are scanned one after the other, so that a small file needs no threads. Then up to `threads` groups
+    are scanned at the same time, while another thread reads and inflates the blocks of the next group. `threads` is at
+    most MOST_THREADS; by default it is the number of usable cores.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ScanAhead:
         self._single = 0  # blocks that are to be scanned one by one, after a refusal
 
     def __iter__(self) -> Iterator[Scanned | bytes]:
-        """Yields the scanned events, and the blocks that are left to the pure reader, in order."""
+        """Yields the scanned events, and the blocks that the pure reader must read, in the order of the file."""
         try:
             while True:
                 self._fill()
@@ -137,7 +137,7 @@ class ScanAhead:
         return taken[0]
 
     def _next(self) -> bytes | None:
-        """Returns the next block."""
+        """Returns the next block, or None at the end of the file."""
         if not self._returned and self._inflated is not None:
             self._returned.extend(self._inflated.result())
             self._inflated = self._read_ahead() if self._returned else None
@@ -150,6 +150,6 @@ class ScanAhead:
         self._inflated = self._read_ahead()
 
     def _read_ahead(self) -> "Future[list[bytes]]":
-        """Inflates the next group of blocks in another thread. Only one thread at a time may do so."""
+        """Starts to read the next group of blocks in another thread. Only one thread at a time may read blocks."""
         assert self._pool is not None
         return self._pool.submit(lambda: list(islice(self._blocks, LARGEST_GROUP)))

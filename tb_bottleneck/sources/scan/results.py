@@ -1,7 +1,7 @@
 """Events as columns, from the optional native scanner.
 
-The scanner reads what Kineto usually writes. An event that it does not fully understand is decoded by msgspec. A text
-whose events cannot be read one by one is left to the pure reader. So both readers return the same.
+The scanner reads what Kineto usually writes. An event that the scanner does not fully understand is decoded by msgspec.
+A text whose events cannot be read one by one is left to the pure reader. So both readers return the same events.
 """
 
 import os
@@ -27,7 +27,7 @@ VARIABLE = "TB_BOTTLENECK_READER"
 """Environment variable: `pure` or `native` selects the reader; by default the native one is used if it is installed."""
 
 MAX_FLOAT_INTEGER = 2**53
-"""float64 represents all integers up to this one."""
+"""float64 represents all integers up to this number exactly."""
 
 Categories = tuple[tuple[bytes, int], ...]
 Key = bytes | None
@@ -35,7 +35,11 @@ Scan = Callable[[tuple[bytes, ...], Categories, bool], "Result | int"]
 
 
 class Scanned(NamedTuple):
-    """Columns of the events of some texts. A key is None where an event of `handed` has its place."""
+    """Columns of the events of some texts, each as the bytes of int64 values. `events` is the number of events.
+
+    `labels`, `signatures` and `callers` have the distinct keys that entries of the columns refer to; a key is None for
+    an event in `decoded`.
+    """
 
     events: int
     columns: tuple[bytes, ...]
@@ -44,14 +48,17 @@ class Scanned(NamedTuple):
     memory: tuple[bytes, ...]
     callers: list[Key]
     rows: list[int]
-    """Rows of the events that were decoded by msgspec."""
+    """Rows of the events that msgspec decoded."""
 
     decoded: list[Any]
-    """These events, all of type Event or all of type ExactEvent."""
+    """The events of these rows, in the same order: all of type Event, or all of type ExactEvent."""
 
 
 def native_scan() -> Scan | None:
-    """Returns the scanner, or None if events are read without it. Raises Unusable if it is asked for, but missing."""
+    """Returns the native scanner, or None if VARIABLE is `pure` or the scanner is not installed.
+
+    Raises Unusable: VARIABLE has an unknown value, or is `native` and the scanner is not installed.
+    """
     wanted = os.environ.get(VARIABLE, "")
     if wanted not in ("", "pure", "native"):
         raise Unusable(f"{VARIABLE} is {wanted!r}. It can be `pure` or `native`.")
@@ -70,7 +77,10 @@ def native_scan() -> Scan | None:
 
 
 def with_decoded(result: "Result", exact: bool) -> Scanned | None:
-    """Decodes the events that the scanner left. Returns None if one of them needs the pure reader."""
+    """Returns `result` with the events that the scanner did not read itself, decoded by msgspec.
+
+    None if one of these events needs the pure reader. `exact` selects ExactEvent instead of Event.
+    """
     *_, handed = result
     decoded: list[Any] = []
     if handed:
@@ -85,7 +95,7 @@ def with_decoded(result: "Result", exact: bool) -> Scanned | None:
 
 
 def _independent(event: Event | ExactEvent) -> bool:
-    """Returns False for an event that changes how the pure reader reads its neighbours, or their order."""
+    """Returns False for an event that changes how the pure reader reads the events beside it, or their order."""
     if event.ph != "X" and event.name == MEMORY_EVENT:
         return False
     return isinstance(event, ExactEvent) or all(_is_plain(time) for time in (event.ts, event.dur))

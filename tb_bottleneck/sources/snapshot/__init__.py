@@ -23,7 +23,10 @@ def looks_like_snapshot(head: bytes) -> bool:
 
 
 def is_snapshot(path: str) -> bool:
-    """Returns True if a file is a snapshot of an allocator: by its ending, or by the first bytes of a JSON file."""
+    """Returns True if the file at `path` is an allocator snapshot.
+
+    Pickles are recognised by the file's ending only, JSON files by their first bytes. False if it cannot be read.
+    """
     if path.endswith(_TRACE_ENDINGS) or not path.endswith((*SNAPSHOT_ENDINGS, *_JSON_ENDINGS)):
         return False
     try:

@@ -28,7 +28,7 @@ _MAX_LISTS = 64
 
 @dataclass(frozen=True, eq=False)
 class AllocatorSnapshot:
-    """A snapshot as columns. `entries`, `segments` and `blocks` are as in `snapshot_columns.py`.
+    """A snapshot as columns. `entries`, `segments` and `blocks` map names of columns to arrays (snapshot_columns.py).
 
     `stacks[i]` has rows of `frames`, innermost first; stack 0 is empty. `settings` has the allocator's settings.
     """
@@ -42,26 +42,26 @@ class AllocatorSnapshot:
     settings: dict[str, Any]
 
     def frames_of(self, stack: int) -> list[Frame]:
-        """Returns the frames of a stack, innermost first."""
+        """Returns the frames of `stacks[stack]`, innermost first."""
         return [self.frames[row] for row in self.stacks[stack]]
 
 
 def read_snapshot(
     path: str, bounds: Bounds = SNAPSHOT_BOUNDS, limits: PickleLimits = PICKLE_LIMITS
 ) -> AllocatorSnapshot:
-    """Reads the snapshot at `path`.
+    """Returns the snapshot at `path`.
 
     Raises:
-        NotFound: there is no such file.
-        Unreadable: the file is no snapshot, is damaged, or has opcodes that can execute code.
-        TooLarge: it exceeds a limit.
+        NotFound: the file does not exist.
+        Unreadable: the file is not a snapshot, is damaged, or has opcodes that can execute code.
+        TooLarge: the file exceeds a limit.
     """
     blocks = Blocks(path, bounds)
     return snapshot_of(iter(blocks), limits)
 
 
 def snapshot_of(blocks: Iterator[bytes], limits: PickleLimits = PICKLE_LIMITS) -> AllocatorSnapshot:
-    """Returns the snapshot in the plain bytes of a file. Raises Unreadable, TooLarge."""
+    """Returns the snapshot in `blocks`, the plain bytes of a file. Raises Unreadable or TooLarge."""
     first = next(blocks, b"")
     columns = SnapshotColumns()
     whole = chain([first], blocks)
@@ -87,7 +87,7 @@ def snapshot_of(blocks: Iterator[bytes], limits: PickleLimits = PICKLE_LIMITS) -
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    """Returns the settings that are text, numbers or switches."""
+    """Returns the settings whose values are texts, numbers or booleans."""
     if not isinstance(settings, dict):
         return {}
     pairs = list(settings.items())[:_MAX_LISTS]
@@ -95,7 +95,7 @@ def _plain(settings: Any) -> dict[str, Any]:
 
 
 def _read_json(blocks: Iterator[bytes], columns: SnapshotColumns) -> Any:
-    """Reads a snapshot that was converted to JSON."""
+    """Adds the records of a JSON snapshot to `columns`, and returns its outermost dict; None for another value."""
     parts, size = [], 0
     for block in blocks:
         size += len(block)

@@ -11,7 +11,7 @@ from tb_bottleneck.base.errors import TooLarge, Unreadable
 class ByteSource:
     """A window over the plain bytes of a file that moves forward.
 
-    `data` from `at` on is not consumed yet. `need` makes sure that enough of it is there.
+    `data[at:]` is not consumed yet. `need` and `fill` read more bytes into `data`.
     """
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -25,7 +25,7 @@ class ByteSource:
             raise Unreadable("The snapshot ends early: the process that wrote it was stopped or ran out of disk space.")
 
     def fill(self, count: int) -> bool:
-        """Returns True if `count` bytes are available after `at`, after reading as much as is needed."""
+        """Reads until `count` bytes are available after `at`. Returns False if the file ends before that."""
         if len(self.data) - self.at >= count:
             return True
         parts, have = [self.data[self.at :]], len(self.data) - self.at
@@ -39,7 +39,7 @@ class ByteSource:
         return have >= count
 
     def take(self, count: int) -> bytes:
-        """Returns the next bytes."""
+        """Returns the next `count` bytes. Raises Unreadable at the end of the file."""
         self.need(count)
         begin = self.at
         self.at += count
@@ -54,7 +54,8 @@ _PART = 1 << 16
 class Columns:
     """Integer columns of equal length, appended in batches or row by row.
 
-    Columns named in `most` have values from 0 to that number: others are set to the nearest of these.
+    `most` maps the name of a column to its largest value: `build` clips this column to the range from 0 to that value.
+    Appending more than `limit` rows raises TooLarge.
     """
 
     def __init__(self, *names: str, limit: int, most: Mapping[str, int] | None = None) -> None:
@@ -68,21 +69,21 @@ class Columns:
         return self._count
 
     def add(self, *row: int) -> None:
-        """Appends a row."""
+        """Appends a row: one value per column."""
         self._rows.append(row)
         self._grow(1)
         if len(self._rows) >= _PART:
             self._join()
 
     def add_many(self, *columns: Ints) -> None:
-        """Appends rows."""
+        """Appends rows: one array per column."""
         self._join()
         for parts, values in zip(self._parts.values(), columns, strict=True):
             parts.append(values)
         self._grow(len(columns[0]))
 
     def build(self) -> dict[str, Ints]:
-        """Returns the columns by name. Empties this object column by column, so that the values exist only once."""
+        """Returns the columns by name. Can be called once: it removes the columns from this object."""
         self._join()
         built = {}
         for name in list(self._parts):

@@ -35,13 +35,13 @@ NOT_KEPT = -1
 
 @dataclass(frozen=True)
 class PickleLimits:
-    """Limits of one pickle. Tests use smaller ones."""
+    """Limits of one pickle. Tests use smaller limits."""
 
     depth: int = 32
     """Open containers. A snapshot has seven."""
 
     stack: int = 4_000_000
-    """Values that wait to be put into a container. The pickler of Python puts them there in batches of 1,000."""
+    """Values on the stack that are not in a container yet. Python's pickler adds items in batches of 1,000."""
 
     text: int = 1 << 20
     """Bytes of one string."""
@@ -62,15 +62,15 @@ PICKLE_LIMITS = PickleLimits()
 class Memo:
     """The values that a pickle refers to again: objects, texts, or numbers of stacks.
 
-    `numbers[i]` is the number of the stack that value i is, NOT_KEPT if it is in `objects` or was not kept, and less if
-    it is a text that many records repeat.
+    `numbers[i]` describes value i: 0 or more is the number of a stack; NOT_KEPT means that the value is in `objects`,
+    or was not kept; a number below NOT_KEPT stands for a text that many records repeat (`number_of_text`).
     """
 
     def __init__(self, limits: PickleLimits) -> None:
         self.numbers = array("i")
         self.objects: dict[int, Any] = {}
         self.indices: dict[str, list[int]] = {}
-        """The first entries of short texts."""
+        """Short text to the first few indices at which it is stored."""
         self._limits = limits
         self._texts: list[str] = []
         self._numbers_of_texts: dict[str, int] = {}
@@ -83,7 +83,7 @@ class Memo:
         self.put(len(self.numbers), value)
 
     def put(self, index: int, value: Any) -> None:
-        """Stores a value under an index. Indices may not skip more than a few values."""
+        """Stores a value at `index`. Raises TooLarge beyond a limit, or if `index` skips more than 1,024 values."""
         if index > len(self.numbers) + 1024 or index > self._limits.memo:
             raise TooLarge("The snapshot is damaged, or it refers to more values than the limit.")
         if len(self.objects) >= self._limits.objects:
@@ -98,20 +98,20 @@ class Memo:
             self.indices[value].append(index)
 
     def number_of_text(self, text: str) -> int:
-        """Returns the number that stands for a text in `numbers`."""
+        """Returns the number that stands for `text` in `numbers`; NOT_KEPT beyond the limit."""
         if text not in self._numbers_of_texts and len(self._texts) < self._limits.objects:
             self._numbers_of_texts[text] = NOT_KEPT - 1 - len(self._texts)
             self._texts.append(text)
         return self._numbers_of_texts.get(text, NOT_KEPT)
 
     def extend(self, numbers: NDArray[np.int32]) -> None:
-        """Stores the next values: numbers of stacks or texts, or NOT_KEPT."""
+        """Stores the next values: numbers of stacks or texts, or NOT_KEPT. Raises TooLarge beyond the limit."""
         if len(self.numbers) + len(numbers) > self._limits.memo:
             raise TooLarge("The snapshot refers to more values than the limit.")
         self.numbers.frombytes(numbers.astype(np.intc).tobytes())
 
     def get(self, index: int) -> Any:
-        """Returns a value: an object, or the number of a stack as a StackNumber."""
+        """Returns the value at `index`: an object, a text, or a StackNumber. Raises Unreadable if it was not kept."""
         if 0 <= index < len(self.numbers):
             if index in self.objects:
                 return self.objects[index]
@@ -123,6 +123,6 @@ class Memo:
 
 @dataclass(frozen=True)
 class StackNumber:
-    """A list of frames that was read before."""
+    """The number of a stack, in place of a list of frames that was read before."""
 
     number: int

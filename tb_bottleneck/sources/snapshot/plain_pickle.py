@@ -1,8 +1,8 @@
 """Reads pickles of plain data: dicts, lists, tuples, strings, numbers. Nothing of a pickle is ever executed.
 
-Every opcode that could import, call or construct anything is refused: no file that torch writes has one. Opcodes are
-those of Lib/pickletools.py from protocol 2 on: Python writes 4 or 5 since 3.8, and torch's C++ writes 2. Records of
-long lists are handed to a consumer batch by batch, so that a file of gigabytes is read in bounded memory.
+Opcodes that could import, call or construct anything are refused: no file that torch writes has one. All other opcodes
+of protocol 2 and later that occur are known (Lib/pickletools.py): Python writes protocol 4 or 5 since 3.8, torch's C++
+writes 2. Records in lists go to a consumer batch by batch, so that a file of gigabytes is read in bounded memory.
 """
 
 import re
@@ -19,19 +19,19 @@ _MARK_MISSING = "The snapshot is damaged: a container has no beginning."
 
 
 class Consumer(Protocol):
-    """Takes the records of a pickle while it is read."""
+    """Takes records while the pickle is read."""
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        """Takes what it knows of a batch of items of a list, and returns the others.
+        """Takes the records that the consumer knows from a batch of a list's items, and returns the other items.
 
-        `path` is the key of the outermost dict under which the list is; `group` is the number of the list in the list
-        around it.
+        `path` is the key of the outermost dict under which the list is. If the list is inside another list, `group` is
+        its index there, else 0.
         """
         ...
 
 
 class FastRecords(Protocol):
-    """Reads runs of equal records of the lists under one key at once."""
+    """Reads runs of records with equal layout at once, in the lists under the key `path` of the outermost dict."""
 
     path: str
 
@@ -40,12 +40,16 @@ class FastRecords(Protocol):
         ...
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
-        """Reads as many records as follow; returns False if there is none of a known layout."""
+        """Reads the records with a known layout that follow in `source`; returns False if there is none."""
         ...
 
 
 class PlainUnpickler:
-    """Reads one pickle. `consumer` takes records, `fast` reads runs of them."""
+    """Reads one pickle. `consumer` takes records of lists; `fast` reads runs of records without opcodes.
+
+    The methods other than `load` are actions of opcodes. They raise Unreadable if the pickle is damaged, and TooLarge
+    beyond a limit.
+    """
 
     def __init__(self, blocks: Iterator[bytes], consumer: Consumer, fast: FastRecords, limits: PickleLimits) -> None:
         self._source = ByteSource(blocks)
@@ -56,7 +60,7 @@ class PlainUnpickler:
         self._actions = _actions()
 
     def load(self) -> Any:
-        """Returns the value of the pickle without the records that were taken. Raises Unreadable, TooLarge."""
+        """Returns the value of the pickle, without the records that were taken. Raises Unreadable or TooLarge."""
         source, stack, actions = self._source, self._stack, self._actions
         while True:
             source.need(1)
@@ -79,7 +83,7 @@ class PlainUnpickler:
         return stack[0]
 
     def _read_fast(self) -> bool:
-        """Reads a run of records at once. The records before it are handed over first, to keep the order."""
+        """Reads a run of records at once. The consumer gets the records before the run first, to keep the order."""
         stack, begin = self._stack, self._marks[-1]
         if len(stack) == begin or type(stack[-1]) is dict:
             place = self._place(begin - 1, self._marks[-2] if len(self._marks) > 1 else 0)
@@ -89,7 +93,7 @@ class PlainUnpickler:
         return False
 
     def _read_references(self) -> bool:
-        """Reads a list that has only references, as a list of frames has: faster than one by one."""
+        """Reads a list that has only references, such as a list of frames, at once. Returns False for other lists."""
         source = self._source
         found = _REFERENCES.match(source.data, source.at)
         if found is None:
@@ -106,33 +110,33 @@ class PlainUnpickler:
         self._stack.append(value)
 
     def unpack(self, form: struct.Struct) -> Any:
-        """Returns a number of fixed size from the file."""
+        """Reads a number in the format `form`."""
         return form.unpack(self._source.take(form.size))[0]
 
     def text(self, form: struct.Struct) -> None:
-        """Reads a string with its length."""
+        """Reads a string and puts it on the stack. `form` is the format of the string's length."""
         length = self.unpack(form)
         if length > self._limits.text:
             raise TooLarge(f"The snapshot has a string of {length:,} bytes; {self._limits.text:,} is the limit.")
         self.push(self._source.take(length).decode("utf-8", "replace"))
 
     def integer(self, form: struct.Struct) -> None:
-        """Reads an integer with its length."""
+        """Reads an integer and puts it on the stack. `form` is the format of the integer's length in bytes."""
         length = self.unpack(form)
         if not 0 <= length <= self._limits.integer:
             raise TooLarge(f"The snapshot has an integer of {length:,} bytes; {self._limits.integer} is the limit.")
         self.push(int.from_bytes(self._source.take(length), "little", signed=True))
 
     def skip(self, count: int) -> None:
-        """Skips bytes."""
+        """Skips `count` bytes."""
         self._source.take(count)
 
     def mark(self) -> None:
-        """Begins the items of a container."""
+        """Begins the items of a container: marks the top of the stack."""
         self._marks.append(len(self._stack))
 
     def items(self) -> list[Any]:
-        """Returns the values since the last mark and takes them from the stack."""
+        """Removes the values since the last mark, and the mark, from the stack, and returns the values."""
         if not self._marks or self._marks[-1] > len(self._stack):
             raise Unreadable(_MARK_MISSING)
         begin = self._marks.pop()
@@ -141,7 +145,7 @@ class PlainUnpickler:
         return found
 
     def last(self, count: int) -> list[Any]:
-        """Returns the last values and takes them from the stack."""
+        """Removes the last `count` values from the stack, and returns them."""
         floor = self._marks[-1] if self._marks else 0
         if len(self._stack) - count < floor:
             raise Unreadable(_MARK_MISSING)
@@ -150,20 +154,23 @@ class PlainUnpickler:
         return found
 
     def top(self, kind: type) -> Any:
-        """Returns the container on the top of the stack."""
+        """Returns the container on the top of the stack, which must be of type `kind`."""
         if not self._stack or type(self._stack[-1]) is not kind:
             raise Unreadable("The snapshot is damaged: items are put into something that is no container.")
         return self._stack[-1]
 
     def append(self, several: bool) -> None:
-        """Puts values into the list below them, without those that the consumer takes."""
+        """Appends values from the stack, without records that the consumer takes, to the list below them.
+
+        `several`: all values since the last mark, else one value.
+        """
         values = self.items() if several else self.last(1)
         into = self.top(list)
         path, group = self._place(len(self._stack) - 1, self._marks[-1] if self._marks else 0)
         into += self._consumer.take(path, group, values) if values and type(values[0]) is dict else values
 
     def set_items(self, several: bool) -> None:
-        """Puts pairs of keys and values into the dict below them."""
+        """Puts keys and values from the stack into the dict below them: all since the last mark, or one pair."""
         values = self.items() if several else self.last(2)
         into = self.top(dict)
         if len(values) % 2:
@@ -179,13 +186,13 @@ class PlainUnpickler:
         self.put(len(self.memo))
 
     def put(self, index: int) -> None:
-        """Stores the top of the stack in the memo."""
+        """Stores the top of the stack in the memo at `index`."""
         if not self._stack:
             raise Unreadable(_MARK_MISSING)
         self.memo.put(index, self._stack[-1])
 
     def get(self, index: int) -> None:
-        """Puts a value of the memo on the stack."""
+        """Puts the value at `index` of the memo on the stack."""
         self.push(self.memo.get(index))
 
     def _place(self, at: int, mark: int) -> tuple[str, int]:
@@ -210,7 +217,7 @@ Action = Callable[[PlainUnpickler], None]
 
 
 def _actions() -> dict[int, Action]:
-    """Returns what each allowed opcode does."""
+    """Returns the action of each allowed opcode, by the value of its byte."""
     table: dict[bytes, Action] = {
         b"\x80": lambda it: it.skip(1),  # PROTO
         b"\x95": lambda it: it.skip(8),  # FRAME

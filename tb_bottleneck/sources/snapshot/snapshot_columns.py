@@ -1,7 +1,7 @@
-"""The columns of an allocator snapshot, filled while its pickle or JSON is read.
+"""The columns of an allocator snapshot, filled while the pickle or JSON is read.
 
-Keys as torch/csrc/cuda/Module.cpp and torch/cuda/memory.py of torch 2.13 write them. All came one by one, so a missing
-key is normal. Frames and stacks are interned: events of one call site share a stack.
+The keys are those that torch/csrc/cuda/Module.cpp and torch/cuda/memory.py of torch 2.13 write. torch added them over
+several releases, so a missing key is normal. Frames and stacks are interned: events of one call site share a stack.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _LARGEST = 1 << 62
 MOST_BYTES = 1 << 48
 """The largest size: 256 TiB, more than any device has. Sums of sizes stay within 64 bits."""
 MOST_US = 1 << 52
-"""The latest time, in the year 2112. It is a number of ns within 64 bits."""
+"""The latest time in us since 1970, in the year 2112. As ns, this time fits into 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Annotation:
-    """One end of a record_function scope."""
+    """The begin or the end of a record_function scope."""
 
     name: str
     begins: bool
@@ -51,7 +51,11 @@ class Annotation:
 
 
 class SnapshotColumns:
-    """Takes the records of a snapshot."""
+    """Takes the records of a snapshot as columns: trace entries, segments and blocks; and annotations.
+
+    `entries` has the actions as numbers of ACTIONS, `blocks` the states as numbers of STATES. `stack` is a number of
+    `stacks`, `segment` a row of `segments`. Sizes are in bytes.
+    """
 
     def __init__(self) -> None:
         calls = ("device", "action", "address", "size", "stream", "time_us", "stack")
@@ -70,7 +74,10 @@ class SnapshotColumns:
         self._of_frame: dict[int, tuple[Any, int]] = {}
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        """Takes trace entries, segments and annotations; returns the other items."""
+        """Takes the trace entries, segments and annotations from `items`; returns the other items.
+
+        `group` is the index of the device of trace entries.
+        """
         rest = []
         for item in items:
             if type(item) is not dict:
@@ -88,12 +95,12 @@ class SnapshotColumns:
         return rest
 
     def action_of(self, name: Any) -> int:
-        """Returns the number of an action; that of "other" if it is unknown."""
+        """Returns the number of the action `name` in ACTIONS; 0 ("other") if it is unknown. Sets `seen`."""
         self.seen = True
         return _ACTION.get(name, 0) if isinstance(name, str) else 0
 
     def new_stack(self, value: bytes, memo: Memo) -> int:
-        """Returns the number of a stack that is written as a list of references to frames."""
+        """Returns the number of a stack from `value`, the opcodes of a list of references to frames in `memo`."""
         frames = [memo.get(index) for index in _references(value[2:-1])]
         number = self._number([self._frame(frame) for frame in frames[:MAX_STACK_FRAMES]])
         if len(self.stack_of_bytes) < MAX_STACKS:
@@ -101,7 +108,7 @@ class SnapshotColumns:
         return number
 
     def number_of(self, frames: Any) -> int:
-        """Returns the number of a stack: a list of frames, or one that was read before."""
+        """Returns the number of a stack, given as a list of frames or as a StackNumber; NO_STACK for other values."""
         if type(frames) is StackNumber:
             return frames.number
         if type(frames) is not list or not frames:
@@ -166,7 +173,7 @@ class SnapshotColumns:
         segment.clear()
 
     def _block(self, segment: int, block: dict[Any, Any], address: int) -> int:
-        """Appends a block, and returns the address after it. Old files have no addresses of blocks."""
+        """Appends a block, and returns the address after the block. Old files have no addresses of blocks."""
         size = _whole(block.get("size"))
         begin = _address(block.get("address", address))
         frames = block.get("frames")
@@ -208,12 +215,12 @@ _SHORT_REFERENCE = ord("h")
 
 
 def _whole(value: Any) -> int:
-    """Returns an integer; 0 if it is none or does not fit."""
+    """Returns `value`, or 0 if it is not an integer or is out of range."""
     return value if type(value) is int and -_LARGEST < value < _LARGEST else 0
 
 
 def _address(value: Any) -> int:
-    """Returns an address as a signed integer of 64 bits: some devices set the highest bit."""
+    """Returns an address as a signed 64-bit integer, because some devices set the highest bit; 0 if it is invalid."""
     if type(value) is not int or not 0 <= value < 1 << 64:
         return 0
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -1,4 +1,4 @@
-"""Recognises TensorBoard event files, and those that the monitor wrote."""
+"""Recognises TensorBoard event files, and the event files that the monitor wrote."""
 
 import os
 from functools import lru_cache
@@ -7,20 +7,20 @@ from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG
 
 SNIFFED_BYTES = 64 * 1024
-"""Bytes at the start of an event file that are searched for the monitor's tags: it writes the run context first."""
+"""Bytes at the start of an event file that are searched for the monitor's tags. The monitor writes a tag first."""
 
 
 TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
 
 
 def is_event_file(path: str) -> bool:
-    """Returns True if TensorBoard treats the file as an event file by its name, and it is not named like a trace."""
+    """Returns True if TensorBoard takes the file for an event file by its name, unless the name ends like a trace's."""
     name = os.path.basename(path)
     return "tfevents" in name and not name.endswith((".json", ".gz"))
 
 
 def holds_telemetry(path: str, size: int) -> bool:
-    """Returns True if the monitor wrote this event file. Raises OSError if it cannot be read."""
+    """Returns True if the monitor wrote this event file of `size` bytes. Raises OSError if it cannot be read."""
     # A growing file is read again only until the searched part is complete.
     return _looks_like_ours(path, min(size, SNIFFED_BYTES))
 

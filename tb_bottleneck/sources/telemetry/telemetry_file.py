@@ -1,4 +1,4 @@
-"""Recognises the event files that the monitor wrote, and reads what was appended to them since the last read."""
+"""Reads the messages that the monitor appended to an event file since the last read."""
 
 import os
 from collections import Counter
@@ -13,7 +13,7 @@ from tb_bottleneck.sources.telemetry.event_files import TAGS
 from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, Records
 
 AT_ONCE = 16 << 20
-"""Bytes that one call reads, so that the caller can do something else in between."""
+"""Bytes that one call of `read` reads, so that the caller can do something else in between."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,16 @@ class Piece:
 
     messages: tuple[RunContext | Packet, ...]
     restarted: bool = False
-    """True if the file was replaced since the last read: earlier messages are void."""
+    """True if the file was replaced since the last read, so that earlier messages are invalid."""
 
     more: bool = False
-    """True if there is more to read."""
+    """True if the next read can return more messages without waiting for new data."""
 
 
 class SeriesFile:
     """Incrementally reads one event file of the monitor. Not thread-safe.
 
-    It must be a regular file; without `follow_links`, no part of its absolute path may be a link.
+    The file must be a regular file. If `follow_links` is False, no part of its absolute path may be a link.
     """
 
     def __init__(self, path: str, follow_links: bool = True) -> None:
@@ -44,7 +44,7 @@ class SeriesFile:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the file that were read."""
+        """Bytes of the file that were read so far."""
         return self._records.offset
 
     @property
@@ -53,7 +53,7 @@ class SeriesFile:
         return self._records.dropped + self._dropped
 
     def read(self, at_most: int = AT_ONCE) -> Piece:
-        """Reads what was appended since the last read.
+        """Returns the messages that were appended since the last read. Reads about `at_most` bytes.
 
         Raises:
             OSError: the file cannot be read.

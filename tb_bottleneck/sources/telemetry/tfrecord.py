@@ -1,7 +1,7 @@
 """Reads the records of an event file: length, checksum, content, checksum (TFRecord format, TensorFlow docs).
 
-TensorBoard's own reader stops at the first damaged record. This one searches for the next valid record, refuses records
-that are too large, and continues where it stopped when the file has grown.
+TensorBoard's own reader stops at the first damaged record. This reader searches for the next valid record, skips
+records that are too large, and continues at the last position when the file has grown.
 """
 
 import os
@@ -17,8 +17,8 @@ from tb_bottleneck.base.persistence import open_regular
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes
 MAX_WASTED = 64 << 20
-"""Bytes of damage after which the rest of a file is left out. Searching 10 MB takes a good part of a second, and a file
-with holes can be larger than the disk. A choice: it is the damage of two records of the largest size."""
+"""Bytes of damage after which the rest of a file is ignored. Searching 10 MB takes a good part of a second, and a
+sparse file can be larger than the disk. The value is a choice: two records of the largest size."""
 _SEARCH_BYTES = 1 << 20  # read at a time while searching for a valid record
 
 _LANE = 64  # bytes per lane of a checksum; the lanes are computed in parallel
@@ -44,7 +44,10 @@ def _fed(crc: _Words, byte: npt.NDArray[np.uint8]) -> _Words:
 
 
 def _after_a_lane() -> list[list[int]]:
-    """Returns the effect of _LANE zero bytes on a register, as one table per byte of it: the map is linear."""
+    """Returns the effect of _LANE zero bytes on a CRC register: one table per byte of the register.
+
+    The four results are combined by XOR, because the effect is linear.
+    """
     tables = []
     for place in range(4):
         crc = (np.arange(256, dtype=np.uint32) << np.uint32(8 * place)).astype(np.uint32)
@@ -59,7 +62,7 @@ _SMALL_TABLE: list[int] = _TABLE.tolist()
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Returns the masked CRC-32C that event files contain."""
+    """Returns the masked CRC-32C of `data`, as event files contain it."""
     lanes = len(data) // _LANE
     crc = 0xFFFFFFFF
     if lanes:
@@ -86,12 +89,14 @@ class Records:
         self.dropped: Counter[str] = Counter()
         """Unusable records by reason: damaged | too_large."""
         self.wasted = 0
-        """Bytes that were read for nothing: of damage, and of records whose contents could not be used."""
+        """Bytes of damaged parts, and of records whose contents could not be used."""
         self._largest = largest
         self._searching = False
 
     def read(self, at_most: int = 64 << 20) -> Iterator[bytes]:
-        """Yields the records appended since the last call, up to about `at_most` bytes. Check them with `is_valid`.
+        """Yields the records appended since the last call, up to about `at_most` bytes.
+
+        Each is the content with its checksum, which is not checked: call `is_valid`.
 
         Raises:
             OSError: the file cannot be read.
@@ -127,7 +132,7 @@ class Records:
                     yield body
 
     def is_valid(self, body: bytes) -> bool:
-        """Returns True if the checksum of the content is right; otherwise counts the record as damaged."""
+        """Returns True if the checksum at the end of `body`, a record from `read`, is right. Counts wrong ones."""
         valid = masked_crc32c(body[:-FOOTER]) == int.from_bytes(body[-FOOTER:], "little")
         if not valid:
             self.dropped["damaged"] += 1
@@ -135,7 +140,10 @@ class Records:
         return valid
 
     def _search(self, file: BinaryIO) -> bool:
-        """Advances to the next header with a valid checksum. Returns False if the rest of the file has none."""
+        """Searches the next _SEARCH_BYTES bytes for a header with a valid checksum, and advances to it or past them.
+
+        Returns False at the end of the file.
+        """
         self._searching = True
         file.seek(self.offset + 1)
         block = file.read(_SEARCH_BYTES)
@@ -148,7 +156,7 @@ class Records:
 
 
 def _headers(block: bytes) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the positions of the block: True if a header with a valid checksum starts there."""
+    """Returns a mask of the positions in `block`: True if a header with a valid checksum starts there."""
     places = len(block) - HEADER + 1
     if places <= 0:
         return np.zeros(0, np.bool_)

@@ -1,7 +1,7 @@
 """Finds the log of torch.compile that belongs to a trace, in the folder of the trace.
 
-A folder may have logs of several runs, and of several ranks. The right one was begun by a process of the trace, of the
-same rank where both are known, before the end of the trace; of several, the last one.
+A folder may have logs of several runs and ranks. The log of a trace was begun by a process of the trace, with the same
+rank if both ranks are known, before the end of the trace. If several logs fit, the last one is used.
 """
 
 import hashlib
@@ -17,10 +17,11 @@ from tb_bottleneck.sources.paths import filesystem_of, is_url
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of
 
 MAX_LOGS = 1_000
-"""Of a folder, the newest ones."""
+"""Logs of a folder that are considered: the newest."""
 
 SETTLED_NS = 2 * NS_PER_S
-"""A directory that changed later may change again without another time: that of a file system can be this coarse."""
+"""A directory that changed within this time may change again without a new time of change: times of some file systems
+are this coarse."""
 
 _NAME = re.compile(r"dedicated_log_torch_trace_(?:rank_(\d{1,9})_)?\w{1,40}\.log")
 
@@ -28,9 +29,10 @@ Fact = dict[str, list[list[object]]]
 
 
 def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us: float | None) -> Fact:
-    """Returns the log as the monitor records it (schema/compile_log.py), empty if there is none. Never raises OSError.
+    """Returns the log of the trace at the path `trace`, as the monitor records a log (schema/compile_log.py).
 
-    `end_us` is the end of the trace since 1970, None if it has no absolute times.
+    Empty if there is no log. `processes` are the ids of the processes in the trace. `rank` is None if it is unknown.
+    `end_us` is the end of the trace in us since 1970; None if the trace has no absolute times. Never raises OSError.
     """
     found: tuple[float, Fact] = (-1.0, {})
     for path, number in _logs(trace):
@@ -49,16 +51,16 @@ def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us:
 
 
 def names_beside(trace: str) -> str:
-    """Returns a hash of the names of the logs beside a trace, empty if there is none. Another log changes it.
+    """Returns a hash of the names of the logs beside the trace at the path `trace`; empty if there is no log.
 
-    A log that grows does not: what is compiled after the end of a trace does not belong to it.
+    A new log changes the hash. A log that grows does not: compilations after the end of a trace do not belong to it.
     """
     names = sorted(os.path.basename(path) for path, _ in _logs(trace))
     return hashlib.sha256("\0".join(names).encode()).hexdigest()[:16] if names else ""
 
 
 def _logs(trace: str) -> list[tuple[str, int | None]]:
-    """Returns the logs with the ranks in their names. Links are not followed."""
+    """Returns the path of each log, with the rank in its name or None. Links are not followed."""
     if is_url(trace):
         return []
     directory = os.path.dirname(os.path.abspath(trace))
@@ -72,7 +74,7 @@ def _logs(trace: str) -> list[tuple[str, int | None]]:
 
 @lru_cache(maxsize=64)
 def _listed(directory: str, changed_ns: int) -> list[tuple[str, int | None]]:
-    """Lists a directory once in each of its states: a job has thousands of traces in one."""
+    """Lists a directory once per time of change: a job has thousands of traces in one directory."""
     paths = LOCAL.files_in(directory, _NAME.fullmatch)[:MAX_LOGS]
     ranks = (_NAME.fullmatch(os.path.basename(path)) for path in paths)
     return [(path, int(match[1]) if match and match[1] else None) for path, match in zip(paths, ranks, strict=True)]
@@ -80,6 +82,9 @@ def _listed(directory: str, changed_ns: int) -> list[tuple[str, int | None]]:
 
 @lru_cache(maxsize=4 * MAX_LOGS)
 def _process(path: str) -> int | None:
-    """Returns the process that began the log: the first line of a log stays as it is. Raises OSError."""
+    """Returns the id of the process that began the log; cached, because the first line of a log does not change.
+
+    Raises OSError.
+    """
     with filesystem_of(path).open(path) as file:
         return process_of(file)

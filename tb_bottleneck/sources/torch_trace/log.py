@@ -1,7 +1,7 @@
-"""Reads a log of torch.compile. It is untrusted: lines, text and entries are bounded, and damaged ones are left out.
+"""Reads a log of torch.compile. A log is untrusted: sizes are limited, and damaged lines and entries are left out.
 
 A record is a line `V1123 02:56:48.120000 PROCESS FILE:LINE] {JSON}`; the lines of its payload begin with a tab
-(pytorch torch/_logging/_internal.py, trace_structured). Paths in it are absolute.
+(pytorch torch/_logging/_internal.py, trace_structured). Paths in a log are absolute.
 """
 
 import os
@@ -15,10 +15,10 @@ import msgspec
 from tb_bottleneck.schema.compile_log import CompileEntries
 
 MAX_BYTES = 256 << 20
-"""Of a log. Most of it is generated code: a model of a few compilations writes 2 MB."""
+"""Bytes of a log that are read. Most of a log is generated code: a model of a few compilations writes 2 MB."""
 
 MAX_LINE = 1 << 20
-"""Longer lines are left out. A record of a compilation has 40 kB, with the configuration of torch."""
+"""Bytes of a line; longer lines are left out. A record of a compilation, with torch's configuration, has 40 kB."""
 
 _MAX_PAYLOAD, _MAX_TEXT, _MAX_STRINGS = 200, 2_000, 10_000
 _HEAD = re.compile(rb"[A-Z]\d{4} [\d:.]{8,20} (\d{1,10}) [^\]]{1,500}\] (?=\{)")
@@ -33,7 +33,7 @@ _INSTALLED = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 
 
 class Compilation(msgspec.Struct):
-    """The used fields of torch's CompilationMetrics; older releases have the times in seconds only."""
+    """The used fields of torch's CompilationMetrics. Older releases of torch write the times in seconds only."""
 
     compile_id: str | None = None
     co_name: str | None = None
@@ -67,9 +67,10 @@ class _Record(msgspec.Struct):
 
 
 class CompileLogFile:
-    """The log of one process: its rank, the start of its first compilation (us since 1970) and the entries.
+    """The log of one process: the rank, the start of the first compilation (us since 1970) and the entries.
 
-    `rank` and `begin_us` are None if they are not in it. What was compiled after `until_us` is left out.
+    `rank` and `begin_us` are None if the log does not have them. Compilations that start after `until_us` (us since
+    1970) are left out.
     """
 
     def __init__(self, file: BinaryIO, until_us: float) -> None:
@@ -92,7 +93,7 @@ class CompileLogFile:
         return self._entries.fact()
 
     def _add(self, record: _Record, payload: list[bytes], until_us: float) -> bool:
-        """Returns False after the last record that is used."""
+        """Adds a record. Returns False if it is a compilation after `until_us`, where reading ends."""
         self.rank = record.rank if record.rank is not None else self.rank
         compiled = record.compilation_metrics or record.bwd_compilation_metrics
         if record.string is not None and len(self._strings) < _MAX_STRINGS:
@@ -111,7 +112,7 @@ class CompileLogFile:
         return True
 
     def _add_break(self, lines: list[str]) -> None:
-        """Adds the place, the reason, and the function: that of the innermost of the program's frames."""
+        """Adds a graph break: its place, its reason, and the function of the innermost frame of the program."""
         place = _BREAK.match(lines[0])
         if place is None:
             return
@@ -123,7 +124,7 @@ class CompileLogFile:
         self._entries.add_break(place[1], int(place[2]), called[-1] if called else "", "\n".join(reason))
 
     def _shown(self, path: str) -> str:
-        """Returns the path below the folder of the script or of the installed packages; else the file's name."""
+        """Returns the path relative to the folder of the script or of the installed packages; else the file's name."""
         if self._folder and path.startswith(f"{self._folder}/"):
             return path[len(self._folder) + 1 :]
         installed = _INSTALLED.match(path)
@@ -131,13 +132,13 @@ class CompileLogFile:
 
 
 def process_of(file: BinaryIO) -> int | None:
-    """Returns the process that began the log, or None if it is no such log."""
+    """Returns the id of the process that began the log in `file`, or None if `file` is not a log of torch.compile."""
     head = _HEAD.match(file.readline(MAX_LINE))
     return int(head[1]) if head else None
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[bytes, list[bytes]]]:
-    """Yields the JSON of each record that is used, with the beginning of its payload if that is a graph break's."""
+    """Yields the JSON of each record that is used, and the first lines of its payload if it is a graph break."""
     json, payload, is_break = b"", list[bytes](), False
     for line in _lines(file):
         if line.startswith(b"\t"):
@@ -155,7 +156,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[bytes, list[bytes]]]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines, without those that are too long."""
+    """Yields the lines of the first MAX_BYTES of `file`, without lines longer than MAX_LINE."""
     left, whole = MAX_BYTES, True
     while left > 0 and (line := file.readline(MAX_LINE)):
         left -= len(line)
@@ -166,7 +167,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _fill_times(compiled: Compilation) -> None:
-    """Fills times in us in from those in seconds. Times that no clock shows are left out."""
+    """Fills in missing times in us from the times in seconds. Negative and huge times are left out."""
     seconds, took = compiled.start_time, compiled.entire_frame_compile_time_s
     if compiled.start_time_us is None and seconds is not None and 0 <= seconds < 2**40:
         compiled.start_time_us = int(seconds * 1e6)

@@ -27,7 +27,7 @@ _PROCESS = re.compile(r"GPU (\d{1,4}) Counters")
 
 @dataclass(frozen=True, eq=False)
 class Counters(Table):
-    """Samples in the order of time. A value is of the time since the sample before it of the same counter."""
+    """Samples, sorted by time. A value covers the time since the previous sample of the same counter."""
 
     time: Ints = column("ns", "time of the sample, on the recording's own clock")
     device: Ints = column("id", "index of the device")
@@ -42,7 +42,7 @@ class Counters(Table):
 
 
 class CountersBuilder:
-    """Builds the table from batches. `lost` counts the samples that could not be used."""
+    """Builds the table of samples from batches of counter events. `lost` counts the samples beyond the limits."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -50,7 +50,7 @@ class CountersBuilder:
         self._rows: list[tuple[Any, int, int, float]] = []
 
     def add(self, events: Sequence[Any]) -> None:
-        """Adds counter events."""
+        """Adds counter events ("C"). Ignores those that are not of a process "GPU N Counters"."""
         for event in events:
             process = _PROCESS.fullmatch(event.pid) if isinstance(event.pid, str) else None
             value = getattr(event.args, "counter", None)
@@ -64,11 +64,11 @@ class CountersBuilder:
             self._rows.append((event.ts, int(process[1]), self._names.setdefault(name, len(self._names)), float(value)))
 
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the counters: untrusted text."""
+        """Returns the names of the counters, as Counters.name indexes them. The names are untrusted text."""
         return tuple(self._names)
 
     def build(self) -> Counters:
-        """Returns the table."""
+        """Returns the table of all added samples with a usable time."""
         if not self._rows:
             return Counters.empty()
         written, device, name, value = zip(*self._rows, strict=True)

@@ -43,10 +43,10 @@ _BYTES_OF_TYPE = {
 
 
 class Signatures(dict[bytes, int]):
-    """Interned operator inputs: the row by the texts in the file, joined by _SEPARATOR. A lookup adds a new entry.
+    """Interned operator inputs. A key is the texts in the file, joined by _SEPARATOR; the value is a row number.
 
-    `row_of` has the texts (shapes, types, values) in order of their row. Beyond MAX_SIGNATURE_BYTES new entries are
-    only counted, in `lost`.
+    Looking up a new key adds an entry. `row_of` has the texts (shapes, types, values) in order of their rows. Beyond
+    MAX_SIGNATURE_BYTES, a lookup of a new key returns 0 and increments `lost`.
     """
 
     def __init__(self) -> None:
@@ -70,9 +70,10 @@ class Signatures(dict[bytes, int]):
 
 
 def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
-    """Returns `sequence` and `signature`; 0 if an event is neither operator nor annotation, or has no such argument.
+    """Returns the columns "sequence" and "signature", with one entry per event.
 
-    The annotations of collectives have shapes too: in old recordings and with Gloo, no other row has their size.
+    An entry is 0 if the event is neither an operator nor an annotation, or has no such argument. The annotations of
+    collectives have shapes too: in old recordings and with Gloo, no other row has the size of a collective.
     """
     operators = np.flatnonzero(_WITH_INPUTS[kind])
     all_args = _args_of(events, operators)
@@ -85,22 +86,28 @@ def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) 
 
 
 def joined_signature(args: Args) -> bytes:
-    """Returns the key of the inputs of an operator in Signatures."""
+    """Returns the key of an operator's inputs, for a lookup in Signatures."""
     return _SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))
 
 
 def has_signature(kind: Kind) -> bool:
-    """Returns True for kinds whose events have inputs."""
+    """Returns True if events of this kind can have inputs: operators and annotations."""
     return bool(_WITH_INPUTS[kind])
 
 
 def roles_of(kind: Kind) -> int:
-    """Returns what the arguments of this kind are read for, as the bits of the native scanner."""
+    """Returns which arguments are read from events of this kind, as the bits of the native scanner.
+
+    1: inputs and sequence number; 2: correlation; 4: arguments of device work.
+    """
     return 1 * int(_WITH_INPUTS[kind]) | 2 * int(_LINKED[kind]) | 4 * int(_ON_DEVICE[kind])
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """Returns `correlation` and DEVICE_COLUMNS. Arguments are read only from the kinds that have them."""
+    """Returns the column "correlation" and DEVICE_COLUMNS, with one entry per event.
+
+    Events of kinds without these arguments have 0.
+    """
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
     columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
     if len(linked):

@@ -38,7 +38,7 @@ class Thread(Record, frozen=True):
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """Labels by category, name, process and thread as written in the file. A lookup adds a new entry."""
+    """Label by (category, name, process, thread) as written in the file. Looking up a new key adds a label."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,11 +66,11 @@ class Labels(dict[tuple[Any, ...], int]):
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
     def have_messages(self, labels: Ints) -> Bools:
-        """Returns True for the labels of MESSAGE_OPERATOR and of kernels."""
+        """Returns a mask of the `labels` that belong to MESSAGE_OPERATOR or to kernels."""
         return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
     def thread(self, process: object, thread: object) -> int:
-        """Returns the row of a thread."""
+        """Returns the row of a thread in `threads()`. Adds a new thread."""
         return self._threads[id_text(process), id_text(thread)]
 
     def columns(self, labels: Ints) -> dict[str, Ints]:
@@ -80,11 +80,14 @@ class Labels(dict[tuple[Any, ...], int]):
         return {"kind": narrow(kinds_of(labels)), "name": name[row], "thread": thread[row]}
 
     def names(self) -> tuple[str, ...]:
-        """Returns the interned names: untrusted text."""
+        """Returns the interned names in order of their rows. The names are untrusted text."""
         return tuple(self._names)
 
     def threads(self, thread_names: dict[tuple[str, str], str]) -> tuple[Thread, ...]:
-        """Returns the interned threads. `thread_names` has the recorded names by process and thread."""
+        """Returns the interned threads in order of their rows.
+
+        `thread_names` maps (process, thread), as `id_text` writes them, to the recorded name of the thread.
+        """
         return tuple(Thread(*key, thread_names.get(key, "")) for key in self._threads)
 
 
@@ -99,11 +102,14 @@ def id_text(value: object) -> str:
 
 
 def clean(name: object) -> str:
-    """Returns a name that can be encoded: lone surrogates, which JSON can contain, are replaced."""
+    """Returns `name` as text that UTF-8 can encode: lone surrogates, which JSON can contain, are replaced.
+
+    The text is cut to MAX_NAME characters. It is empty for None.
+    """
     return str(name)[:MAX_NAME].encode("utf-8", "replace").decode("utf-8") if name is not None else ""
 
 
 def event_of(key: bytes | None) -> Event:
-    """Returns an event with the category, name, process and thread of a key of the native scanner."""
+    """Returns an event with the category, name, process and thread in `key`, a key of the native scanner."""
     parts = zip(_FIELDS, (key or b"\0\0\0").split(b"\0"), strict=True)
     return decode_event(b"{" + b",".join([field + part for field, part in parts if part]) + b"}")

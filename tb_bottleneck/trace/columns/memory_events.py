@@ -32,7 +32,7 @@ Caller = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class MemoryEvents(Table):
-    """Allocations and frees in the order of the file, which is the order of time."""
+    """Allocations and frees, sorted by time; rows with equal times are in the order of the file."""
 
     time: Ints = column("ns", "time of the call, on the recording's own clock")
     thread: Ints = column("row of threads", "the calling thread")
@@ -49,22 +49,25 @@ class MemoryEvents(Table):
         return cls(*(np.empty(0, np.int64) for _ in fields(cls)))
 
     def on(self, device_type: int, device: int) -> "MemoryEvents":
-        """Returns the rows of one device."""
+        """Returns the rows of the device with this c10::DeviceType and index."""
         return self.take((self.device_type == device_type) & (self.device == device))
 
     @property
     def whole_chain(self) -> bool:
-        """True if each total is the previous total plus the event's bytes: no event of this one device is lost."""
+        """True if each total is the previous total plus the event's bytes, so that no event is lost.
+
+        Valid only for the rows of one device.
+        """
         return bool((self.allocated[:-1] + self.size[1:] == self.allocated[1:]).all())
 
     @property
     def with_addresses(self) -> bool:
-        """True if each event has an address and totals."""
+        """True if each event has an address; such events have totals too."""
         return bool((self.address != 0).all())
 
 
 class MemoryEventsBuilder:
-    """Builds the table from batches. `lost` counts the events that could not be used, by reason."""
+    """Builds the table of memory events from batches. `lost` counts the unusable events by reason."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -87,7 +90,7 @@ class MemoryEventsBuilder:
             self._add(columns, columns["size"] != 0)
 
     def build(self, thread: Callable[[object, object], int]) -> MemoryEvents:
-        """Returns the table of all batches, sorted by time. `thread` returns the row of a process and thread."""
+        """Returns the table of all batches, sorted by time. `thread(process, thread)` must return the thread's row."""
         if not self._parts:
             return MemoryEvents.empty()
         threads = np.array([thread(*caller) for caller in self._callers], np.int64)

@@ -1,6 +1,6 @@
 """Interned arguments of collectives and point-to-point messages: torch's ParamCommsDebugInfo, as Kineto writes it.
 
-They are on the operator `record_param_comms`, and copied to the kernels that it launches
+The operator `record_param_comms` has these arguments, and Kineto copies them to the kernels that the operator launches
 (libkineto/src/output_json.cpp). The values are untrusted; invalid numbers are -1.
 """
 
@@ -44,7 +44,10 @@ NO_MESSAGE = Message("")
 
 
 class Messages(dict[Message, int]):
-    """Row by message; row 0 is NO_MESSAGE. A lookup adds a new entry. `lost` counts those beyond MAX_MESSAGES."""
+    """Row number by message; row 0 is NO_MESSAGE. Looking up a new message adds a row.
+
+    Beyond MAX_MESSAGES, a lookup of a new message returns 0 and increments `lost`.
+    """
 
     def __init__(self) -> None:
         super().__init__({NO_MESSAGE: 0})
@@ -59,7 +62,10 @@ class Messages(dict[Message, int]):
 
 
 def message_rows(messages: Messages, events: Sequence[Any], has_message: Bools) -> Ints:
-    """Returns the message of each event as a row of `messages`; 0 for events without one."""
+    """Returns the row of each event's message in `messages`; 0 for events without a message.
+
+    Only the events in the mask `has_message` are read. New messages are added to `messages`.
+    """
     rows = np.zeros(len(events), np.int64)
     for row in np.flatnonzero(has_message).tolist():
         args = events[row].args

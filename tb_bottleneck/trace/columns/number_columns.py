@@ -19,7 +19,10 @@ _NARROW = (np.iinfo(np.int8), np.iinfo(np.int16), np.iinfo(np.int32))
 
 
 def times(values: list[Any]) -> tuple[Ints, Bools]:
-    """Converts microseconds to nanoseconds. The second result is True for usable values."""
+    """Returns times in nanoseconds, converted from microseconds, and a mask of the usable values.
+
+    The time of an unusable value is 0.
+    """
     kinds = {*map(type, values)}
     if not kinds <= _PLAIN:
         return _exact_times(values)
@@ -53,7 +56,7 @@ def _exact_time(value: Any) -> tuple[int, bool]:
 
 
 def whole_numbers(values: list[Any]) -> Ints:
-    """Returns ids and sizes as int64; 0 if there is none."""
+    """Returns ids or sizes as int64; 0 for a value that is not a number or is out of range."""
     if {int}.issuperset(map(type, values)):
         with suppress(OverflowError):
             numbers = np.fromiter(values, np.int64)
@@ -62,7 +65,7 @@ def whole_numbers(values: list[Any]) -> Ints:
 
 
 def whole_number(value: Any) -> int:
-    """Returns one id or size; 0 if there is none."""
+    """Returns an id or size as int; 0 if `value` is not a number or is out of range."""
     if type(value) is not int:
         try:
             value = int(float(value))
@@ -72,7 +75,7 @@ def whole_number(value: Any) -> int:
 
 
 def narrow(values: Ints) -> Any:
-    """Returns the values in the smallest integer type."""
+    """Returns the values in the smallest of int8, int16, int32 and int64 that fits all of them."""
     if values.dtype == np.int8:
         return values
     low, high = values.min(initial=0), values.max(initial=0)

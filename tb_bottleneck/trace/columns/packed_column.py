@@ -37,9 +37,10 @@ MOSTLY_ZERO = 0.9
 
 
 def packed(values: Any) -> Ints:
-    """Returns a read-only column of these integers. It reads as an array of int64: index it before any arithmetic.
+    """Returns a read-only column of the integers in `values`, stored in little memory.
 
-    Without an index, it can be compared, and given to functions of numpy.
+    Indexing the column returns int64. Arithmetic needs an index first (`column[:] + 1`); comparisons and NumPy
+    functions accept the column itself.
     """
     some = np.count_nonzero(values)
     column = PackedColumn if some > (1 - MOSTLY_ZERO) * len(values) else SparseColumn
@@ -47,7 +48,7 @@ def packed(values: Any) -> Ints:
 
 
 def look_up(values: NDArray[Value], column: Ints) -> NDArray[Value]:
-    """Returns values[column]. Numpy alone would first widen the whole column."""
+    """Returns `values[column]`, computed in parts: NumPy alone would first convert the whole column to int64."""
     found = np.empty(len(column), values.dtype)
     for first in range(0, len(column), _PART):
         found[first : first + _PART] = values[column[first : first + _PART]]
@@ -63,7 +64,7 @@ def _compared(test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Bools]:
 
 
 class PackedColumn:
-    """A column in the smallest type that its values fit into."""
+    """A column, stored in the smallest integer type that fits all values."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -80,11 +81,11 @@ class PackedColumn:
         return self._values[rows].astype(np.int64)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Returns all rows as a new array, of int64 by default."""
+        """Returns all rows as a new array; the default dtype is int64."""
         return self._values.astype(np.int64 if dtype is None else dtype)
 
     def tolist(self) -> list[int]:
-        """Returns all rows as numbers of Python."""
+        """Returns all rows as Python integers."""
         return list(self._values.tolist())
 
     __eq__ = _compared(operator.eq)  # type: ignore[assignment]
@@ -96,7 +97,7 @@ class PackedColumn:
 
 
 class SparseColumn(PackedColumn):
-    """A column of which few values are not 0."""
+    """A column in which most values are 0: only the other values are stored, with their row numbers."""
 
     def __init__(self, values: Any) -> None:
         self._length = len(values)

@@ -28,7 +28,7 @@ _MAX_KEYS = 1 << 17
 
 
 class ScannedColumns:
-    """Converts the results of the scanner. Keeps what the keys of earlier results mean."""
+    """Converts the results of the native scanner to columns. Remembers the labels of keys in earlier results."""
 
     def __init__(self, labels: Labels, signatures: Signatures) -> None:
         self._labels = labels
@@ -37,11 +37,15 @@ class ScannedColumns:
         self._categories = {b'"%s"' % word.encode(): roles_of(kind_of(word)) for word in _WRITTEN}
 
     def categories(self) -> Categories:
-        """Returns the known categories as written, and what their arguments are read for."""
+        """Returns pairs of a known category, as JSON text with quotes, and its bits (see `roles_of`)."""
         return tuple(self._categories.items())
 
     def of(self, scanned: Scanned) -> dict[str, Ints]:
-        """Returns the columns of all rows. The rows of decoded events have no values but their place."""
+        """Returns the COLUMNS of all rows of `scanned`.
+
+        The rows of events that the scanner did not read itself (`scanned.decoded`) are placeholders for the caller to
+        fill.
+        """
         if len(self._label_of) > _MAX_KEYS:
             self._label_of.clear()
         columns = dict(zip(COLUMNS, (np.frombuffer(data, np.int64) for data in scanned.columns), strict=True))

@@ -30,7 +30,10 @@ FAR_AWAY, TOO_LONG = "time far from the others", "durations too long together"
 
 
 def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryEvents, Counter[str]]:
-    """Returns both tables without values outside the ranges, and the number of lost events by reason."""
+    """Returns both tables without values outside the ranges, and the number of lost events by reason.
+
+    Events with an unusable time, duration or memory size are removed. An unusable size of a copy becomes 0.
+    """
     lost: Counter[str] = Counter()
     if len(events):
         events = _kept(events, _near(events.start, _middle(events.start)), FAR_AWAY, lost)
@@ -50,7 +53,7 @@ def _middle(sorted_times: Ints) -> int:
 
 
 def _near(times: Ints, middle: int) -> Bools:
-    """Returns a mask of the times within MAX_DISTANCE_NS of the middle; none if the middle itself is not a time."""
+    """Returns a mask of the times within MAX_DISTANCE_NS of `middle`; all False if `middle` exceeds MAX_TIME_NS."""
     if abs(middle) > MAX_TIME_NS:
         return np.zeros(len(times), np.bool_)
     return np.asarray((times >= middle - MAX_DISTANCE_NS) & (times <= middle + MAX_DISTANCE_NS), np.bool_)
@@ -67,7 +70,7 @@ def _summable(values: Ints) -> Bools:
 
 
 def _kept(table: T, mask: Bools, reason: str, lost: Counter[str]) -> T:
-    """Returns the table of the rows in the mask, and counts the others."""
+    """Returns the rows in the mask, and adds the number of the other rows to `lost[reason]`."""
     if mask.all():
         return table
     lost[reason] += int(np.count_nonzero(~mask))
