@@ -1,4 +1,4 @@
-"""The analysis that a worker process of the server runs: of a trace, telemetry, or a snapshot of an allocator."""
+"""The analysis that a worker process of the server runs for a trace, telemetry, or a snapshot of an allocator."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ from tb_bottleneck.plugin.workers.questions import (
 )
 
 PAGE = 40
-"""Rows of a tree or a table on a page."""
+"""Number of rows on one page of a tree or a table."""
 
 BY = ("module", "line", "operator", "range")
 TABLES = {
@@ -35,14 +35,14 @@ TABLES = {
     "communications": "communications",
     "critical-path": "critical_path",
 }
-"""The fields of the message Tables, by the names that the command `tables` uses."""
+"""Maps the names that the command `tables` uses to the fields of the message Tables."""
 
 _PLACES = ("begin_ns", "end_ns")  # of the longest call on the timeline, which only the tab shows
 CHANGES = ("device", "workers", "batch", "precision", "link")
 
 
 async def tree(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the rows of the tree, those below a row after it, in descending order of time."""
+    """Returns the tree of a trace as JSON. Each row is followed by its children, in descending order of time."""
     file = await _trace(session, arguments["id"])
     other = await _trace(session, arguments["against"]) if "against" in arguments else None
     question = TreeQuestion(file, str(arguments.get("by", "module")), other=other)
@@ -54,7 +54,8 @@ async def tree(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 
 def _rows_of(nodes: Mapping[str, Any], before: Mapping[str, Any] | None, text: str) -> list[dict[str, Any]]:
-    """Returns the nodes from the root on, depth first; with a text, those with it in their names."""
+    """Returns one row per node, depth first from the root. If `text` is not empty, returns only the nodes whose
+    lower-case name contains `text`."""
     parents, names = nodes["parent"], nodes["name"]
     times = [sum(column["ns"][node] for column in nodes["regimes"]) for node in range(len(parents))]
     old = [sum(column["ns"][node] for column in before["regimes"]) for node in range(len(parents))] if before else []
@@ -86,7 +87,7 @@ def _rows_of(nodes: Mapping[str, Any], before: Mapping[str, Any] | None, text: s
 
 
 async def tables(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the rows of a table, or with all calls of one operator or kernel, grouped."""
+    """Returns the rows of one table as JSON, or all calls of one operator or kernel, grouped."""
     file = await _trace(session, arguments["id"])
     offset = int(arguments.get("offset", 0))
     names = {name: arguments[name] for name in ("operator", "kernel") if name in arguments}
@@ -104,7 +105,7 @@ async def tables(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 
 async def compare(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the comparison of two recordings, or with a series of more."""
+    """Returns the comparison of two recordings as JSON; for more than two recordings, a series."""
     ids = arguments["ids"]
     if not 2 <= len(ids) <= MAX_SERIES_RUNS:
         raise NotFound(f"ids must be 2 to {MAX_SERIES_RUNS} ids")
@@ -118,7 +119,7 @@ async def compare(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 
 async def what_if(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with a prediction, or, without a change, with a table of the usual ones."""
+    """Returns the prediction for the requested changes as JSON; without a change, a table of the usual changes."""
     known = await asyncio.to_thread(session.logdir.recordings)
     recording = known.trace(arguments["id"])
     changes = {name: arguments[name] for name in CHANGES if name in arguments}

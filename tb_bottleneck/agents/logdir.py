@@ -1,4 +1,4 @@
-"""The recordings under one logdir, by the ids that the tab uses. Nothing outside of the logdir can be named."""
+"""The recordings under one logdir, with the ids that the tab uses. Nothing outside the logdir has an id."""
 
 import threading
 import time
@@ -15,28 +15,28 @@ from tb_bottleneck.review.subjects import roots_of
 from tb_bottleneck.sources.logdir import RecordingFile, Root, scan_all
 
 FRESH_SECONDS = 2.0
-"""A scan serves the calls of this time: an agent that recorded again wants the new files, and agents call in bursts."""
+"""How long a scan is reused. Agents call in bursts, but an agent that recorded again needs the new files soon."""
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """The recordings at one time."""
+    """The recordings that one scan of the logdir found."""
 
     scan: LogdirScan
 
     @cached_property
     def folders(self) -> dict[str, list[RecordingFile]]:
-        """The recordings of each folder of a run, with those of the monitor's own folders below it."""
+        """Maps the folder of each run to its recordings. The monitor's own folders belong to the folder above them."""
         found: dict[str, list[RecordingFile]] = {}
         for recording in self.scan.listing.recordings:
             found.setdefault(folder_of(recording), []).append(recording)
         return found
 
     def named(self, name: str) -> RecordingFile:
-        """Returns the recording with this id or this name, RUN/FILE as `list_runs` shows it.
+        """Returns the recording whose id or name is `name`. Its name is RUN/FILE, as `list_runs` shows it.
 
         Raises:
-            NotFound: there is none.
+            NotFound: no recording has this id or name.
         """
         if name in self.scan.by_id:
             return self.scan.by_id[name]
@@ -46,10 +46,10 @@ class Recordings:
         raise NotFound("there is no recording with this id (any more); list_runs lists the ids")
 
     def trace(self, name: str) -> RecordingFile:
-        """Returns the trace with this id or name; for telemetry, the last trace of the same folder.
+        """Returns the trace whose id or name is `name`. For other recordings, returns the newest trace of their folder.
 
         Raises:
-            NotFound: there is no such recording, or no trace beside it.
+            NotFound: there is no such recording, or its folder has no trace.
         """
         recording = self.named(name)
         traces = [each for each in self.folders[folder_of(recording)] if each.is_trace]
@@ -61,16 +61,16 @@ class Recordings:
 
 
 def folder_of(recording: RecordingFile) -> str:
-    """Returns the run without the monitor's own folders, which are below it."""
+    """Returns the run of `recording`, without the monitor's own folder at the end of the path."""
     parts = recording.run.split("/")
     return "/".join(parts[: parts.index(MONITOR_FOLDER)]) or "." if MONITOR_FOLDER in parts else recording.run
 
 
 class AgentLogdir:
-    """Scans a logdir, or the directories of a `--logdir_spec`, when it is asked. Any thread may call every method.
+    """A logdir, or the directories of a `--logdir_spec`, that is scanned on request. All methods are thread-safe.
 
     Raises:
-        NotFound: one of them is no local directory.
+        NotFound: one of the directories is not a local directory.
     """
 
     def __init__(self, logdir: str) -> None:
@@ -80,7 +80,7 @@ class AgentLogdir:
         self._ended = 0.0  # monotonic seconds
 
     def recordings(self) -> Recordings:
-        """Returns the recordings, from a scan of the last FRESH_SECONDS."""
+        """Returns all recordings. Scans again if the last scan is older than FRESH_SECONDS."""
         with self._lock:
             if self._last is None or time.monotonic() - self._ended > FRESH_SECONDS:
                 listing, notes = scan_all(self.roots), read_all(self.roots).notes

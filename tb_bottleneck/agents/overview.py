@@ -23,7 +23,7 @@ from tb_bottleneck.review.states import names_of, state_of, together
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_FOLDERS = 10
-"""Folders whose trainings one call of list_runs analyses."""
+"""Largest number of folders that one call of list_runs analyses."""
 
 _LIST_CHARACTERS = 30_000  # from here on, the next folder comes on the next page; a folder has at most 64 rows
 _LEFT_OUT = frozenset(("operators", "membership"))
@@ -32,7 +32,7 @@ _LONG = frozenset(("step_times_ns", "curve", "lifetimes", "history", "bins", "so
 
 
 async def list_runs(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with one row for each training of some folders, in the order of their names."""
+    """Returns one row as JSON for each training of at most MAX_FOLDERS folders, in the order of the folders' names."""
     known = await asyncio.to_thread(session.logdir.recordings)
     found = str(arguments.get("find", "")).lower()
     folders = [folder for folder in known.folders if found in folder.lower()]
@@ -75,14 +75,14 @@ def _row(training: AnalysedTraining) -> dict[str, Any]:
 
 
 async def show_brief(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the brief of a training; of a job, with that of the job."""
+    """Returns the brief of a training as JSON; if its ranks were judged together, the brief of the job."""
     training = await _training(session, arguments, tell)
     facts = {"id": id_of(training.recordings[0]), "brief": brief(training.job or training.report)}
     return answer(facts | {"note": training.note})
 
 
 async def show_report(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the whole report in rows, each with the name of its part."""
+    """Returns the whole report as rows in JSON. Each row has the name of its part of the report."""
     training = await _training(session, arguments, tell)
     recording = (await asyncio.to_thread(session.logdir.recordings)).named(arguments["id"])
     own = training.recordings.index(recording) if recording in training.recordings else 0
@@ -98,7 +98,7 @@ async def show_report(session: Session, arguments: Arguments, tell: Tell) -> str
 
 
 def _without_long(value: Any) -> Any:
-    """Returns the JSON values without columns and curves, which the tab draws."""
+    """Returns `value` (JSON data) without columns and curves, which only the tab draws."""
     if isinstance(value, Mapping):
         # `source` is the name of the file at the top, and lines of the program in a place.
         return {
@@ -110,7 +110,7 @@ def _without_long(value: Any) -> Any:
 
 
 async def how_to_record(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with what a recording lacks and the code that records it; without an id, with how to record."""
+    """Returns as JSON what a recording lacks and the code that records it; without an id, a page on how to record."""
     if "id" not in arguments:
         return answer({"page": _page()})
     report = (await _training(session, arguments, tell)).report
@@ -132,7 +132,7 @@ def _page() -> str:
 
 
 async def review(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with what the team stated about a training, and the state of each of its findings."""
+    """Returns as JSON what the team stated about a training, and the state of each finding of the training."""
     known = await asyncio.to_thread(session.logdir.recordings)
     training = await _training(session, arguments, tell)
     stated = together([known.scan.reviews[each] for each in training.recordings if each in known.scan.reviews])
@@ -156,7 +156,7 @@ def _state(stated: Any, cause: str) -> dict[str, Any]:
 
 
 async def live(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Answers with the jobs that train now, or ended in the last minutes."""
+    """Returns as JSON the jobs that are training now, or that ended in the last minutes."""
 
     def read() -> list[dict[str, Any]]:
         states = [state for root in session.logdir.roots for state in LiveJobs(root.path).read()]
@@ -166,8 +166,8 @@ async def live(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 
 def _brief_ranks(job: dict[str, Any]) -> dict[str, Any]:
-    """Returns the state of a job without the history of its ranks: those that the verdict names first, then those that
-    do not run, then the others."""
+    """Modifies and returns the state of a job. Removes the history and directory of each rank, and sorts the ranks:
+    first those that the verdict names, then those that do not run, then the others."""
     named, left_out = set(job["verdict"]["ranks"]), ("history", "directory")
     ranks = sorted(job["ranks"], key=lambda rank: (rank["rank"] not in named, rank["state"] == _RUNS, rank["rank"]))
     job["ranks"] = [{name: each for name, each in rank.items() if name not in left_out} for rank in ranks]

@@ -1,6 +1,6 @@
-"""The server for the Model Context Protocol on stdin and stdout. It is read-only, and about one logdir.
+"""The server for the Model Context Protocol on stdin and stdout. The server only reads, and only one logdir.
 
-The package `mcp` is optional; this module is imported only where it is installed.
+The package `mcp` is optional. This module is imported only if `mcp` is installed.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 
 def tools() -> dict[str, Tool]:
-    """Returns the tools by their names, in the order in which they are listed."""
+    """Returns a dict from names to tools, in the order in which the server lists the tools."""
     return {tool.name: tool for tool in (*overview.TOOLS, *details.TOOLS)}
 
 
 def declarations() -> list[types.Tool]:
-    """Returns the tools as the protocol declares them. All are read-only and know nothing but the logdir."""
+    """Returns the declarations of the tools for the protocol. All tools only read, and only the logdir."""
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return [
         types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
@@ -45,7 +45,7 @@ def declarations() -> list[types.Tool]:
 
 
 def server_of(session: Session) -> "Server[Any]":
-    """Returns the server of a session."""
+    """Returns a server whose tools use `session`."""
     known = tools()
 
     async def list_tools(context: ServerRequestContext, request: Any) -> types.ListToolsResult:
@@ -75,7 +75,7 @@ def server_of(session: Session) -> "Server[Any]":
 async def _answered(
     session: Session, known: dict[str, Tool], name: str, arguments: dict[str, Any], tell: Tell
 ) -> tuple[str, bool]:
-    """Returns the answer of a tool, or an error as a sentence, and whether it is one. Raises only when cancelled."""
+    """Returns the answer of a tool and False, or an error as JSON and True. Raises only when cancelled."""
     if name not in known:
         return _error(f"there is no tool of this name; there are {', '.join(known)}"), True
     try:
@@ -92,7 +92,7 @@ def _error(sentence: str) -> str:
 
 
 def serve(logdir: str) -> None:
-    """Serves one client on stdin and stdout, until it closes stdin.
+    """Serves one client on stdin and stdout. Returns when the client closes stdin.
 
     Raises:
         NotFound: the logdir does not exist.
@@ -109,7 +109,7 @@ def serve(logdir: str) -> None:
 
 
 def _is_end_of_client(error: BaseException) -> bool:
-    """Returns True if the error, or each one of a group of errors, is about a pipe whose other end is closed."""
+    """Returns True if `error`, or each error of an exception group, says that the client closed its end of a pipe."""
     parts = getattr(error, "exceptions", None)  # an ExceptionGroup, which Python has from 3.11 on
     return all(map(_is_end_of_client, parts)) if parts else isinstance(error, ConnectionError)
 

@@ -16,15 +16,15 @@ MANIFEST = ".installed.json"
 
 
 def pages() -> dict[str, bytes]:
-    """Returns the content of each page by its name; SKILL.md is the first one to read."""
+    """Returns a dict from the file name of each page to its content. SKILL.md is the page to read first."""
     folder = files("tb_bottleneck") / "docs" / "skill"
     return {page.name: page.read_bytes() for page in folder.iterdir() if page.name.endswith(".md")}
 
 
 def install(folder: Path, force: bool = False) -> list[Path]:
-    """Writes the skill to the folder NAME below `folder`, and returns the files that were written.
+    """Writes the pages of the skill to the folder NAME in `folder`, and returns the paths of the pages that it wrote.
 
-    Unchanged pages of another version are replaced.
+    Pages of another version that the user did not change are replaced.
 
     Raises:
         Unusable: a page was changed since it was installed, and `force` is not set. Nothing is written then.

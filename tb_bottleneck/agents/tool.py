@@ -1,4 +1,4 @@
-"""What a tool of the server is: its declaration, what its calls share, and the check of its arguments."""
+"""A tool of the server: its declaration, the objects that all calls share, and the check of its arguments."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from tb_bottleneck.agents.workers import Tell, Workers
 from tb_bottleneck.base.errors import NotFound, did_you_mean
 
 MAX_TEXT = 300
-"""Characters of an argument."""
+"""Largest number of characters of a text argument."""
 
 MAX_NUMBER = 1 << 30
 OFFSET = {"offset": {"type": "integer"}}
-"""The argument of tools with pages: `next_offset` of the answer before."""
+"""The argument of tools whose answers have pages: the `next_offset` of the previous answer."""
 
 ID = {"id": {"type": "string"}}
 
 
 @dataclass(frozen=True)
 class Session:
-    """What all calls of one server use."""
+    """The objects that all calls of one server share."""
 
     logdir: AgentLogdir
     workers: Workers
@@ -34,7 +34,7 @@ Handler = Callable[[Session, Arguments, Tell], Awaitable[str]]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that only reads. `properties` are JSON Schemas of its arguments: text, whole numbers, lists of texts."""
+    """A tool that only reads. `properties` maps each argument to its JSON Schema: a text, integer or list of texts."""
 
     name: str
     description: str
@@ -49,10 +49,10 @@ class Tool:
         return schema | ({"required": list(self.required)} if self.required else {})
 
     def checked(self, arguments: Mapping[str, Any]) -> Arguments:
-        """Returns the arguments that have a value.
+        """Returns `arguments` without those that are None or an empty text.
 
         Raises:
-            NotFound: one is unknown, missing, or not as the schema says.
+            NotFound: an argument is unknown, missing, or does not match its schema.
         """
         for name, value in arguments.items():
             if name not in self.properties:
@@ -83,8 +83,8 @@ def _check(name: str, value: Any, schema: Mapping[str, Any]) -> None:
 
 
 def parts_of(message: Mapping[str, Any], left_out: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
-    """Returns the fields of a message as rows that name their `part`: one for all scalars, one for each message,
-    and one for each entry of a list."""
+    """Returns the fields of `message` as rows: one row for all scalars, one row for each dict, and one row for each
+    entry of a list. `part` of a row is the name of the field, or "summary". Skips the fields in `left_out`."""
     scalars = {name: value for name, value in message.items() if not isinstance(value, dict | list)}
     rows = [{"part": "summary", **scalars}]
     for name, value in message.items():

@@ -22,15 +22,15 @@ from tb_bottleneck.schema.job_pb2 import JobAnswer
 from tb_bottleneck.sources.logdir import RecordingFile
 
 MAX_FOLDER = 64
-"""Recordings of a folder that are analysed together. Of a larger one, only the recording that was asked for."""
+"""Largest number of recordings of a folder that are analysed together. In a larger folder, only one is analysed."""
 
 MAX_REPORTS = 512
-"""Reports that are kept; each takes about 100 KB."""
+"""Largest number of reports that are kept in memory. Each report takes about 100 KB."""
 
 
 @dataclass(frozen=True)
 class AnalysedTraining:
-    """A training with its recordings and their joined reports, the one with the verdict first."""
+    """A training with its recordings and their joined reports. The report with the verdict is the first one."""
 
     recordings: tuple[RecordingFile, ...]
     reports: tuple[Report, ...]
@@ -39,7 +39,7 @@ class AnalysedTraining:
 
     @property
     def report(self) -> Report:
-        """The report with the verdict of the training; of a job, that of the rank that holds the others up."""
+        """The report with the verdict of the training; for a job, the report of the rank that delays the others."""
         return self.reports[0]
 
 
@@ -52,7 +52,7 @@ class Trainings:
         self._locks: LruCache[str, asyncio.Lock] = LruCache(MAX_REPORTS)
 
     async def of(self, recording: RecordingFile, known: Recordings, tell: Tell) -> AnalysedTraining:
-        """Returns the training that a recording belongs to."""
+        """Returns the training that `recording` belongs to. Raises Unusable if `recording` does not exist any more."""
         folder = folder_of(recording)
         for training in await self.in_folder(folder, known, tell, recording):
             if recording in training.recordings:
@@ -62,8 +62,8 @@ class Trainings:
     async def in_folder(
         self, folder: str, known: Recordings, tell: Tell, only: RecordingFile | None = None
     ) -> list[AnalysedTraining]:
-        """Returns the trainings of a folder. Of a folder with more than MAX_FOLDER recordings, only that of `only`, or
-        of the newest recording."""
+        """Returns the trainings of `folder`. If the folder has more than MAX_FOLDER recordings, analyses and returns
+        only the recording `only`, or, if that is None, the newest recording."""
         files = known.folders.get(folder, [])
         note = ""
         if len(files) > MAX_FOLDER:
@@ -100,7 +100,7 @@ class Trainings:
         return report
 
     async def _job(self, ranks: Sequence[RecordingFile], known: Recordings, tell: Tell) -> Job | None:
-        """Returns the report of a job: the saved one, or, of few ranks, a computed one; None without either."""
+        """Returns the saved report of a job. Without one, computes it if the job has few ranks, else returns None."""
         traces = tuple(TraceFile.of(id_of(rank), rank) for rank in ranks)
         run, saved = ranks[0].run, [each for each in known.scan.listing.saved_jobs if each.run == ranks[0].run]
         questions: list[RecordingQuestion] = []
@@ -121,6 +121,6 @@ _NO_JOB = "The ranks were not judged together; `tb-bottleneck diagnose --write` 
 
 
 def _position(job: Job, ranks: tuple[int, ...], reports: Sequence[Report]) -> int:
-    """Returns the position of the rank that the verdict of the job is about, or of the lowest rank."""
+    """Returns the position in `reports` of the rank that the verdict of `job` names, or else of the lowest rank."""
     named = named_rank(job)
     return next((at for at in ranks if reports[at].rank == named), ranks[0])

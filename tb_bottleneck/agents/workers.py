@@ -24,14 +24,14 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 PROGRESS_SECONDS = 0.5
 MIN_PROCESSES = 2
-"""Of each kind: one large recording must not hold up the calls about all others."""
+"""Lowest number of processes of each kind, so that one large recording does not delay the calls about all others."""
 
 ANALYSE = "tb_bottleneck.agents.any_recording:diagnose_any"
 ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 
 Result = TypeVar("Result")
 Tell = Callable[[float], Awaitable[None]]
-"""Tells the client the share done, 0 to 1."""
+"""A function that tells the client the share of the work that is done, from 0 to 1."""
 
 
 class _Call:
@@ -44,26 +44,26 @@ class _Call:
         self.cancelled = False
 
     def begin(self, process: WorkerProcess) -> bool:
-        """Returns False if the call was cancelled before it began."""
+        """Assigns `process` to the call. Returns False if the call was cancelled before it began."""
         with self._lock:
             self._process = process
             return not self.cancelled
 
     def progress(self, share: float) -> None:
-        """Takes the share done. Ends the process of a call that was cancelled while the process started."""
+        """Stores the share done, 0 to 1. Ends the process if the call was cancelled while the process started."""
         self.share = share
         if self.cancelled and self._process is not None:
             self._process.interrupt()
 
     def cancel(self) -> None:
-        """Ends the process if the call has begun, and otherwise keeps it from beginning."""
+        """Ends the process if the call has begun. Otherwise, the call will not begin."""
         with self._lock:
             self.cancelled = True
             if self._process is not None:
                 self._process.interrupt()
 
     def end(self) -> None:
-        """Ends the claim on the process."""
+        """Releases the process: a later `cancel` does not end it."""
         with self._lock:
             self._process = None
 
@@ -119,15 +119,15 @@ class Workers:
         self._questions = _Pool("answer_questions", ANSWER, used)
 
     async def report(self, recording: RecordingFile, tell: Tell) -> Report:
-        """Returns the report of a recording; one that cannot be analysed has the reason in its health."""
+        """Returns the report of `recording`. If the analysis failed, `health` of the report gives the reason."""
         outcome = await self._analyses.run(partial(_analyse, recording), tell)
         return as_report(recording, outcome) if isinstance(outcome, WorkerFailure) else outcome
 
     async def ask(self, question: RecordingQuestion, tell: Tell) -> bytes:
-        """Returns the answer to a question, as JSON.
+        """Returns the answer to `question`, as JSON.
 
         Raises:
-            Unusable: there is none; the message says why.
+            Unusable: the question cannot be answered; the message says why.
         """
         reply = await self._questions.run(partial(_ask, question), tell)
         if isinstance(reply, WorkerFailure | Refusal):

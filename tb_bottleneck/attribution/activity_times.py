@@ -1,7 +1,7 @@
-"""Host time by what the host did: a column per activity, for gaps of the device or for items of a graph.
+"""Tables of host time with one column per activity. A row is an idle gap of the device, or an item of a graph.
 
-Most activities do not occur, and columns of zeros take no memory. Tables share the columns that they do not modify: the
-plan keeps a dozen graphs of one recording.
+Most activities do not occur, and columns of zeros take no memory. A changed table shares the unchanged columns with the
+original, because the plan keeps a dozen graphs of one recording.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 class ActivityTimes(Record, frozen=True, eq=False):
-    """Columns in ns, in order of Activity."""
+    """Host times in ns. `columns` has one column per activity, in the order of Activity, all of the same length."""
 
     columns: tuple[Ints, ...]
 
@@ -23,15 +23,15 @@ class ActivityTimes(Record, frozen=True, eq=False):
         return len(self.columns[0])
 
     def __getitem__(self, rows: Any) -> "ActivityTimes":
-        """Returns these rows, given as an index array, a mask or a slice."""
+        """Returns the selected rows. `rows` is an index array, a mask or a slice."""
         return times_of([column[rows] for column in self.columns])
 
     def of(self, activity: Activity) -> Ints:
-        """Returns the time of one activity."""
+        """Returns the column of `activity`, in ns."""
         return self.columns[activity]
 
     def total(self, *activities: Activity) -> Ints:
-        """Returns the time of these activities, by default of all."""
+        """Returns for each row the sum over `activities` in ns; over all activities if none are given."""
         total = np.zeros(len(self), np.int64)
         for activity in activities or Activity:
             if not _is_zero(self.columns[activity]):
@@ -39,31 +39,34 @@ class ActivityTimes(Record, frozen=True, eq=False):
         return total
 
     def with_column(self, activity: Activity, column: Ints) -> "ActivityTimes":
-        """Returns the times with another column for one activity."""
+        """Returns a copy in which `column` (ns) replaces the column of `activity`."""
         return times_of([*self.columns[:activity], column, *self.columns[activity + 1 :]])
 
     def each(self, change: Callable[[Ints], Ints]) -> "ActivityTimes":
-        """Returns the times with every column changed. A change maps 0 to 0."""
+        """Returns a copy with `change` applied to each column. `change` must map 0 to 0."""
         return times_of([column if _is_zero(column) else change(column) for column in self.columns])
 
     def equals(self, other: "ActivityTimes") -> bool:
-        """Returns True if all times are equal."""
+        """Returns True if `other` has the same times."""
         pairs = zip(self.columns, other.columns, strict=True)
         return all(mine is theirs or np.array_equal(mine, theirs) for mine, theirs in pairs)
 
 
 def times_of(columns: Sequence[Ints]) -> ActivityTimes:
-    """Returns the times with these columns, in order of Activity."""
+    """Returns a table of the given columns, one per activity, in the order of Activity."""
     return ActivityTimes(tuple(column if column.any() else no_time(len(column)) for column in columns))
 
 
 def no_time(count: int) -> Ints:
-    """Returns a read-only column of zeros."""
+    """Returns a read-only column of `count` zeros that takes no memory."""
     return np.broadcast_to(np.int64(0), count)
 
 
 def activity_times(host: HostTimeline, thread: Ints, begin: Ints, end: Ints) -> ActivityTimes:
-    """Splits the time of each [begin, end) by the activities of its thread, a row of the trace's threads or -1."""
+    """Splits each interval [begin[i], end[i]), in ns, by the activities of thread[i].
+
+    `thread` has rows of the trace's threads, or -1 for no thread: then all time of the interval is OTHER.
+    """
     columns = [no_time(len(begin))] * len(Activity)
     for rows, activities in host.by_thread_group(thread):
         for activity, spans in activities.items():

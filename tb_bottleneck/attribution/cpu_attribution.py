@@ -1,6 +1,7 @@
 """The account of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
 
-An operator's own time, without the operators it calls, is work if it is long. If it is short, it is dispatch overhead.
+The own time of an operator excludes the operators that it calls. Long own time is work; short own time is dispatch
+overhead.
 Pauses between operators belong to dispatching if they are short, and to Python if they are longer
 (attribution/host_activity.py).
 """
@@ -44,9 +45,9 @@ _REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICA
 class ThreadOperators(Record, frozen=True, eq=False):
     """The operators of one thread, and the annotations that free gradients.
 
-    `own` is the time of each in ns without the operators it calls. `work_start`, `work_end` and `work_of` (rows of this
-    table) are the disjoint spans of that time for operators that do more than dispatch: `own` is at least
-    DISPATCH_SIZED_NS.
+    `own` is the own time of each operator in ns, without the operators that it calls. `work_start` and `work_end` are
+    disjoint spans: the own time of the operators whose `own` is at least DISPATCH_SIZED_NS, which do more than
+    dispatch. `work_of` has the operator of each span, as an index into `rows`.
     """
 
     rows: Rows
@@ -57,7 +58,7 @@ class ThreadOperators(Record, frozen=True, eq=False):
 
 
 def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
-    """Returns the operators of a thread (a row of the trace's threads); none if it is None."""
+    """Returns the operators of `thread` (a row of the trace's threads); no operators if `thread` is None."""
     events, rows = trace.events, trace.rows(Kind.CPU_OP, Kind.ANNOTATION)
     rows = rows[events.thread[rows] == (-1 if thread is None else thread)]
     frees = name_matches(trace.names, events.name[rows], lambda name: name.startswith(FREES_GRADIENTS))
@@ -68,9 +69,10 @@ def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
 
 
 def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
-    """Returns masks of the rows by the regime that owns the operators' own work; each row is in one mask.
+    """Returns a dict from regimes to masks of `rows`: the operators whose own work that regime owns.
 
-    The type of an operator decides its regime, unless its shapes show too little arithmetic for `compute`.
+    Each row is in exactly one mask. The type of an operator decides its regime. A contraction whose shapes show too
+    little arithmetic for `compute` belongs to `memory`.
     """
     if not len(rows):
         return {}
@@ -83,11 +85,11 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
 
 
 def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
-    """Returns the share of a thread's operator time that remains if all operators are as fast as the fastest of a kind.
+    """Returns the share of operator time that remains if each operator is as fast as the fastest one of its kind.
 
-    Operators of one kind have the same name and shapes. The rest is disturbance: other threads on the same cores, cold
-    caches, other work of the machine. Operators without recorded shapes count with their recorded time. Returns 1 if
-    nothing ran.
+    Operators of one kind have the same name and shapes. The other part of the time is disturbance: other threads on the
+    same cores, cold caches, other work of the machine. Operators without recorded shapes count with their recorded
+    time. Returns 1 if no operator has recorded shapes.
     """
     events = trace.events
     is_operator = events.kind[operators.rows] == Kind.CPU_OP
@@ -120,9 +122,10 @@ def _is_memory_bound(trace: Trace, name: int, signature: int) -> bool:
 def cpu_claims(
     trace: Trace, steps: Steps, activities: Mapping[Activity, Spans], operators: ThreadOperators
 ) -> Iterator[Claim]:
-    """Yields the claims on the window; their times sum to the window.
+    """Yields disjoint claims that cover the window of `steps`.
 
-    `activities` and `operators` are those of the main thread; no activities mean that no thread was recorded.
+    `activities` and `operators` are those of the main thread. If `activities` is empty, no thread was recorded, and the
+    whole window is unexplained.
     """
     window = Spans(np.array([steps.begin]), np.array([steps.end]))
     if not activities:

@@ -1,7 +1,7 @@
-"""Collectives that run on the host, with Gloo, MPI or UCC: threads of the backend run them while the program waits.
+"""Collectives that run on the host, with Gloo, MPI or UCC. Threads of the backend run them while the program waits.
 
-No row shows that the training thread waits for them. Therefore, time in which nothing else is recorded on the training
-thread while such a collective runs belongs to the collective, not to Python.
+No recorded event shows that the training thread waits for a collective. Therefore, if nothing else is recorded on the
+training thread while such a collective runs, this time belongs to the collective, not to Python.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ HOST_BACKEND_PREFIXES = ("gloo:", "mpi:", "ucc:")
 
 
 def host_collectives(trace: Trace) -> Rows:
-    """Returns the rows of the events that are collectives of the host, in order of start."""
+    """Returns the rows of the events that are collectives on the host, in order of start."""
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(HOST_BACKEND_PREFIXES))]
 
 
 def message_bytes(trace: Trace, rows: Rows) -> Ints:
-    """Returns the bytes of the messages of such collectives, from their recorded inputs; 0 if they are not known."""
+    """Returns the message size in bytes of each host collective in `rows`, from its recorded inputs; 0 if unknown."""
     signatures = trace.events.signature[rows]
     first, which = distinct_rows(signatures)
     sizes = [_input_bytes(trace.signatures[number]) if number else 0 for number in signatures[first].tolist()]
@@ -43,7 +43,7 @@ def _input_bytes(signature: tuple[bytes, bytes, bytes]) -> int:
 
 
 def host_collective_time(trace: Trace, time: Spans) -> Spans:
-    """Returns the part of `time` in which a collective runs on the host."""
+    """Returns the part of `time` in which at least one collective runs on the host."""
     rows = host_collectives(trace)
     events = trace.events
     return intersect(time, union(events.start[rows], events.end[rows])) if len(rows) else EMPTY

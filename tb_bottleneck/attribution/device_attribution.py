@@ -1,6 +1,6 @@
-"""The account of a run on a device: busy time by what limits it, and idle time by what delayed the device.
+"""The account of a run on a device: busy time by what limits the device, and idle time by what delayed the device.
 
-The window is attributed on the timeline of the accelerator: its busy time, and the gaps between.
+The timeline of the accelerator is attributed: its busy time in the window, and the idle gaps.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
 def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -> dict[Regime, Spans]:
-    """Returns the busy time of the window as disjoint sets, by regime.
+    """Returns a dict from regimes to disjoint sets of time: the busy time of the device in [begin, end).
 
-    If the bound of a kernel is known from shapes, it decides the regime; otherwise the type of work in the kernel's
-    name does.
+    If the bound of a kernel is known, the bound decides the regime. Otherwise, the type of work that the name of the
+    kernel shows decides the regime.
 
     Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
     copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one
@@ -38,7 +38,10 @@ def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -
 
 
 def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
-    """Returns masks of the operations by the regime that owns them when they run alone, in order of precedence."""
+    """Returns a dict from regimes to masks of `ops`: the operations that the regime owns when they run alone.
+
+    The regimes are in order of precedence, highest first.
+    """
     is_unknown = bounds.bound_by == BoundBy.UNKNOWN
     small = bounds.small
     return {
@@ -52,9 +55,9 @@ def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields the claims on the window; their times sum to the window.
+    """Yields disjoint claims that cover the window: `busy`, and the time of `gaps`.
 
-    Where the host was not recorded, what it did between two calls is not known to be Python.
+    If only calls of the runtime were recorded on the host, the time between two calls is unexplained, not Python.
     """
     regime_of = REGIME_OF_ACTIVITY if host.recorded else {**REGIME_OF_ACTIVITY, Activity.OTHER: Regime.UNEXPLAINED}
     for regime, spans in busy.items():
@@ -78,7 +81,7 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
 
 
 def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
-    """Yields the activities of each gap's launching thread in the gap, up to `host_until`."""
+    """Yields what the launching thread of each gap did from the begin of the gap to `host_until`, by activity."""
     for rows, activities in host.by_thread_group(gaps.thread):
         idle = union(gaps.begin[rows], host_until[rows])
         for activity, spans in activities.items():
@@ -89,8 +92,8 @@ def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Ite
 
 
 def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints, explained: Bools) -> Iterator[Claim]:
-    """Splits dispatching, latency and stalls: in each gap, the first `sync_bubble` ns belong to the sync that caused
-    them. Of the rest, stalls are not explained."""
+    """Splits dispatching, latency and stalls. In each gap, the first `sync_bubble` ns belong to the sync that caused
+    them. The rest of dispatching and latency belongs to `launch`; the rest of stalls is unexplained."""
     order = np.argsort(begins, kind="stable")
     begins, ends, explained = begins[order], ends[order], explained[order]
     gap = np.searchsorted(gaps.begin, begins, side="right") - 1

@@ -92,7 +92,7 @@ class HostTimeline:
         return len(self._trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)) > 0
 
     def activities(self, thread: int) -> dict[Activity, Spans]:
-        """Returns the disjoint sets of a thread (a row of the trace's threads), merged with the launching threads."""
+        """Returns disjoint sets of time by activity, of `thread` (a row of the trace) and the launching threads."""
         # All launching threads share one entry; a trace may have thousands of them.
         others = () if thread in self._launching else (thread,)
         if others not in self._cache:
@@ -100,7 +100,7 @@ class HostTimeline:
         return self._cache[others]
 
     def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
-        """Yields masks of the threads that share a timeline, with their activities; skips rows below 0 (no thread)."""
+        """Yields for each timeline a mask of the `threads` that share it, and its activities. Skips rows below 0."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
             yield launching, self.activities(int(self.launching_threads[0]))
@@ -110,7 +110,7 @@ class HostTimeline:
 
     @cached_property
     def launching_threads(self) -> Ints:
-        """Threads that launch work on a device, in descending order of their number of calls.
+        """The threads that launch work on a device (rows of the trace's threads), most calls first.
 
         If a device worked and no call was recorded, these are all threads that run operators.
         """
@@ -127,9 +127,9 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread with the most annotations, otherwise with the most launches, otherwise with the most operators.
+        """The thread (row of the trace's threads) with most annotations, or else launches, or else operators, or None.
 
-        Collectives of the host do not count: the threads of Gloo annotate each of them.
+        Collectives on the host do not count, because the threads of Gloo annotate each collective.
         """
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = np.setdiff1d(self._trace.rows(kind), host_collectives(self._trace), assume_unique=True)
@@ -160,7 +160,7 @@ class HostTimeline:
             taken = merge(taken, free)
 
     def _recorded(self, threads: list[int]) -> dict[Activity, Spans]:
-        """Returns the time of each activity that the rows of some threads record; the sets may overlap."""
+        """Returns the recorded time of each activity on `threads`. The sets of different activities may overlap."""
         events, calls = self._trace.events, self._trace.calls
         among = np.zeros(len(self._trace.threads), np.bool_)
         among[threads] = True
@@ -191,23 +191,23 @@ class HostTimeline:
 
     @cached_property
     def inline_evaluations(self) -> InlineEvaluations:
-        """The evaluations that are not a function of their own."""
+        """The evaluations that do not run in a function of their own."""
         return inline_evaluations(self._trace)
 
     def _evaluated(self, among: Bools) -> Spans:
-        """Returns the time of these evaluations on the threads in the mask."""
+        """Returns the time of `inline_evaluations` on the threads in the mask `among`."""
         evaluations, events = self.inline_evaluations, self._trace.events
         own = among[events.thread[evaluations.rows]]
         return union(events.start[evaluations.rows[own]], evaluations.end[own])
 
     def _rows_of(self, among: Bools) -> Rows:
-        """Returns the host rows of the threads in the mask, and all overhead rows."""
+        """Returns the host rows of the threads in the mask `among`, and the overhead rows of all threads."""
         events = self._trace.events
         chosen = look_up(_ON_HOST, events.kind) & look_up(among, events.thread)
         return np.flatnonzero(chosen | (events.kind == Kind.OVERHEAD))
 
     def _named(self, rows: Rows) -> dict[Activity, Spans]:
-        """Returns the time of the rows with names of an activity, for each activity that has names."""
+        """Returns the time of `rows` whose name belongs to an activity, for each activity that has names."""
         events, (activities, activity_of) = self._trace.events, self._activity_of_name
         has_activity: Bools = activity_of.max(axis=0, initial=-1) >= 0  # true for few names
         rows = rows[has_activity[events.name[rows]]]
@@ -228,7 +228,7 @@ class HostTimeline:
 
     @cached_property
     def _first_time(self) -> Spans:
-        """Time of operators that compile or load something in one call."""
+        """The time in which operators do first-time work: they compile or load something in one call."""
         return first_time_spans(self._trace, self.launching_threads, self._is_mark)
 
     @cached_property
@@ -239,8 +239,8 @@ class HostTimeline:
 
     @cached_property
     def _activity_of_name(self) -> tuple[list[Activity], NDArray[np.int8]]:
-        """The activities that have names in knowledge/host_activities.toml, and the activity of each kind of row and
-        name or -1, of shape (kinds of row, names)."""
+        """The activities that have names in knowledge/host_activities.toml, and an array of shape (kinds of row, names)
+        with the activity of each kind and name, or -1."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
@@ -268,7 +268,7 @@ def _spans(calls: Calls) -> Spans:
 
 
 def _close_short_pauses(spans: Spans) -> Spans:
-    """Closes the short pauses of the set: time between two operators belongs to dispatching them."""
+    """Adds the short pauses between the spans to the set: a short pause between two operators is dispatching."""
     if len(spans) < 2:
         return spans
     pause = spans.starts[1:] - spans.ends[:-1] > LONGEST_DISPATCH_PAUSE_NS

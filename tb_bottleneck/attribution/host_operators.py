@@ -1,4 +1,4 @@
-"""Host work that is no dispatching: first-time work, operators that compute, and evaluations in the loop."""
+"""Host work other than dispatching: first-time work, operators that compute, and evaluations in the loop."""
 
 import re
 
@@ -26,11 +26,11 @@ OUTLIER = 5
 
 
 def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
-    """Returns the long pauses in operators that do first-time work on these threads. `is_mark` marks names of phases.
+    """Returns the long pauses in operators that do first-time work on `threads`. `is_mark` marks names of phases.
 
-    First-time work is one call of a name that takes far longer by itself than all others. TorchScript compiles a
-    function in the call that needs it, and libraries create handles and tune inside an operator. No row of its own
-    shows that; only the time that no inner operator and no runtime call takes.
+    First-time work is one call of an operator whose own time is far longer than that of all other calls of the same
+    name. TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an
+    operator. No recorded event shows that, only time in the operator without an inner operator or a runtime call.
 
     An operator counts if it makes a runtime call: others compute on the host (`host_operators_of`). It does not count
     if Python frames were recorded inside: then they explain its time.
@@ -86,15 +86,15 @@ def _any_between(times: Ints, begin: int, end: int) -> bool:
 # knowledge/operators.toml lists as describing tensors.
 SHORTEST_HOST_WORK_NS = 100_000
 CREATES = "creates"
-"""What an operator does that writes constant or random values (knowledge/operators.toml)."""
+"""The label of operators that write constant or random values (knowledge/operators.toml)."""
 
 
 class HostOperators(Record, frozen=True, eq=False):
     """Operators that compute on the host although the run has a device.
 
     Dispatching an operator takes microseconds, and the kernel that it launches does the work. A long operator that
-    makes no runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If its
-    result goes to the device next, it makes a batch. `makes_batch` marks these operators.
+    makes no runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If the
+    next work for the device is an upload, the operator makes a batch. `makes_batch` marks these operators.
     """
 
     rows: Rows
@@ -103,16 +103,16 @@ class HostOperators(Record, frozen=True, eq=False):
     makes_batch: Bools
 
     def spans(self, makes_batch: bool) -> Spans:
-        """Returns the time of the operators that make a batch, or of the others."""
+        """Returns the time of the operators that make a batch if `makes_batch` is True, otherwise of the others."""
         chosen = self.makes_batch == makes_batch
         return union(self.start[chosen], self.end[chosen])
 
 
 def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperators:
-    """Finds the operators of the threads that launch work.
+    """Returns the operators on `threads`, the threads that launch work, that compute on the host.
 
-    `fetches` is the time in which they wait for batches; operators in it belong to the loader. If no call or no device
-    work was recorded, none is found: nothing shows which operators launch.
+    `fetches` is the time in which the threads wait for batches; operators in this time belong to the loader. If no call
+    or no device work was recorded, returns no operators, because nothing shows which operators launch work.
     """
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
@@ -131,7 +131,7 @@ def _computes(name: str) -> bool:
 
 
 def _calls_inside(trace: Trace, rows: Rows) -> Bools:
-    """Returns a mask of the operators in which their thread makes a runtime call."""
+    """Returns a mask of `rows`: the operators during which their thread makes a runtime call."""
     events, calls = trace.events, trace.calls
     inside = np.zeros(len(rows), np.bool_)
     for thread in distinct_values(events.thread[rows]).tolist():
@@ -143,7 +143,7 @@ def _calls_inside(trace: Trace, rows: Rows) -> Bools:
 
 
 def _uploaded_next(trace: Trace, threads: Ints, times: Ints, fetches: Spans) -> Bools:
-    """Returns a mask: True if the first work for the device after a time is an upload, and no fetch comes between."""
+    """Returns a mask of `times`: True if the next work for the device is an upload, and no fetch comes before it."""
     calls, ops = trace.calls, trace.all_device_ops
     uploads = np.zeros(len(calls), np.bool_)
     uploads[ops.call[ops.launched & (ops.work == Work.UPLOAD)]] = True
@@ -163,20 +163,20 @@ _TRAIN = re.compile(r"torch/nn/modules/module\.py\(\d+\): train$")
 
 
 class InlineEvaluations(Record, frozen=True, eq=False):
-    """The frames of `eval`, and the times at which the next call of `train` begins, in ns; in order of time."""
+    """Evaluations in order of time: the frame of each call of `eval`, and the begin of the next `train`, in ns."""
 
     rows: Rows
     end: Ints
 
 
 def inline_evaluations(trace: Trace) -> InlineEvaluations:
-    """Returns the evaluations on all threads that are no function of their own.
+    """Returns the evaluations on all threads that do not run in a function of their own.
 
     An evaluation is the time from `model.eval()` to `model.train()`. Python frames show both calls. Scripts often
     evaluate between them in the body of the training loop, or in a function whose name does not say so.
 
-    Without a later `train()`, the end is not known. With a backward pass in between, it is a training in which some
-    modules are in evaluation mode, such as frozen normalisations.
+    Two cases are left out. Without a later `train()`, the end is not known. With a backward pass in between, the time
+    is training with some modules in evaluation mode, such as frozen normalisations.
     """
     events, evaluates = trace.events, _named(trace, _EVAL)
     if not evaluates.any() or not has_training(trace):
@@ -202,5 +202,5 @@ def inline_evaluations(trace: Trace) -> InlineEvaluations:
 
 
 def _named(trace: Trace, pattern: re.Pattern[str]) -> Bools:
-    """Returns a mask of the names that match."""
+    """Returns a mask of the names of `trace` in which `pattern` is found."""
     return np.array([pattern.search(name) is not None for name in trace.names], np.bool_)

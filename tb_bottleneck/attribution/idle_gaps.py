@@ -1,6 +1,6 @@
-"""Splits the idle time of the device: each gap is assigned to the launch that ends it, and to the launching thread.
+"""Splits the idle time of the device. Each gap is assigned to the launch that ends it, and to the launching thread.
 
-If the call that launched the operation at the end of a gap [begin, end) returned at r:
+For a gap [begin, end), let r be the time at which the call that launched the operation at the end of the gap returned:
 - r <= begin: the work was queued, and the device itself was late: `queued`.
 - r > begin: the host was late. [begin, r) is split by the activities of the launching thread
   (attribution/host_activity.py). [r, end) is launch latency; the part that is longer than a launch takes is `stalled`:
@@ -46,9 +46,9 @@ USUAL_CALL_NS = 4_000
 
 @dataclass(frozen=True, eq=False)
 class IdleGaps:
-    """The idle gaps of a window. `by_activity`, `latency`, `stalled` and `queued`, in ns, sum to end - begin.
+    """The idle gaps of a window, with times in ns. `by_activity`, `latency`, `stalled` and `queued` sum to end - begin.
 
-    `sync_bubble` is a part of the dispatching, the latency and the stall.
+    `sync_bubble` is the part of dispatching, latency and stall that is charged to `waits`.
     """
 
     begin: Ints
@@ -62,7 +62,7 @@ class IdleGaps:
     waits: SyncCosts
 
     def since(self, begin: int) -> "IdleGaps":
-        """Returns the gaps that begin at or after a time; the waits stay complete."""
+        """Returns the gaps that begin at or after `begin` (ns), with all `waits`."""
         rows = self.begin >= begin
         if rows.all():
             return self
@@ -71,7 +71,7 @@ class IdleGaps:
 
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
-    """Splits the idle time of the trace's device. The spans must be sorted and disjoint; they may touch."""
+    """Splits `idle`, the idle time of the trace's device. The spans of `idle` may touch."""
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
     has_launch = (ops.start[first] == idle.ends) & ops.launched[first]
@@ -102,7 +102,9 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
 
 
 def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints]:
-    """Returns the rows of calls that waited, the end of each wait, and its length. `reads` marks copies to the host.
+    """Returns the rows of calls that waited, and the end and the length of each wait, in ns.
+
+    `reads` marks the calls that copy to the host.
 
     A synchronising call waited if an operation of any device ended during the call. That end may appear slightly after
     the return, because the device's clock is inexact and times may be whole microseconds. A copying call waited if its

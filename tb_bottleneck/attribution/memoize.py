@@ -1,4 +1,4 @@
-"""Caches the results of functions of a recording or a trace, for the lifetime of that object."""
+"""Caches the results of functions whose only argument is a recording or a trace, for the lifetime of that object."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 def memoized(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
-    """Decorator: calls the function once per object. Callers must not modify the result."""
+    """Decorator that calls `function` once per argument, and caches the result. Callers must not modify the result."""
     results: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
 
     @wraps(function)

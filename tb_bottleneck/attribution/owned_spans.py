@@ -19,25 +19,28 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class Account(Record, frozen=True):
-    """Nanoseconds of the window by regime; they sum to `window`."""
+    """The time of the window by regime. `ns` maps each regime to its time in ns; the times sum to `window`, in ns."""
 
     ns: dict[Regime, int]
     window: int
 
     def share(self, regime: Regime) -> float:
-        """Share of the window."""
+        """Returns the share of the window, 0 to 1, that `regime` owns."""
         return self.ns[regime] / self.window
 
 
 def account_of(window: int, ns: dict[Regime, int]) -> Account:
-    """Returns an account with a row for every regime. Raises ValueError if the parts do not sum to the window."""
+    """Returns an account of all REGIMES. Regimes that are not in `ns` get 0 ns.
+
+    Raises ValueError if the times in `ns` do not sum to `window`.
+    """
     if sum(ns.values()) != window:
         raise ValueError(f"the account does not sum to the window: {sum(ns.values())} of {window} ns")
     return Account({regime: ns.get(regime, 0) for regime in REGIMES}, window)
 
 
 Claim = tuple[Regime, Ints, Ints]
-"""A regime with the start and end times of the spans that it owns, in ns. All claims on a window are disjoint."""
+"""A regime, and the start times and end times of the spans that it owns, in ns. Claims on a window are disjoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +52,23 @@ class OwnedSpans(Table):
     regime: Ints = column("row of REGIMES", "the owner")
 
     def of(self, regime: Regime) -> Spans:
-        """Returns the time of one regime."""
+        """Returns the spans that `regime` owns."""
         rows = self.regime == REGIMES.index(regime)
         return union(self.start[rows], self.end[rows])
 
     def totals(self) -> dict[Regime, int]:
-        """Returns the time of each regime, in ns."""
+        """Returns the total time of each regime, in ns; 0 for regimes that own no span."""
         ns = np.zeros(len(REGIMES), np.int64)
         np.add.at(ns, self.regime, self.end - self.start)
         return dict(zip(REGIMES, ns.tolist(), strict=True))
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> dict[Regime, Ints]:
-        """Returns the time of each regime inside each interval [begin[i], end[i]), in ns."""
+        """Returns for each regime an array with its time in ns inside each interval [begin[i], end[i])."""
         return {regime: self.of(regime).covered(begin, end) for regime in REGIMES}
 
 
 def owned_spans_of(trace: Trace, claims: Iterable[Claim]) -> OwnedSpans:
-    """Builds the table from the claims on a window, and assigns host collectives to `communication`."""
+    """Returns the spans of all `claims` on a window, in order of time. Host collectives go to `communication`."""
     parts = list(_with_collectives(trace, claims))
     start = np.concatenate([begin for _, begin, _ in parts])
     end = np.concatenate([end for _, _, end in parts])

@@ -26,7 +26,7 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class SyncCosts(Table):
-    """Calls that blocked until work of a device was done, in order of time, with their cost."""
+    """Calls that blocked until a device had finished its work, in order of time, with the cost of each call."""
 
     call: Ints = column("row of calls", "the blocking call")
     over: Ints = column("ns", "when the host continued: the return, or the end of the call's own copy")
@@ -35,7 +35,10 @@ class SyncCosts(Table):
 
 
 class ChargeableGaps(Record, frozen=True, eq=False):
-    """The gaps of a window, with the time in each that can be charged to waits; in ns, all but `frees` by gap."""
+    """The idle gaps of a window, with the time in each gap that can be charged to waits.
+
+    Times are in ns. All arrays have one element per gap, except `frees`.
+    """
 
     idle: Spans
     until: Ints  # when the launching call returned; the rest of the gap is latency
@@ -56,7 +59,10 @@ class _Pairs(Table):
 
 
 def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[SyncCosts, Ints]:
-    """Returns the waits with their charged time, and the charged time of each gap. Waits are in order of time."""
+    """Returns the waits with their charged time, and the charged time of each gap in ns.
+
+    The columns `call`, `over` and `length` of the waits are as in SyncCosts, in order of time.
+    """
     pairs = _pairs(gaps, over, length)
     amount = _amounts(gaps, host, pairs)
     # The chargeable time of a gap is charged to its waits in their order.
@@ -105,7 +111,7 @@ def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """Returns the part of each budget that the gap of its pair uses up after a given time."""
+    """Returns the part of each of `budget` that the host's time and the latency in `gap` use up from `begin` on."""
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency

@@ -22,9 +22,9 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One trace with a window to judge. Everything is computed on first use and cached.
+    """One trace with the window to judge, which is the time of `steps`. Derived data is cached on first use.
 
-    With a `correction`, its times are without the profiler's own time, and `recorded` is the recording as it was made.
+    With a `correction`, all times are without the profiler's own time, and `recorded` is the uncorrected recording.
     """
 
     trace: Trace
@@ -34,7 +34,7 @@ class Recording:
 
     @property
     def as_recorded(self) -> "Recording":
-        """The recording with the times that were recorded."""
+        """The recording with the uncorrected times."""
         return self.recorded or self
 
     @cached_property
@@ -49,12 +49,12 @@ class Recording:
 
     @cached_property
     def main_operators(self) -> ThreadOperators:
-        """The operators of the main thread: the work of a run on the CPU."""
+        """The operators of the main thread. In a run on the CPU, they are the work."""
         return operators_of(self.trace, self.host.main_thread)
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
-        """The bound of each device operation, if its shapes or the counters of the device were recorded."""
+        """What limits each operation of the device; unknown without recorded shapes and counters of the device."""
         return kernel_bounds_of(self.trace)
 
     @cached_property
@@ -81,17 +81,17 @@ class Recording:
 
     @cached_property
     def optimizer_steps(self) -> Spans:
-        """When the host runs Optimizer.step, without the closures that it calls."""
+        """The time in which the host runs Optimizer.step, without the closures that Optimizer.step calls."""
         return optimizer_time(self.trace, OPTIMIZER_STEP)
 
     @cached_property
     def optimizer_time(self) -> Spans:
-        """When the host runs any function of an optimizer, without the closures that it calls."""
+        """The time in which the host runs any annotated function of an optimizer, without the closures it calls."""
         return optimizer_time(self.trace, OPTIMIZER)
 
     @cached_property
     def owned_spans(self) -> OwnedSpans:
-        """The time of the window, split by owner."""
+        """The time of the window as spans, each with the regime that owns it."""
         if self.on_device:
             return owned_spans_of(self.trace, device_claims(self.busy, self.gaps, self.host))
         thread = self.host.main_thread
@@ -100,9 +100,9 @@ class Recording:
 
     @cached_property
     def account(self) -> Account:
-        """Time of the window by owner."""
+        """The time of the window by regime, in ns."""
         return account_of(self.steps.end - self.steps.begin, self.owned_spans.totals())
 
     def in_window(self, starts: Ints) -> Bools:
-        """Returns a mask of the times that are in the window."""
+        """Returns a mask of `starts` (times in ns): True for times in the window."""
         return (starts >= self.steps.begin) & (starts < self.steps.end)

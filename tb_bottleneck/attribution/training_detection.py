@@ -20,17 +20,18 @@ OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
 
 
 def optimizer_time(trace: Trace, prefix: str) -> Spans:
-    """Returns when optimizers ran: the time of the annotations with this prefix, without closures and hooks.
+    """Returns when optimizers ran: the time of the annotations whose names start with `prefix`.
 
-    `Optimizer.step#…` encloses all of `step(closure)`. A closure may hold the forward and the backward pass, as it does
-    in Lightning, and that time is not the optimizer's. Recorded Python frames show what the step calls. Without them,
-    the backward pass shows that there is a closure: it begins with the step and ends with the backward pass.
+    Closures and hooks are excluded. `Optimizer.step#…` encloses all of `step(closure)`. As in Lightning, a closure may
+    contain the forward and the backward pass, and that time is not the optimizer's. Recorded Python frames show what
+    the step calls. Without frames, a backward pass in the step shows that there is a closure: the closure begins with
+    the step and ends with the backward pass.
     """
     return optimizer_time_of(trace, trace.rows(Kind.ANNOTATION, Kind.CPU_OP), prefix)
 
 
 def optimizer_time_of(trace: Trace, rows: Rows, prefix: str) -> Spans:
-    """Returns the time of those of the rows that are annotations with this prefix, without closures and hooks."""
+    """As optimizer_time, for the annotations in `rows`."""
     events = trace.events
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(prefix))]
     steps = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(OPTIMIZER_STEP))]
@@ -41,7 +42,7 @@ def optimizer_time_of(trace: Trace, rows: Rows, prefix: str) -> Spans:
 
 @dataclass(frozen=True, eq=False)
 class _Frames(Table):
-    """The Python functions of files that the trace has, sorted by start."""
+    """The recorded calls of Python functions that are defined in a file, sorted by start."""
 
     row: Ints = column("row of events", "the frame")
     is_foreign: Bools = column("flag", "True if it is of the user or of an installed package")
@@ -49,7 +50,7 @@ class _Frames(Table):
 
 
 def _called(trace: Trace, steps: Rows) -> Spans:
-    """Returns the time of the closures and hooks in the annotations of optimizer steps."""
+    """Returns the time of the closures and hooks in `steps`, the annotations of optimizer steps."""
     if not len(steps):
         return EMPTY
     events, frames = trace.events, _frames(trace)
@@ -76,8 +77,8 @@ def _frames(trace: Trace) -> _Frames:
 
 
 def _are_callbacks(trace: Trace, frames: _Frames, backward: Ints) -> Bools:
-    """Returns a mask of the frames that are closures or hooks, or run in them. `backward` has the sorted starts of the
-    backward pass.
+    """Returns a mask of the frames that are closures or hooks, or that run in a closure or hook. `backward` has the
+    sorted start times of the operators of backward passes.
 
     The optimizer's own functions are those of torch and Python, and all functions that a `step` outside torch calls,
     unless the backward pass runs in them.
@@ -94,12 +95,12 @@ def _is_foreign(frame: str) -> bool:
 
 
 def _counts(times: Ints, begin: Ints, end: Ints) -> Ints:
-    """Returns how many of the sorted times are in each [begin, end)."""
+    """Returns how many of the sorted `times` are in each [begin[i], end[i])."""
     return np.asarray(np.searchsorted(times, end, side="left") - np.searchsorted(times, begin, side="left"), np.int64)
 
 
 def _last_end(begin: Ints, end: Ints, ends: Ints) -> Ints:
-    """Returns the last of the sorted ends in each (begin, end]; `begin` where there is none."""
+    """Returns the last of the sorted `ends` in each (begin[i], end[i]]; begin[i] where there is none."""
     last = np.searchsorted(ends, end, side="right") - 1
     if not len(ends):
         return begin
@@ -123,15 +124,15 @@ def has_training(trace: Trace) -> bool:
 
 
 def has_backward(trace: Trace) -> bool:
-    """Returns True if a backward pass was recorded: an optimizer alone shows nothing of the model."""
+    """Returns True if a backward pass was recorded. An optimizer alone is not enough: it shows nothing of the model."""
     return any(_BACKWARD_NAMES.search(name) is not None for name in trace.names)
 
 
 def has_model(trace: Trace) -> bool:
-    """Returns True if layers of a model or a training were recorded: other programs than models call torch, too."""
+    """Returns True if a training or layers of a model were recorded. Programs without a model call torch, too."""
     return has_training(trace) or any(_LAYER_NAMES.search(name) is not None for name in trace.names)
 
 
 def is_training_name(name: str) -> bool:
-    """Returns True for the name of an operator of a backward pass, or of a step of an optimizer."""
+    """Returns True if `name` is the name of an operator of a backward pass, or of an annotation of an optimizer."""
     return name.startswith(_OPTIMIZER) or _BACKWARD_NAMES.search(name) is not None

@@ -3,6 +3,7 @@
 BottleneckError              any error that this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist
 ├── Unusable                 the user's own code returned or did something that we cannot use
+├── NoCluster                a cluster that cannot be used
 └── Unreadable               a file that exists but is not a usable trace
     ├── Inaccessible         the operating system or the store refuses to read it
     ├── NotATrace            readable, but not a torch.profiler trace
@@ -14,7 +15,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown word: "; did you mean X?", or an empty text if none is similar."""
+    """Returns the end of a message about an unknown `word`: "; did you mean X?", where X is the most similar one of
+    `known`. Returns an empty text if none is similar."""
     from difflib import get_close_matches
 
     similar = get_close_matches(word, list(known), n=1)
@@ -22,7 +24,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class BottleneckError(Exception):
-    """Root of the tree. The message says what was expected, where, and what to do next."""
+    """Base class of all exceptions of this package. The message says what was expected, where, and what to do next."""
 
 
 class NotFound(BottleneckError):

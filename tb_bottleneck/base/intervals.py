@@ -24,16 +24,16 @@ class Spans(Record, frozen=True, eq=False):
         return len(self.starts)
 
     def total(self) -> int:
-        """Returns the covered time in nanoseconds."""
+        """Returns the sum of the lengths of all intervals, in ns."""
         return int((self.ends - self.starts).sum())
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> Times:
-        """Returns the time of this set inside each [begin[i], end[i]) in nanoseconds; zero if end <= begin."""
+        """Returns the time in ns that this set covers in each interval [begin[i], end[i]); 0 if end[i] <= begin[i]."""
         begins, stops = np.asarray(begin, np.int64), np.asarray(end, np.int64)
         return self._until(np.maximum(stops, begins)) - self._until(begins)
 
     def contains(self, times: Times) -> NDArray[np.bool_]:
-        """Returns a mask of the times that are in a span."""
+        """Returns a mask of the shape of `times`: True where a time is inside one of the intervals."""
         # Before each span, and for times before the first one: an end that no time is before.
         ends = np.concatenate(([np.iinfo(np.int64).min], self.ends))
         inside = np.empty(len(times), np.bool_)
@@ -43,7 +43,7 @@ class Spans(Record, frozen=True, eq=False):
         return inside
 
     def _until(self, times: Times) -> Times:
-        """Returns the time of this set before each given time."""
+        """Returns the time in ns that this set covers before each of `times`."""
         if not len(self):
             return np.zeros(times.shape, np.int64)
         before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
@@ -57,7 +57,7 @@ EMPTY = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
-    """Returns the time covered by any of the intervals, which may overlap, be unsorted or empty."""
+    """Returns the union of the intervals [starts[i], ends[i]), which may overlap, be unsorted or be empty."""
     begin, end = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     some = end > begin
     if not some.all():
@@ -74,14 +74,14 @@ def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
 
 
 def merge(*sets: Spans) -> Spans:
-    """Returns the union of several sets."""
+    """Returns the union of `sets`; an empty set if no set is given."""
     if not sets:
         return EMPTY
     return union(np.concatenate([s.starts for s in sets]), np.concatenate([s.ends for s in sets]))
 
 
 def complement(spans: Spans, begin: int, end: int) -> Spans:
-    """Returns the part of [begin, end) that is not in the set."""
+    """Returns the part of [begin, end) that is not in `spans`."""
     inner = clip(spans, begin, end)
     starts = np.concatenate(([begin], inner.ends))
     ends = np.concatenate((inner.starts, [end]))
@@ -90,14 +90,14 @@ def complement(spans: Spans, begin: int, end: int) -> Spans:
 
 
 def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """Returns the part of the set inside [begin, end)."""
+    """Returns the part of `spans` that is inside [begin, end)."""
     starts, ends = np.maximum(spans.starts, begin), np.minimum(spans.ends, end)
     keep = ends > starts
     return Spans(starts[keep], ends[keep])
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
-    """Returns the time in both sets."""
+    """Returns the time that is in both `a` and `b`."""
     if not len(a) or not len(b):
         return EMPTY
     rows, columns = overlapping(a.starts, a.ends, b.starts, b.ends)
@@ -105,9 +105,10 @@ def intersect(a: Spans, b: Spans) -> Spans:
 
 
 def overlapping(starts: Times, ends: Times, other_starts: Times, other_ends: Times) -> tuple[Times, Times]:
-    """Returns all pairs of a span and another span that overlap, in order of time.
+    """Returns all pairs (i, j) where [starts[i], ends[i]) overlaps [other_starts[j], other_ends[j]), in order of time.
 
-    The spans of each of the two are sorted and disjoint; they may touch.
+    The pairs are returned as an array of i and an array of j. The intervals of each of the two lists must be sorted
+    and disjoint; they may touch.
     """
     # For each span: the others first[i] to last[i] - 1 overlap it.
     first = np.searchsorted(other_ends, starts, side="right")

@@ -1,4 +1,4 @@
-"""Which machine this is, without its name."""
+"""Identifies this machine without revealing its name."""
 
 import hashlib
 import platform
@@ -6,7 +6,10 @@ from pathlib import Path
 
 
 def machine_digest() -> str:
-    """Returns a short digest of this machine's name and start: equal in all processes until the next start."""
+    """Returns a digest (12 hex digits) of this machine's name and, on Linux, its boot.
+
+    The digest is the same in all processes until the machine boots again.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
     except OSError:

@@ -17,10 +17,10 @@ __all__ = ["Record", "replace"]
 class Measure:
     """A measured number.
 
-    `unit` is ns, share, count, bytes or text; `per` is the reference (step, window, call, or empty). `count` is the
-    number of occurrences behind the value. `source` is the evidence source: trace, telemetry, context or both. `begin`
-    and `end` (ns on the recording's clock) locate a typical occurrence. For texts, `unit` is "text" and `text` is the
-    content.
+    `unit` is the unit of `value`, such as ns, share, count, bytes or text. `per` is what the value refers to (such as
+    step, window or call), or empty. `count` is the number of occurrences that the value is based on. `source` is the
+    source of the evidence: trace, telemetry, context or both. `begin` and `end` (ns on the recording's clock) locate a
+    typical occurrence, or are None. For a text, `unit` is "text" and `text` is the content.
     """
 
     value: float
@@ -33,16 +33,16 @@ class Measure:
     end: int | None = None
 
     def __post_init__(self) -> None:
-        """Limits shares to 0 to 1, which sums over the overlapping rows of a damaged file may leave.
+        """Limits shares to the range 0 to 1. Sums over the overlapping rows of a damaged file can exceed 1.
 
-        Only kernels may exceed a roof, which is an estimate.
+        Shares of a roof are not limited: a roof is an estimate, and kernels can exceed it.
         """
         if self.unit == "share" and self.per != "roof":
             object.__setattr__(self, "value", share_between(self.value))
 
 
 def share_between(value: float) -> float:
-    """Returns the nearest number from 0 to 1; 0 for NaN."""
+    """Returns `value` limited to the range 0 to 1; 0 for NaN."""
     return min(value, 1.0) if value > 0 else 0.0
 
 
@@ -53,10 +53,10 @@ class Missing(Record, frozen=True):
 
 
 def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
-    """Returns a measure with a text as its value; `begin` and `end` locate a typical occurrence."""
+    """Returns a measure whose content is `text`. `count`, `begin` and `end` are as in Measure."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)
 
 
 def known_value(measure: Measure | Missing) -> float | None:
-    """Returns the value, or None if it is missing."""
+    """Returns the value of `measure`, or None if `measure` is Missing."""
     return measure.value if isinstance(measure, Measure) else None

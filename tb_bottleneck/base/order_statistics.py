@@ -16,17 +16,18 @@ Integer = TypeVar("Integer", bound=np.integer[Any])
 
 
 def distinct_values(values: NDArray[Integer]) -> NDArray[Integer]:
-    """Returns the sorted distinct values."""
+    """Returns the distinct elements of `values`, in ascending order."""
     distinct: NDArray[Integer] = np.unique(values, return_counts=True)[0]
     return distinct
 
 
 def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Returns the first row of each distinct combination of values, and per row the number of its combination.
+    """Finds the distinct rows of a table whose columns are `columns`: arrays of equal length with integers >= 0.
 
-    The columns are integers from 0, and the combinations are in ascending order. If the values are dense, as interned
-    ids are, a table of all combinations replaces the sort of np.unique, which takes ten times as long and twice the
-    memory. np.unique with `axis` takes ten times as long again.
+    Returns two arrays. The first has for each distinct row, in ascending order, the index of its first occurrence. The
+    second has for each row of the table the position of this row in the first array. If the values are dense, as
+    interned ids are, a table of all combinations replaces np.unique, which sorts, and takes ten times as long and twice
+    the memory. np.unique with `axis` takes ten times as long again.
     """
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     if prod(sizes) > max(len(columns[0]), MIN_TABLE):
@@ -45,15 +46,15 @@ def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArra
 
 
 def heaviest_value(values: NDArray[np.integer[Any]], weights: NDArray[Any]) -> int:
-    """Returns the one of at least one value, all of them 0 or more, with the largest sum of weights."""
+    """Returns the value with the largest sum of `weights`. `values` must not be empty; its elements must be >= 0."""
     heaviest = int(np.argmax(np.bincount(values, weights=weights)))
     return heaviest if (values == heaviest).any() else int(values[0])  # all weights are 0: argmax returns 0
 
 
 def percentile(values: NDArray[Any], percent: float, counts: NDArray[np.int64] | None = None) -> float:
-    """Returns the percentile of at least one value, linear between the two nearest ranks (numpy's default method).
+    """Returns a percentile of `values`, with linear interpolation between the two nearest ranks (numpy's default).
 
-    With `counts`, each value counts that many times.
+    `percent` is from 0 to 100. `values` must not be empty. With `counts`, values[i] counts counts[i] times.
     """
     if counts is None:
         ordered, total = np.sort(values), len(values)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
-"""Environment variable with an absolute path of the cache directory, or "off"."""
+"""Environment variable with the absolute path of the cache directory, or "off" to use no cache."""
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -36,9 +36,9 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0) | getattr(
 
 
 def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> BinaryIO:
-    """Opens a regular file for reading, without waiting: a pipe that took its place has no writer.
+    """Opens a regular file for reading. Does not wait if another user has replaced the file by a pipe.
 
-    Without `follow_links`, no part of the absolute path may be a link (on systems that can check it).
+    If `follow_links` is False, `path` must be absolute, and no part of it may be a link (on systems that can check it).
 
     Raises:
         OSError: the file cannot be opened, or it is not a regular file.
@@ -73,15 +73,15 @@ def _open_real(path: str) -> int:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Returns True for a regular file of this user (on systems that have users)."""
+    """Returns True if `status` is of a regular file that belongs to this user (on systems that have users)."""
     return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
 
 
 def read_own(path: Path, most: int) -> bytes:
-    """Returns at most so many bytes of a file of this user that no other user may change.
+    """Returns the first `most` bytes of a file that belongs to this user, and that no other user can change.
 
     Raises:
-        OSError: the file cannot be read, or others may have written it.
+        OSError: the file cannot be read, or another user can change it.
     """
     with open(os.open(path, _READ | _NO_LINK), "rb") as file:
         status = os.fstat(file.fileno())
@@ -92,11 +92,11 @@ def read_own(path: Path, most: int) -> bytes:
 
 @contextlib.contextmanager
 def atomic_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Opens a new file for writing; it replaces `path` when the block ends without an error.
+    """Opens a new file for writing. The new file replaces `path` when the block ends without an error.
 
-    The content is first written to a file without a name, so that nothing remains if the process is killed; where the
-    system has none, next to `path`, to a file whose name ends in `.tmp`. After an error nothing remains of either.
-    `mode` are the permissions, less those that the umask of the process withholds.
+    The content is first written to a file without a name, so that nothing remains if the process is killed. If the
+    system has no such files, the content is first written next to `path`, to a file whose name ends in `.tmp`. After an
+    error, the new file is deleted. The permissions are `mode` without the bits of the umask of the process.
 
     Raises:
         OSError: the file could not be written.
@@ -139,6 +139,6 @@ def _give_name(handle: int, path: Path) -> None:
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Writes a file completely or not at all. Raises OSError."""
+    """Writes `data` to `path` completely or not at all, as `atomic_file` does. Raises OSError."""
     with atomic_file(path, mode) as file:
         file.write(data)

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Owner(Enum):
-    """The use of the time of a regime: by the device, a link, the host, or unknown."""
+    """Who uses the time of a regime: the device, a link, the host, or unknown."""
 
     DEVICE = "the device computes"
     LINK = "data moves between host and device, or between devices"
@@ -35,7 +35,7 @@ class Regime(str, Enum):
 
     @property
     def owner(self) -> Owner:
-        """The use of the time."""
+        """Who uses the time of the regime."""
         return _ATTRIBUTES[self].owner
 
     @property
@@ -45,7 +45,7 @@ class Regime(str, Enum):
 
     @property
     def colour(self) -> str:
-        """Key of the colour in charts; the tab defines the colour itself."""
+        """The name of the colour in charts. The tab defines the colour itself."""
         return _ATTRIBUTES[self].colour
 
     @property
@@ -60,12 +60,12 @@ class Regime(str, Enum):
 
     @property
     def needs_device(self) -> bool:
-        """True if a run on the CPU cannot have it: there is no second processor to wait for or to copy to."""
+        """True if runs on the CPU cannot have this regime, as they have no second processor to wait for or copy to."""
         return self in (Regime.TRANSFER, Regime.SYNC, Regime.ALLOCATOR, Regime.UNDERFILLED)
 
     @property
     def in_account(self) -> bool:
-        """True if the account has a row for it; otherwise, it is a verdict about a whole run."""
+        """True if the account has a row for this regime. Otherwise, the regime is a verdict about a whole run."""
         return self is not Regime.GPU_UNUSED
 
     __str__ = str.__str__

@@ -29,7 +29,7 @@ def us_to_ns(value: float | int | Decimal) -> int:
 
 
 def duration_text(ns: float) -> str:
-    """Returns a duration with three significant digits in the unit that fits, as in "53.0 ms"."""
+    """Returns the duration `ns` with about three digits, in s, ms, µs or ns, as in "53.0 ms"."""
     for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
         if abs(ns) >= size:
             number = ns / size
@@ -39,13 +39,13 @@ def duration_text(ns: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Returns a share in whole percents, with one digit below ten, as in "41 %" or "3.2 %"."""
+    """Returns `share` (1 is all) in percent, with one decimal place if it is below 10 %, as in "41 %" or "3.2 %"."""
     percent = share * 100
     return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
 
 
 def bytes_text(count: float) -> str:
-    """Returns a number of bytes in powers of 1000, as in "53.1 MB"."""
+    """Returns a number of bytes as text, in B, kB, MB or GB (powers of 1000), as in "53.1 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(count) >= size:
             return f"{count / size:.1f} {unit}"
@@ -53,7 +53,7 @@ def bytes_text(count: float) -> str:
 
 
 def rate_text(bytes_per_s: float) -> str:
-    """Returns a bandwidth in powers of 1000, as in "12.6 GB/s"."""
+    """Returns a bandwidth as text, in B/s, kB/s, MB/s or GB/s (powers of 1000), as in "12.6 GB/s"."""
     return f"{bytes_text(bytes_per_s)}/s"
 
 
@@ -64,9 +64,9 @@ _BREAK = "\u200b"  # zero-width space
 
 
 def one_line(text: object, longest: int | None = None) -> str:
-    """Returns the text on one line, without characters that control a terminal or the direction of writing.
+    """Returns `text` on one line, without characters that control a terminal or the direction of writing.
 
-    Text with more than `longest` characters is cut off at the end.
+    Text with more than `longest` characters is cut off at the end. None means no limit.
     """
     shown = str(text)
     if longest is not None and len(shown) > longest:
@@ -79,7 +79,7 @@ def one_line(text: object, longest: int | None = None) -> str:
 def quoted(text: object, longest: int) -> str:
     """Returns untrusted text on one line between double quotes, with at most `longest` characters between them.
 
-    Quotes and backslashes inside of it are escaped as in JSON, so that the reader sees where it ends.
+    Quotes and backslashes in the text are escaped as in JSON, so that the reader sees where the text ends.
     """
     shown = one_line(text, longest)
     while len(escaped := json.dumps(shown, ensure_ascii=False)) > longest + 2:
@@ -88,7 +88,7 @@ def quoted(text: object, longest: int) -> str:
 
 
 def markdown(text: object) -> str:
-    """Returns the text as Markdown that shows it literally: no markup, link or mention."""
+    """Returns `text` as Markdown that shows the text literally, without markup, links or mentions."""
     return _MARKUP.sub(r"\\\g<0>", _LIVE.sub(lambda match: match[0] + _BREAK, one_line(text)))
 
 
@@ -96,7 +96,7 @@ MAX_NAMED_RANKS = 6
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """Returns "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)"."""
+    """Returns the sorted `ranks` as text: "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)"."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     first, last = ranks[0], ranks[-1]

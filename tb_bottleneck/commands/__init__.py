@@ -1,8 +1,8 @@
 """The commands of the command line, one module each, in the order of `--help`.
 
-Each module has `add(commands)`, which declares its arguments and sets `run`: a function from the parsed options to the
-exit status. A command that runs the user's own program also sets `run_program`, which is called afterwards, outside of
-our handling of errors. A command imports what it needs when it runs, so that `--help` is fast.
+Each module has `add(commands)`, which declares the arguments of its command and sets `run`, a function that takes the
+parsed options and returns the exit status. A command that runs the user's own program also sets `run_program`, which is
+called after `run`, outside of our error handling. A command imports its modules when it runs, so that `--help` is fast.
 """
 
 from typing import TYPE_CHECKING, TypeAlias

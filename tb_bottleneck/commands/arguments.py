@@ -1,4 +1,4 @@
-"""Declares commands and their argument RUN: a trace, a directory with the recordings of one run, or a report."""
+"""Declares commands and their argument RUN, which is a trace, a directory with the recordings of a run, or a report."""
 
 import argparse
 import re
@@ -22,9 +22,9 @@ _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)", re.DOTALL)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose messages about unknown commands, options and values name the most similar one.
+    """A parser whose error messages about unknown commands, options and values suggest the most similar known one.
 
-    Python 3.14 has `suggest_on_error`, which leaves options out.
+    `suggest_on_error` of Python 3.14 makes no suggestions for options.
     """
 
     def error(self, message: str) -> NoReturn:
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message + (did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else ""))
 
     def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
-        """Parses the arguments; an unknown one is an error of this command, not of the main parser."""
+        """Parses the arguments. This parser reports an unknown argument as an error; the main parser does not."""
         parsed, unknown = super().parse_known_args(*arguments, **options)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
@@ -44,9 +44,10 @@ class Parser(argparse.ArgumentParser):
 def add_subparser(
     commands: "Subparsers", name: str, summary: str, description: str, examples: str, usage: str | None = None
 ) -> argparse.ArgumentParser:
-    """Returns the parser of a new command. `summary` is shown in the list of commands, `examples` below the options.
+    """Adds the command `name` to `commands`, and returns the parser of the command.
 
-    The help text is wrapped to the terminal, the examples are not.
+    `summary` is shown in the list of commands, `examples` below the options. `description` is wrapped to the width of
+    the terminal; `examples` are not.
     """
     width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
     return commands.add_parser(
@@ -65,17 +66,17 @@ MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take about 10 M
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files of one run, oldest first: its traces, and the event files of its monitor."""
+    """The paths of the files of one run, oldest first. `telemetry` are the event files of its monitor."""
 
     traces: tuple[str, ...]
     telemetry: tuple[str, ...] = ()
 
 
 def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRun | UnjudgedRun":
-    """Reads and judges the run at `path`: a trace, a directory, or a report that `diagnose` wrote.
+    """Reads and judges the run at `path`, which is a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
-        NotFound: there is no such path, no trace in it, or it contains several runs.
+        NotFound: `path` does not exist, contains no trace, or contains several runs.
     """
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
@@ -87,10 +88,10 @@ def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRu
 
 
 def recordings_of(path: str) -> RunFiles:
-    """Returns the files of the run at `path`.
+    """Returns the files of the run at `path`, a file or a directory.
 
     Raises:
-        NotFound: there is no such path, no trace in it, or it contains several runs.
+        NotFound: `path` does not exist, contains no trace, or contains several runs.
     """
     from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.paths import status_of
@@ -118,7 +119,7 @@ def recordings_of(path: str) -> RunFiles:
 
 
 def _text(path: str) -> bytes:
-    """Returns the content of a report file. Raises NotFound if there is no such file, or it is too large."""
+    """Returns the content of a report file. Raises NotFound if `path` is not a file, or if the file is too large."""
     from tb_bottleneck.sources.paths import filesystem_of, status_of
 
     status = status_of(path)

@@ -82,12 +82,12 @@ def _capture(options: argparse.Namespace) -> int:
 
 
 REQUEST_SECONDS = 15.0
-"""A monitor sees a request within about 5 s. Steps so far ahead are recorded by all ranks."""
+"""How far ahead the first recorded step is. A monitor sees a request within about 5 s, so that all ranks record it."""
 STEPS_AHEAD = 20
 
 
 def _of_jobs(logdir: Path) -> dict[Path, int | None]:
-    """Returns the run directories of the ranks to record, each with the step from which on."""
+    """Returns a dict from the run directory of each rank to record to the number of the first step to record."""
     from tb_bottleneck.live.state import LiveJobs
     from tb_bottleneck.live.verdict import ranks_to_record
 

@@ -47,7 +47,7 @@ or, with torch alone (at least 19 steps):
 """
 
 MANY = 20
-"""More reports than this need a hint how to see a single one."""
+"""With more reports than this, a hint says how to see a single report."""
 
 MAX_WORKERS = 1024
 _PATTERNS = (
@@ -128,7 +128,7 @@ def add_recordings(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
-    """Declares where many recordings are analysed."""
+    """Declares the arguments that say where recordings are analysed if there are many."""
     places = parser.add_argument_group("many recordings").add_mutually_exclusive_group()
     places.add_argument(
         "--processes",
@@ -177,7 +177,7 @@ def _diagnose(options: argparse.Namespace) -> int:
 
 
 def _html_problems(analysis: "Analysis", file: str) -> list[str]:
-    """Writes the page; returns what went wrong."""
+    """Writes the page to `file`. Returns one sentence per problem; empty if there was none."""
     from pathlib import Path
 
     from tb_bottleneck.base.persistence import atomic_file
@@ -193,7 +193,7 @@ def _html_problems(analysis: "Analysis", file: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The reports about all paths, the jobs that several of them are about, and what went wrong."""
+    """The reports of all recordings, the jobs whose ranks the reports are about, and a sentence per problem."""
 
     paths: list[str]  # of the reports
     reports: "list[Report]"
@@ -201,7 +201,7 @@ class Analysis:
     problems: list[str]
 
     def rows(self, sort: str | None, states: "Mapping[int, str] | None" = None) -> "list[Row]":
-        """Returns one row for each training; `states` are those of reviewed reports, by position."""
+        """Returns one row per training, sorted by `sort`. `states` maps positions in `reports` to review states."""
         from tb_bottleneck.report.jobs import jobs_in
         from tb_bottleneck.report.rank_rows import named_rank
         from tb_bottleneck.report.rendering.table_rows import rows_of
@@ -230,7 +230,7 @@ def _add_prices(analysis: Analysis, price: float | None) -> None:
 
 
 def analysed(options: argparse.Namespace) -> Analysis:
-    """Returns the reports about all paths."""
+    """Analyses all recordings at `options.paths`. Raises NotFound if there are none."""
     # numpy would start threads for matrix multiplications, which took 0.1 s of CPU time and are not needed.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     recordings = [recording for path in options.paths for recording in recordings_at(path)]
@@ -338,7 +338,7 @@ def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
 
 
 def recordings_at(path: str) -> list[tuple[str, str]]:
-    """Returns (file, run) of every recording at a path. Raises NotFound if the path does not exist."""
+    """Returns the pair (file, run) for every recording at `path`. Raises NotFound if `path` does not exist."""
     from tb_bottleneck.sources.paths import status_of
 
     if status_of(path).kind == "file":

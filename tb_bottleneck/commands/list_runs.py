@@ -1,4 +1,4 @@
-"""`tb-bottleneck list`: one row for each training, the one with the most recoverable time first."""
+"""`tb-bottleneck list`: one row for each training, by default the most severe first."""
 
 import argparse
 import os
@@ -89,7 +89,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _states(analysis: diagnose.Analysis, roots: "Sequence[str]") -> dict[int, str]:
-    """Returns the states of the findings of each report, as "open, accepted", by its position."""
+    """Maps the position of each report to the review states of its findings, as text such as "open, accepted"."""
     from tb_bottleneck.review.states import reviews_of, state_of
     from tb_bottleneck.review.store import read_notes
     from tb_bottleneck.schema.review_pb2 import Review

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.sources.logdir import RecordingFile
 
 REVIEWER_VARIABLE = "TB_BOTTLENECK_REVIEWER"
-"""Environment variable with the name of the reviewer, instead of --as."""
+"""Environment variable with the name of the reviewer. The option --as takes precedence."""
 
 EXAMPLES = """\
 examples:
@@ -127,7 +127,7 @@ def _write(options: argparse.Namespace) -> int:
 
 
 def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:
-    """Says on stderr if the run does not have this finding. It may have had it: so the note is written anyway."""
+    """Warns on stderr if the run does not have this finding. The note is written anyway: the run may have had it."""
     own = tuple(each for each in recordings if subject in (each.run, f"{each.run}/{each.source}"))
     reports = _reports(own).values()
     if any(report.world_size > 1 for report in reports):
@@ -140,7 +140,7 @@ def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, 
 
 
 def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> None:
-    """Says on stderr if the two runs do different work, which the newest trace of each shows. The note stays."""
+    """Warns on stderr if the newest traces of the two runs show different work. The note is kept anyway."""
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work
@@ -191,7 +191,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _trainings(reports: "dict[RecordingFile, Report]") -> "list[list[tuple[RecordingFile, Report]]]":
-    """Returns the recordings of each training with their joined reports, the one with its verdict first."""
+    """Returns the recordings of each training with their joined reports. The report with the verdict is first."""
     from tb_bottleneck.report.cross_check import join
     from tb_bottleneck.report.trainings import trainings_of
 

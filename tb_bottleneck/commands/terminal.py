@@ -1,4 +1,4 @@
-"""The terminal that a command writes to: its width, whether it shows colours, and the progress bar.
+"""The terminal that a command writes to: its width, its support of styles, and the progress bar.
 
 `rich` is imported only for a terminal.
 """
@@ -21,7 +21,10 @@ MIN_WIDTH = 40
 
 
 def stdout_layout() -> "Layout":
-    """Returns the layout of standard output. NO_COLOR, TERM=dumb and a pipe switch styles off."""
+    """Returns the layout of standard output: its width, and whether it has styles.
+
+    NO_COLOR, TERM=dumb and a pipe switch styles off.
+    """
     from tb_bottleneck.report.rendering.layout import Layout
 
     width = max(shutil.get_terminal_size((PIPE_WIDTH, 0)).columns, MIN_WIDTH)
@@ -40,9 +43,10 @@ ProgressCallback = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
-    """Yields a function that replaces the bar's line by one with the given text, and returns its progress callback.
+    """Yields a function that starts a new bar with a given text, and returns the progress callback of this bar.
 
-    The bar is drawn on stderr if that is a terminal. Otherwise, nothing is drawn, and `rich` is not imported.
+    A new bar replaces the one before. The bar is drawn on stderr if stderr is a terminal. Otherwise, nothing is drawn,
+    and `rich` is not imported.
     """
     if not sys.stderr.isatty():
         yield lambda text: _nothing

@@ -115,7 +115,7 @@ def _is_stalled(states: "list[LiveState]") -> bool:
 
 @contextmanager
 def _pressed_q() -> Iterator[threading.Event]:
-    """Yields an event that is set when q is pressed. Without a terminal for input, or on Windows, only Ctrl-C ends."""
+    """Yields an event that is set when q is pressed; never set without a terminal for input, or on Windows."""
     pressed = threading.Event()
     try:
         import termios

@@ -16,14 +16,14 @@ WHOLE_RUN = Regime.GPU_UNUSED
 
 @dataclass(frozen=True)
 class Budget:
-    """The largest share of the step that a regime may own."""
+    """The largest share of the step time, 0 to 1, that a regime may own."""
 
     regime: str
     share: float
 
 
 def share_of(text: str) -> float:
-    """Parses a share such as "0.05" or "5%", 0 to 1. Raises ValueError."""
+    """Parses a share such as "0.05" or "5%". Raises ValueError if `text` is no number from 0 to 1."""
     match = _SHARE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a share; write 0.05 or 5%")
@@ -34,7 +34,7 @@ def share_of(text: str) -> float:
 
 
 def budget_of(text: str) -> Budget:
-    """Parses a budget such as "input=0.10". Raises ValueError."""
+    """Parses a budget such as "input=0.10". Raises ValueError if `text` is no regime with a share."""
     regime, has_share, share = text.partition("=")
     if regime not in (*REGIMES, WHOLE_RUN):
         known = (*REGIMES, WHOLE_RUN)
@@ -46,7 +46,7 @@ def budget_of(text: str) -> Budget:
 
 
 def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
-    """Returns a sentence for each budget that a report exceeds, and for each report that cannot be checked."""
+    """Returns one sentence for each budget that a report exceeds, and for each report that cannot be checked."""
     limits, all_reports = list(budgets), list(reports)
     if limits and not all_reports:
         return ["no budget can be checked: no recording was found"]
@@ -67,8 +67,8 @@ def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterabl
 def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
     """Returns a sentence if B is slower than A by more than the share `limit` and beyond the noise, otherwise None.
 
-    It also returns a sentence if nothing can be compared, if the runs do different work, or if a single step does not
-    show a difference: a gate that cannot check must not pass.
+    A gate that cannot check must not pass. Therefore, also returns a sentence if nothing can be compared, if the runs
+    do different work, or if B is slower but the noise is unknown, because a run has a single step.
     """
     if not comparison.comparable or (comparison.HasField("similarity") and not comparison.similarity.same_work):
         return comparison.headline
@@ -86,7 +86,7 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
 
 
 def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
-    """Returns the sentence for steps without a profiler: the profiler's own time is no slowdown of the run."""
+    """Returns the sentence based on steps without a profiler, because the profiler's own time is no slowdown."""
     measured = comparison.unprofiled
     growth = measured.b_ns / measured.a_ns - 1
     if growth > limit and measured.difference == "unknown":

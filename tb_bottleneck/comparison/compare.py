@@ -1,4 +1,4 @@
-"""Compares two runs: similarity of the work, time by regime, expected time on B's device, and the shortfall."""
+"""Compares two runs A and B: similarity of the work, time by regime, expected time on B's device, and the shortfall."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,10 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """The unit of times: per step, or per sample if the batch sizes differ. `a` and `b` are the samples of one step."""
+    """The unit of compared times. `per` is "step", or "sample" if the batch sizes differ.
+
+    `a` and `b` are the samples per step of A and B if `per` is "sample", otherwise 1.
+    """
 
     per: str
     a: int = 1
@@ -42,9 +45,10 @@ def compare(
     names: tuple[str, str] | None = None,
     progress: Progress | None = None,
 ) -> pb.Comparison:
-    """Compares two runs, each given as the path of its recording, or as the paths of its ranks' recordings.
+    """Compares two runs. `a` and `b` are the path of a recording, or the paths of the recordings of all ranks.
 
-    The result is always a comparison. If one run gets no verdict, it is not `comparable`, and the notes say why.
+    Always returns a comparison. If a run gets no verdict, `comparable` is False, and `notes` say why. `names` are the
+    shown names of the runs, by default their first paths.
     """
     paths = [[run] if isinstance(run, str) else list(run) for run in (a, b)]
     run_names = names or (paths[0][0], paths[1][0])
@@ -52,7 +56,7 @@ def compare(
 
 
 def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.Comparison:
-    """Compares two judged runs. If only reports of one of them exist, less is compared."""
+    """Compares two judged runs. If a run is known only from reports, less is compared (runs/report_comparison.py)."""
     comparison = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step", difference="unknown")
     if isinstance(a, UnjudgedRun) or isinstance(b, UnjudgedRun):
         comparison.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
@@ -99,7 +103,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
 
 
 def _on_cpu(a: ComparedRun, b: ComparedRun) -> str:
-    """Returns a sentence if only one of the runs used a device, which the times do not show."""
+    """Returns a sentence if only one of the runs used a device, because the times do not show that."""
     if a.recording.on_device == b.recording.on_device:
         return ""
     letters = {"cpu": "B", "device": "A"} if a.recording.on_device else {"cpu": "A", "device": "B"}
@@ -107,7 +111,7 @@ def _on_cpu(a: ComparedRun, b: ComparedRun) -> str:
 
 
 def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
-    """Returns the number of ranks of both jobs, if they are known and differ."""
+    """Returns the numbers of ranks of A and B if both are known and differ, otherwise None."""
     if not (a.report.HasField("world_size") and b.report.HasField("world_size")):
         return None
     counts = a.report.world_size, b.report.world_size
@@ -115,9 +119,9 @@ def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
 
 
 def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> TimeUnit:
-    """Returns "sample" if both batch sizes are known and differ, otherwise "step".
+    """Returns the unit "sample" if both batch sizes are known and differ, otherwise "step".
 
-    Rows of a loss may be tokens or pixels: they are compared only with each other.
+    The rows of a loss may be tokens or pixels. Numbers of such rows are compared only with each other.
     """
     if isinstance(a, Missing) or isinstance(b, Missing) or a.samples == b.samples:
         return TimeUnit("step")
@@ -161,7 +165,7 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
 
 
 def _mean_changes(a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> list[pb.RegimeDelta]:
-    """Returns the changes by regime on average over the undisturbed steps, long ones included."""
+    """Returns the changes of the mean time by regime over the undisturbed steps, including long steps that recur."""
     return waterfall(_per_unit(a.ns, unit.a), _per_unit(b.ns, unit.b))
 
 
@@ -204,9 +208,9 @@ def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
 
 
 def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: TimeUnit) -> str | None:
-    """Adds the expected time if the devices differ, and returns the name of B's device, otherwise None.
+    """Adds the expected time if the devices differ, and returns the name of B's device. Otherwise, returns None.
 
-    Steps of a damaged file may take no time, and then nothing is expected of them.
+    Nothing is added either if the replay of A is not trusted, or if the steps take no time, as in a damaged file.
     """
     devices = device_pair_of(a.recording, b.recording)
     if devices is None or not a.rank_ns > 0 or not sum(b.ns.values()) > 0:

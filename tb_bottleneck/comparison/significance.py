@@ -4,9 +4,9 @@ Two statements about the recorded steps: a 95 % bootstrap interval of the ratio 
 samples are drawn again with replacement), and a Mann-Whitney test of whether the samples differ at all. Neither covers
 the variation between two starts of a training; record several runs for that.
 
-A single disturbed step, for example the one in which the profiler stops, changes neither statement. Long steps that
-recur are part of the run, but the median does not show them: a run waits for its loader in every fourth step. There the
-means of all steps are compared as well.
+A single disturbed step, for example the step in which the profiler stops, changes neither statement. Long steps that
+recur are part of the run, but the median does not show them, for example if a run waits for its loader in every fourth
+step. Therefore, the means of all steps are compared as well.
 """
 
 from dataclasses import dataclass
@@ -51,9 +51,10 @@ Times = Ints | Floats
 
 @dataclass(frozen=True)
 class Difference:
-    """The speedup (A's median / B's median) with its 95 % interval, and whether it is significant; `test` explains why.
+    """The difference between the step times of A and B. `test` explains the result in a sentence.
 
-    `mean_speedup` is the ratio of the means, and `by_means` is True if long steps that recur make it another result.
+    `speedup` is A's median / B's median, with the 95 % interval from `low` to `high`. `mean_speedup` is A's mean / B's
+    mean. `by_means` is True if recurring long steps make the result of the means different.
     """
 
     speedup: float
@@ -67,7 +68,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """The difference of B from A: faster, slower, none or unknown. If both results differ, the means decide."""
+        """How B differs from A: "faster", "slower", "none" or "unknown". If `by_means` is True, the means decide."""
         if not self.is_known:
             return "unknown"
         ratio = self.mean_speedup if self.by_means else self.speedup
@@ -77,17 +78,17 @@ class Difference:
 
     @property
     def differs(self) -> bool:
-        """True if either the typical steps or the means differ beyond the noise."""
+        """True if the medians or the means of A and B differ beyond the noise."""
         return self.significant or self.by_means
 
     @property
     def noise(self) -> float:
-        """Half the width of the interval, as a share of the speedup."""
+        """Half the width of the interval from `low` to `high`, divided by the speedup."""
         return (self.high - self.low) / 2 / self.speedup
 
 
 def difference(a: Times, b: Times) -> Difference:
-    """Compares the step times of A and B, given in the same unit."""
+    """Compares the step times `a` and `b` of two runs, which must have the same unit."""
     speedup, mean_speedup = float(np.median(a) / np.median(b)), float(np.mean(a) / np.mean(b))
     if min(len(a), len(b)) < MIN_COMPARED_STEPS:
         which = "Each run" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One run"
@@ -117,13 +118,13 @@ def difference(a: Times, b: Times) -> Difference:
 
 
 def undisturbed(times: Times) -> Bools:
-    """Returns a mask of the steps without isolated, disturbed ones; if long steps recur, all steps."""
+    """Returns a mask of `times` that excludes isolated, disturbed steps. If long steps recur, all are included."""
     mask = ordinary(times)
     return mask if (~mask).sum() <= max(1, int(MAX_DISTURBED_SHARE * len(times))) else np.ones(len(times), np.bool_)
 
 
 def ordinary(times: Times) -> Bools:
-    """Returns a mask of the steps that are not much longer than the median."""
+    """Returns a mask of `times`: True for steps that are not much longer than the median."""
     if len(times) < MIN_STEPS_TO_DISTURB:
         return np.ones(len(times), np.bool_)
     median = float(np.median(times))
@@ -146,13 +147,13 @@ def _means_differ(a: Times, b: Times, speedup: float) -> bool:
 
 
 def interval(a: Times, b: Times) -> tuple[float, float]:
-    """Returns the 95 % interval of A's median / B's median, by bootstrap."""
+    """Returns the bounds of the 95 % bootstrap interval of (median of `a` / median of `b`)."""
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     return _percentiles(*(_drawn_medians(sample, rng) for sample in (a, b)))
 
 
 def mean_ratio_interval(a: Times, b: Times) -> tuple[float, float]:
-    """Returns the 95 % interval of A's mean / B's mean, by bootstrap."""
+    """Returns the bounds of the 95 % bootstrap interval of (mean of `a` / mean of `b`)."""
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     return _percentiles(*(_drawn_means(sample, rng) for sample in (a, b)))
 
@@ -163,7 +164,7 @@ def _percentiles(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def mean_interval(times: Times) -> tuple[float, float]:
-    """Returns the 95 % interval of the mean, by bootstrap; for a single time, that time."""
+    """Returns the bounds of the 95 % bootstrap interval of the mean. For a single time, both bounds are this time."""
     low, high = np.percentile(_drawn_means(times, np.random.default_rng(BOOTSTRAP_SEED)), CONFIDENCE_PERCENTILES)
     return float(low), float(high)
 
@@ -188,7 +189,7 @@ def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
 
 
 def mann_whitney(a: Times, b: Times) -> float:
-    """Returns the two-sided p of the Mann-Whitney test: how often a random split of all steps ranks as unevenly."""
+    """Returns the two-sided p-value of the Mann-Whitney test: how often a random split of all steps is as uneven."""
     ranks = _ranks(np.concatenate((a, b)).astype(np.float64))
     mean_sum = len(a) * (len(ranks) + 1) / 2
     deviation = abs(float(ranks[: len(a)].sum()) - mean_sum)
@@ -199,7 +200,7 @@ def mann_whitney(a: Times, b: Times) -> float:
 
 
 def _splits(count: int, size: int) -> float:
-    """Returns the number of splits, or infinity if it is large: for a million steps it has 300,000 digits."""
+    """Returns in how many ways `count` steps can be split, or infinity if that is large."""
     return float(comb(count, size)) if min(size, count - size) < 2 or count <= MAX_COUNTED_STEPS else inf
 
 
@@ -211,7 +212,8 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _by_normal(ranks: Floats, size: int, deviation: float) -> float:
-    """Returns p for many steps, where the rank sum is normal; ties narrow it (Lehmann, Nonparametrics, 1975)."""
+    """Returns the p-value for many steps, where the rank sum is normally distributed. Ties narrow the distribution
+    (Lehmann, Nonparametrics, 1975)."""
     count = len(ranks)
     spread = sqrt(size * (count - size) / (count - 1) * float(np.var(ranks)))
     return erfc(max(deviation - 0.5, 0.0) / spread / sqrt(2)) if spread else 1.0

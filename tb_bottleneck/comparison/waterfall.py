@@ -1,4 +1,4 @@
-"""The difference between two runs: by regime, and of the steps that no profiler recorded."""
+"""The difference between two runs by regime, and the difference of the steps without a profiler."""
 
 from math import log
 
@@ -15,12 +15,13 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 def unprofiled_difference(
     a: JudgedRun, b: JudgedRun, samples: tuple[int, int], recorded_noise: float
 ) -> pb.UnprofiledDifference | None:
-    """Returns the difference per step, or per sample if `samples` per step are given; None if a run did not measure it.
+    """Returns the difference of the steps without a profiler; None if a run did not measure such steps.
 
-    It is what the training gains: the profiler lengthens steps, and recorded steps are few.
+    This difference is what the training gains, because the profiler lengthens steps, and recorded steps are few. Times
+    are divided by `samples`, the samples per step of A and B, or 1 for times per step.
 
-    Old recordings contain only the median. How much steps vary is then taken from the recorded steps: `recorded_noise`,
-    half the width of the interval as a share of the speedup.
+    Old recordings contain only the median. For them, `recorded_noise` states how much steps vary: half the width of the
+    interval of the recorded steps, divided by the speedup.
     """
     if not (a.report.HasField("unprofiled") and b.report.HasField("unprofiled")):
         return None
@@ -44,16 +45,16 @@ def unprofiled_difference(
 
 
 def _beyond(speedup: float, noise: float) -> str:
-    """Returns the direction of a speedup that is beyond the noise and relevant; otherwise "none"."""
+    """Returns "faster" or "slower" if the speedup is beyond the noise and relevant, otherwise "none"."""
     if abs(log(speedup)) <= max(noise, log(1 + RELEVANT_CHANGE)):
         return "none"
     return "faster" if speedup > 1 else "slower"
 
 
 def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeDelta]:
-    """Returns one row for each regime, in the order of REGIMES. The arguments are ns by regime.
+    """Returns one row for each regime, in the order of REGIMES. `a` and `b` are times in ns by regime.
 
-    The differences of the rows sum to the whole difference.
+    The differences `delta_ns` (b - a) of the rows sum to the whole difference.
     """
     return [
         pb.RegimeDelta(

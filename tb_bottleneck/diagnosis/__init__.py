@@ -1,1 +1,1 @@
-"""From a recording to its report: one module for traces, one for telemetry."""
+"""Makes a report from a recording. One module is for traces, one for telemetry, and one for memory snapshots."""

@@ -1,4 +1,4 @@
-"""The memory part of a report: of a trace, of telemetry, or of an allocator snapshot."""
+"""The memory part of the report of a trace, and the report of an allocator snapshot."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ from tb_bottleneck.trace.trace import Trace
 
 
 def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
-    """Returns the memory part, or None if no usable memory events were recorded."""
+    """Returns the memory part of the report of `trace`, or None if no usable memory events were recorded."""
     memory = trace_memory(trace)
     if isinstance(memory, Missing):
         return None
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
     """Returns the report of the snapshot at `path`, which has only a memory part. Raises only MemoryError.
 
-    A snapshot shows what fills the memory. It has no times of steps, and so there is no verdict.
+    A snapshot shows what fills the memory. A snapshot has no step times, so the report has no verdict.
     """
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
     identity = ReportIdentity(run, source, "snapshot")

@@ -1,6 +1,6 @@
-"""The parts of a report beside its verdicts.
+"""The parts of a report other than its verdicts.
 
-An error in one of them affects only that part, and the report says so.
+An error in one part affects only that part, and the report says that the part is missing.
 """
 
 import logging
@@ -42,7 +42,10 @@ class Parts:
         self._broken: list[str] = []
 
     def build(self, part: str, build: Callable[[], Result]) -> Result | None:
-        """Returns the part, or None if it raises an error. Raises only MemoryError."""
+        """Returns the result of `build()`. If `build` raises an exception, keeps the name `part`, and returns None.
+
+        Raises only MemoryError.
+        """
         try:
             return build()
         except MemoryError:
@@ -53,16 +56,16 @@ class Parts:
             return None
 
     def shown_in(self, report: pb.Report) -> pb.Report:
-        """Returns the report, with the parts that failed."""
+        """Adds the parts that failed to `report`, and returns `report`."""
         report.broken_parts.extend(map(broken_part, self._broken))
         return report
 
 
 def details_of(recording: Recording, parts: Parts) -> Details:
-    """Returns the details of a trace. Only MemoryError is raised.
+    """Returns the details of a trace. Raises only MemoryError.
 
-    They are the input pipeline, torch.compile, captured graphs, the steps of an inference server, the operators, and
-    the parts of the step.
+    The details are about the input pipeline, torch.compile, captured graphs, the steps of an inference server, the
+    operators, and the parts of the step. A detail that could not be built is None.
     """
     return Details(
         input=parts.build("input", lambda: _input_of(recording)),
@@ -102,7 +105,7 @@ def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
 
 
 def trace_efficiency(recording: Recording) -> EfficiencyInputs:
-    """Returns the figures of a trace."""
+    """Returns the figures from which the efficiency of the run is computed."""
     used = utilisation(recording)
     return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
 
@@ -110,10 +113,10 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
 def add_headroom(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
 ) -> None:
-    """Adds what a run without a problem could still gain: what remains beside the findings.
+    """Adds to `report` the possible gains that are no findings, which matter most for a run without a problem.
 
-    It is that of a trace's `recording`, or of a run with these `parameters`. They are in bytes, None if they are not
-    known.
+    A trace has a `recording`. For telemetry, `recording` is None, and nothing is added if the report has a problem.
+    `parameters` is the size of the model's parameters in bytes, or None if unknown.
     """
     if report.verdict.severity != "none" and recording is None:
         return
@@ -123,9 +126,9 @@ def add_headroom(
 
 
 def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:
-    """Returns the step time without a profiler next to the recorded one; None if the process did not measure it.
+    """Returns the step time without the profiler, compared with the recorded step time.
 
-    The process of the trace measured it before it recorded.
+    The recorded process measures the former before it records. Returns None if that is missing or implausible.
     """
     logged = logged_unprofiled(recording)
     if logged is None:

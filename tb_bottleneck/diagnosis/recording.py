@@ -1,4 +1,4 @@
-"""Diagnosis of a recording that is no telemetry: a trace, or a snapshot of an allocator."""
+"""Diagnosis of a recording that is not telemetry: a trace, or a snapshot of an allocator."""
 
 from collections.abc import Callable
 

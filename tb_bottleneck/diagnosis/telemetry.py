@@ -1,7 +1,6 @@
 """Diagnosis of telemetry: read the event file, attribute time, check quality, judge, build the report.
 
-The counterpart of diagnosis/trace.py. The same regimes are judged, also while the training runs, from the data of its
-monitor.
+As in diagnosis/trace.py, the regimes are judged, but from the data of the monitor, and also while the training runs.
 """
 
 import logging
@@ -55,9 +54,9 @@ _log = logging.getLogger(__name__)
 
 
 class TelemetryReader:
-    """Reads the telemetry of one process, which may still grow. Not thread-safe.
+    """Reads the telemetry of one process from the file at `path`, which may still grow. Not thread-safe.
 
-    Without `follow_links`, no part of the absolute path may be a link.
+    If `follow_links` is False, `path` must be absolute, and no part of it may be a link.
     """
 
     def __init__(self, path: str, follow_links: bool = True) -> None:
@@ -66,7 +65,7 @@ class TelemetryReader:
         self._file = SeriesFile(path, follow_links)
 
     def read(self) -> bool:
-        """Reads new data, or a part of it. Returns True if there is more to read immediately.
+        """Reads new data of the file, or a part of the new data. Returns True if more data can be read immediately.
 
         Raises:
             OSError: the file cannot be read.
@@ -79,12 +78,12 @@ class TelemetryReader:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Bytes of the file that were read, and its size at the last read."""
+        """The number of bytes that were read, and the size of the file in bytes at the last read."""
         return self._file.read_bytes, self._file.size
 
     @property
     def dropped(self) -> dict[str, int]:
-        """The amount of data that could not be used, by reason."""
+        """Maps each reason to the amount of data that could not be used for that reason."""
         return {reason: count for reason, count in (self._file.dropped + self.telemetry.dropped).items() if count}
 
 
@@ -100,9 +99,9 @@ def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, in
 def read_all(
     reader: TelemetryReader, *, run: str = ".", progress: Callable[[int, int], None] | None = None
 ) -> pb.Report | None:
-    """Reads everything that the file contains now. Returns None, or a report with the reason if that fails.
+    """Reads everything that the file contains now. Returns None, or, if reading fails, a report with the reason.
 
-    Only MemoryError is raised.
+    `progress` is called with the bytes read and the bytes in total. Raises only MemoryError.
     """
     try:
         while reader.read():
@@ -118,10 +117,9 @@ def read_all(
 
 
 def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = False) -> pb.Report:
-    """Returns the report about the data read so far. With `latest` it is about the last phase only: the state of a
-    training that is still running.
+    """Returns the report about the data that `reader` has read so far. Raises only MemoryError.
 
-    Only MemoryError is raised.
+    With `latest`, the report is only about the last phase, which is the state of a training that is still running.
     """
     try:
         parts = Parts()
@@ -133,7 +131,7 @@ def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = F
 
 
 def unreadable(reader: TelemetryReader, run: str, code: str, because: str) -> pb.Report:
-    """Returns the report of a file that could not be read or judged."""
+    """Returns the report of a file that could not be read or judged. `code` and `because` state the reason."""
     return unreadable_report(_identity(reader, run), code, because)
 
 
@@ -180,7 +178,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
 
 
 def _places(recording: TelemetryRecording) -> Places:
-    """Returns where the loader's workers make batches, and what is compiled again; telemetry knows no other places."""
+    """Returns where the loader's workers make batches, and what is recompiled. Telemetry has no other places."""
     work = sampled_work(recording.facts)
     workers = {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
     return workers | {(Regime.INTERRUPTION, "recompilation"): recompiled_places(recording)}
@@ -204,10 +202,7 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
 
 
 def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
-    """Returns the memory part of the monitor's counters, or None if no memory was counted.
-
-    An error affects only this part of the report.
-    """
+    """Returns the memory part of the report, from the monitor's counters, or None if no memory was counted."""
     try:
         memory = TelemetryMemory(telemetry, kind)
         account, findings = memory.account, memory.findings()

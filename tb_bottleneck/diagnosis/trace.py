@@ -60,9 +60,9 @@ def diagnose(
 ) -> pb.Report:
     """Reads the trace at `path` and returns its report.
 
-    `progress` is called with the bytes read and the bytes in total; `keep` is called with the recording if it gets a
-    verdict. Any content of the file gives a report: `unreadable` or `incomplete` health states the reason and the fix.
-    Only MemoryError is raised.
+    `run` is the name of the run in the report. `progress` is called with the bytes read and the bytes in total. `keep`
+    is called with the recording if the trace gets a verdict. A file that cannot be judged gives a report, too: its
+    health is `unreadable` or `incomplete`, with the reason and the fix. Raises only MemoryError.
     """
     report, recording = _guarded(lambda: load(path, progress), path, run)
     if recording is not None and keep is not None:
@@ -71,9 +71,9 @@ def diagnose(
 
 
 def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Report, Recording | None]:
-    """Returns the report about a trace that was read from `path`, and the recording if it gets a verdict.
+    """Returns the report about `trace`, which was read from `path`, and the recording if the trace gets a verdict.
 
-    Only MemoryError is raised.
+    Without a verdict, the recording is None. Raises only MemoryError.
     """
     return _guarded(lambda: trace, path, run)
 
@@ -94,7 +94,7 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
 
 
 def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.Report, Recording | None]:
-    """Returns the report, and the recording if it gets a verdict."""
+    """Returns the report, and the recording if the trace gets a verdict, otherwise None."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
@@ -164,13 +164,13 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
 
 
 def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:
-    """Returns the places in the user's program by regime and cause."""
+    """Maps each pair of regime and cause to its places in the user's program."""
     causes = [(verdict.regime, cause.name) for verdict, cause in causes_by_cost(diagnosis, _TEXTS)]
     return {named: cause_places(recording, *named) for named in causes}
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
-    """Simulates the fixes of what is known to recur. An error in the replay affects only the predictions."""
+    """Simulates the fixes of the causes that are certain and recur. An error affects only the predictions."""
     if recording.trace.truncated:
         return NotPredicted("truncated")
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]

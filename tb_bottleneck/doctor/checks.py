@@ -1,6 +1,6 @@
-"""The checks of signals: each compares what the monitor recorded with a second source, and returns one row.
+"""The checks of signals. Each check compares what the monitor recorded with a second source, and returns one row.
 
-They know nothing of files, torch or processes, so that a test can give them two measurements that disagree.
+The checks use no files, torch or processes, so that a test can pass two measurements that disagree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ from tb_bottleneck.schema.signals import SERIES
 
 REPORT = "report it as a defect of tb_bottleneck, with the output of `tb-bottleneck doctor --json`"
 LIMITED_FACTOR = 3.0
-"""Up to so many times the tolerance a signal works with limits: it still shows what takes most of a step."""
+"""Up to this factor times the tolerance, a signal works with limits: it still shows what takes most of a step."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two sources of one figure. They agree if the median difference is at most `share` of the second, or `slack`.
+    """The check that the sources `first` and `second` give the same figure, which `text` formats.
 
-    `slack` is in the unit of the figure, which `text` formats.
+    They agree if the median difference is at most `share` of the second median, or `slack` (in the figure's unit).
     """
 
     check: str
@@ -35,7 +35,7 @@ class Agreement:
     fix: str = REPORT
 
     def row(self, first: Sequence[float], second: Sequence[float]) -> Row:
-        """Returns the row of figures of the same steps, in ns or bytes."""
+        """Returns the row of the check. `first` and `second` are figures of the same steps, in ns or bytes."""
         for name, figures in ((self.first, first), (self.second, second)):
             if not figures:
                 return Row(self.check, FAILS if name == self.first else UNKNOWN, f"{name}: no figure", self.fix)
@@ -61,20 +61,20 @@ DEVICE_TIME = Agreement("Device time", "CUDA events", "trace's kernels", 0.10, 0
 COPIES = Agreement("Copies", "trace", "known", 0.01, 1e4, bytes_text)
 """torch itself copies a few hundred bytes, such as seeds."""
 ALLOCATOR = Agreement("Allocator", "monitor", "torch", 0.01, 1e4, bytes_text)
-"""The same counter, read at the same end of a step."""
+"""Both read the same counter at the end of the same step."""
 SNAPSHOT = Agreement("Memory snapshot", "snapshot's peak", "torch's peak", 0.10, 1e6, bytes_text)
 """torch rounds blocks up to 512 bytes; its peak includes steps before the history began."""
 
 
 @dataclass(frozen=True)
 class Readings:
-    """One counter of the GPU: times in ns since 1970, and values in the unit of schema/signals.py."""
+    """The readings of one counter of the GPU. `values` are in the unit that schema/signals.py declares."""
 
     times_ns: Sequence[float]
     values: Sequence[float]
 
     def highest(self, begin: float, end: float) -> float | None:
-        """Returns the highest value within a time; None if it was not read."""
+        """Returns the highest value in the time from `begin` to `end` (ns since 1970); None without readings."""
         inside = [value for at, value in zip(self.times_ns, self.values, strict=True) if begin <= at < end]
         return max(inside, default=None)
 
@@ -87,17 +87,17 @@ PLAUSIBLE = {
     "memory_used": (1e6, 1e13),
     "memory_total": (1e8, 1e13),
 }
-"""Limits of readings: no board draws 3 kW (a GB300 1.4 kW), GPUs switch off at 90 to 105 degrees Celsius."""
+"""Lowest and highest plausible readings. No board draws 3 kW (a GB300: 1.4 kW); GPUs switch off at 90 to 105 °C."""
 MOVING = ("gpu_utilisation", "power", "memory_used", "sm_clock")
-"""Counters of which at least one rises under load."""
+"""Counters. At least one of them rises under load."""
 MEMORY_SHARE = 0.05
-"""The driver reserves some of the memory that torch sees, about 2 % on an H100."""
+"""Allowed difference in memory size. The driver reserves some memory that torch sees, about 2 % on an H100."""
 
 
 def counters(
     series: Mapping[str, Readings], load_began_ns: float, torch_memory: float | None, missing: Mapping[str, str]
 ) -> Row:
-    """Returns the row of the driver's counters: present, possible, changing under load, and of torch's GPU."""
+    """Returns the row of the driver's counters of torch's GPU: they must exist, be plausible, and change under load."""
     name, fix = "GPU counters", "check that nvidia-smi (or amd-smi) shows this GPU in this container"
     present = [key for key in PLAUSIBLE if key in series]
     if not present:
@@ -133,7 +133,7 @@ def counters(
 
 
 def reading_text(signal: str, value: float) -> str:
-    """Returns a reading of a signal with its unit."""
+    """Returns the reading `value` of the counter `signal` as text with its unit."""
     unit = SERIES[signal].unit
     if unit in ("share", "bytes"):
         return share_text(value) if unit == "share" else bytes_text(value)
@@ -145,7 +145,7 @@ LINK_SHARE = 0.5
 
 
 def link(generation: float | None, width: float | None, bytes_per_s: float | None, because: str = "") -> Row:
-    """Returns the row of the PCIe link under load, compared with the rate of copies from pinned memory."""
+    """Returns the row of the PCIe link under load, compared with `bytes_per_s`, the rate of copies of pinned memory."""
     name = "GPU link"
     lane = lane_rates().get(int(generation)) if generation else None
     if lane is None or not width:
@@ -164,7 +164,7 @@ def link(generation: float | None, width: float | None, bytes_per_s: float | Non
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """Counts of what a trace of the monitor contains, and the status and the defects (`codes`) in its report."""
+    """How many events of each kind a trace of the monitor contains, and its report's health and codes of defects."""
 
     steps: int
     operators: int
@@ -179,7 +179,7 @@ class RecordedTrace:
 
 
 def capture(trace: RecordedTrace | None, because: str = "") -> Row:
-    """Returns the row of the trace that the monitor recorded by itself."""
+    """Returns the row of the trace that the monitor recorded by itself. `because` says why `trace` is None."""
     name, fix = (
         "Capture",
         "torch.profiler.supported_activities() must have CPU and, with a GPU, CUDA: install torch again",
@@ -211,7 +211,7 @@ DEFECTS = ("kernels_lost", "launches_lost", "events_lost", "truncated", "calls_n
 
 
 def profiler_defects(trace: RecordedTrace | None, cuda: str, too_old_for: str = "") -> Row:
-    """Returns the row of known defects of the profiler: those of this CUDA version, and those in the recorded trace.
+    """Returns the row of known defects of the profiler, which this version of CUDA has or the recorded trace shows.
 
     `too_old_for` is the first release of torch that is made for this GPU, if an older one is installed.
     """
@@ -243,9 +243,9 @@ SMALL_OVERHEAD = OVERHEAD_SHARE / 2
 
 
 def overhead(rounds: Sequence[Sequence[float]]) -> Row:
-    """Returns the row of the monitor's overhead from step times in ns of blocks (without, without, with) in turn.
+    """Returns the row of the monitor's overhead. A round has the step times in ns of blocks (without, without, with).
 
-    A block with the monitor is compared with its neighbours without it; the two blocks without it give the noise.
+    A block with the monitor is compared with its neighbours. The noise is the difference of the first two blocks.
     """
     name = "Overhead"
     if not rounds:

@@ -1,4 +1,4 @@
-"""Reads what the training of the doctor left: its own measurements, and the files of the monitor."""
+"""Reads the files that the training of the doctor wrote: its own measurements, and the files of the monitor."""
 
 import json
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
 PRODUCT = "aten::bmm"
-"""The operator of training.py that nothing else in its steps calls."""
+"""The operator of the matrix multiplications in training.py. Nothing else in the steps calls this operator."""
 CLOCKS = ("ends", "threads")
 Pair = tuple[Sequence[float], Sequence[float]]
-"""Figures of the same steps: of the monitor or its trace, and of the second source."""
+"""Figures of the same steps from two sources. The first source is usually the monitor or its trace."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that one training left; what it did not leave is empty or None."""
+    """All files that one training wrote. Attributes are empty or None for files that it did not write."""
 
     measured: dict[str, Any] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -50,12 +50,12 @@ class Evidence:
 
     @property
     def steps(self) -> Steps | None:
-        """The steps of the trace."""
+        """The steps of the trace, or None if there are none."""
         return None if self.trace is None else find_steps(self.trace)
 
     def by_step(self, column: str, name: str) -> Pair:
-        """Returns a column of the monitor, and the training's own figures of the same steps. Steps without a value are
-        left out, and step 0, which the training does not see begin."""
+        """Returns `column` of the monitor, and the training's own figures `name` of the same steps. Leaves out steps
+        without a value, and step 0, because the training does not know when step 0 begins."""
         rows, own = self.telemetry.steps, self.own(name)
         numbers, values = rows.column("number").mean.astype(int), rows.column(column).mean
         known = [
@@ -66,15 +66,16 @@ class Evidence:
         return [value for value, _ in known], [figure for _, figure in known]
 
     def own(self, name: str) -> Sequence[float]:
-        """Returns the training's own figures per step (doctor/training.py): of clocks, the differences. The first one
-        is 0, because the start of step 0 is not known."""
+        """Returns the training's own figures `name` per step (doctor/training.py). For clocks, these are the
+        differences between steps, and the first figure is 0, because the start of step 0 is not known."""
         figures: Sequence[float] = self.measured.get(name, ())
         if name not in CLOCKS:
             return figures
         return [0.0, *(float(end - begin) for begin, end in pairwise(figures))]
 
     def products(self) -> Pair:
-        """Times of the products per recorded step in ns, by the trace and by the training's clock, on the CPU."""
+        """The time of matrix multiplications in each recorded step in ns, on the CPU: in the trace, and measured by the
+        training's clock."""
         trace, steps = self.trace, self.steps
         if trace is None or steps is None:
             return [], []
@@ -88,7 +89,7 @@ class Evidence:
         return recorded[both].tolist(), clock[both].tolist()
 
     def device_times(self) -> Pair:
-        """Median time on the device's stream per recorded step in ns, by CUDA events and by the trace."""
+        """The median time of a recorded step on the device in ns: measured by CUDA events, and in the trace."""
         rows = self.telemetry.steps
         events = rows.column("device_busy").mean[rows.column("profiled").mean == 1]
         events = events[~np.isnan(events)]
@@ -104,7 +105,7 @@ class Evidence:
         return ([float(np.median(events))] if len(events) else []), [float(np.median(spans))] if spans else []
 
     def copied(self) -> Pair:
-        """Bytes of copies to the device per recorded step, by the trace and as known."""
+        """The bytes that each recorded step copies to the device: in the trace, and the size of the batch."""
         if self.trace is None or self.steps is None:
             return [], []
         ops, edges = self.trace.device_ops, self.steps.host
@@ -113,23 +114,23 @@ class Evidence:
         return recorded.tolist(), [float(self.measured.get("batch_bytes", 0))] * len(recorded)
 
     def snapshot_peaks(self) -> Pair:
-        """The peak of the bytes in tensors, by the snapshot and by torch."""
+        """The peak of allocated bytes: in the snapshot, and measured by torch. Both empty without a snapshot."""
         known = self.snapshot is not None and self.snapshot.HasField("memory")
         peak = [self.snapshot.memory.allocated_bytes] if known and self.snapshot is not None else []
         return peak, [float(self.measured.get("allocated_peak", 0))] if peak else []
 
     def counters(self) -> dict[str, Readings]:
-        """The counters of the training's GPU."""
+        """Maps the names of counters to their readings, for the GPU of the training."""
         device = next(iter(self.telemetry.devices), None)
         series = {name: rows for (name, of), rows in self.telemetry.series.items() if of == device}
         return {name: Readings(rows.end.tolist(), rows.column("value").mean.tolist()) for name, rows in series.items()}
 
     def missing(self) -> dict[str, str]:
-        """Why signals are missing, by name."""
+        """Maps the names of missing signals to the reason why they are missing."""
         return {signal.name: signal.because for signal in self.telemetry.context.unsupported}
 
     def recorded_trace(self) -> RecordedTrace | None:
-        """The counts of the trace."""
+        """The number of events of each kind in the trace, or None without a trace."""
         trace, steps, report = self.trace, self.steps, self.report
         if trace is None or report is None:
             return None
@@ -148,13 +149,13 @@ class Evidence:
         )
 
     def torch_for_device(self) -> str:
-        """The first release of torch made for this GPU; empty unless an older one is installed."""
+        """The first release of torch made for this GPU if an older release is installed, otherwise empty."""
         first = first_torch_for_device(TelemetryRecording(self.telemetry))
         return first.text if isinstance(first, Measure) else ""
 
 
 def read_measured(folder: Path) -> dict[str, Any]:
-    """Returns the training's own measurements; empty if it wrote none."""
+    """Returns the training's own measurements from its `folder`; empty if there are none."""
     try:
         measured = json.loads((folder / RESULT).read_text())
     except (OSError, ValueError):
@@ -163,7 +164,7 @@ def read_measured(folder: Path) -> dict[str, Any]:
 
 
 def read_evidence(folder: Path) -> Evidence:
-    """Reads all that the training left in its folder."""
+    """Reads all files that the training wrote to its `folder`."""
     logdir, measured = folder / LOGDIR, read_measured(folder)
     telemetry, trace, report, snapshot = Telemetry(), None, None, None
     for events in logdir.rglob("*tfevents*"):
@@ -188,7 +189,7 @@ def recordings_in(folder: Path) -> int:
 
 
 def _sums(edges: Any, times: Any, amounts: Any) -> Any:
-    """Returns the sum of the amounts in each step: step i is [edges[i], edges[i + 1])."""
+    """Returns for each step the sum of the `amounts` whose times are in it. Step i is [edges[i], edges[i + 1])."""
     step = np.searchsorted(edges, times, side="right") - 1
     inside = (step >= 0) & (step < len(edges) - 1)
     return np.bincount(step[inside], weights=np.asarray(amounts[:])[inside], minlength=len(edges) - 1)

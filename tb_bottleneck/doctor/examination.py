@@ -1,4 +1,5 @@
-"""Runs all checks: the training under the monitor, the overhead, and TensorBoard; each in a process with a deadline."""
+"""Runs all checks: the training under the monitor, the overhead, and TensorBoard. Each runs in a process with a
+deadline."""
 
 import contextlib
 import platform
@@ -43,7 +44,7 @@ Progress = Callable[[str], object]
 
 
 def examine(seconds: float = SECONDS, progress: Progress = lambda _text: None, script: Path = SCRIPT) -> Examination:
-    """Runs all checks within about `seconds`, and calls `progress` with what is done next.
+    """Runs all checks within about `seconds`, and calls `progress` with a text about each group before it begins.
 
     `script` is the program that trains. All files are in a temporary folder, which is deleted at the end.
     """
@@ -65,7 +66,8 @@ def examine(seconds: float = SECONDS, progress: Progress = lambda _text: None, s
 
 
 def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
-    """Returns the rows of a group. An error of a check costs the rest of its group only; its message may have paths."""
+    """Returns the rows of a group. An error of a check ends only its group. Its message may contain paths, so only its
+    type is shown."""
     found: list[Row] = []
     try:
         found.extend(rows)
@@ -75,7 +77,7 @@ def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
 
 
 def training_rows(evidence: Evidence, why: str) -> Iterator[Row]:
-    """Yields the rows about signals. If the training failed, those without figures cannot tell."""
+    """Yields the rows about signals. `why` says how the training failed; then, rows without figures are unknown."""
     yield _training_row(evidence, why)
     pairs = {agreement: evidence.by_step(*names) for agreement, names in BY_STEP.items()}
     if evidence.on_gpu:
@@ -151,7 +153,7 @@ def tensorboard_rows(folder: Path, seconds: float) -> Iterator[Row]:
 
 
 def versions(measured: Mapping[str, object]) -> dict[str, str]:
-    """Returns the versions of what was examined, and the device. None is a name of a host or a user, or a path."""
+    """Returns the versions of what was examined, and the device, without names of hosts or users and without paths."""
     found = {"tb_bottleneck": f"{__version__} ({_reader()} reader)"}
     found |= {"Python": platform.python_version(), platform.system(): platform.release()}
     for package in _PACKAGES:
@@ -171,7 +173,7 @@ def _reader() -> str:
 
 
 def _run(folder: Path, script: Path, name: str, seconds: float) -> str:
-    """Trains in a process. Returns how it failed; empty if it did not."""
+    """Runs the training `name` in a process. Returns how the process failed; empty if it did not fail."""
     program = folder / "doctor_training.py"
     shutil.copyfile(script, program)
     why, failure = run_child([program.name, name, "."], folder, seconds), folder / training.FAILURE

@@ -11,20 +11,20 @@ from typing import IO
 
 PACKAGE_ROOT = Path(__file__).parents[2]
 END_S = 3.0
-"""Time in which a process ends after SIGTERM, before it is killed."""
+"""Seconds between SIGTERM and SIGKILL. In this time, a process can end by itself."""
 TOO_LATE = "did not end within"
 _JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-"""Variables of a job that the doctor may be started in: its training has one rank."""
+"""Variables of a job in which the doctor may run. They are removed, because the doctor's training has one rank."""
 
 
 @contextlib.contextmanager
 def child(
     arguments: Sequence[str], folder: Path, output: "IO[bytes] | int" = subprocess.DEVNULL
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """Runs Python with these arguments in `folder`, and yields the process; ends it after the block.
+    """Starts Python with `arguments` in `folder`, and yields the process. Ends the process after the block.
 
-    It is in a session of its own: Ctrl-C is for the doctor, which then ends it. Its cache and its temporary files are
-    in the folder.
+    The process has its own session, so that Ctrl-C reaches only the doctor, which then ends the process. The cache and
+    the temporary files of the process are in `folder`.
     """
     environment = {name: value for name, value in os.environ.items() if name not in _JOB}
     paths = [str(PACKAGE_ROOT), *filter(None, [environment.get("PYTHONPATH")])]
@@ -46,7 +46,10 @@ def child(
 
 
 def run_child(arguments: Sequence[str], folder: Path, seconds: float) -> str:
-    """Runs Python until it ends. Returns how it failed, as the end of a sentence; empty if it did not."""
+    """Runs Python with `arguments` in `folder` for at most `seconds`.
+
+    Returns how the process failed, as the end of a sentence; empty if it did not fail.
+    """
     with child(arguments, folder) as process:
         try:
             status = process.wait(max(seconds, 0.0))

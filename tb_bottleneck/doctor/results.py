@@ -12,16 +12,16 @@ ABSENT, UNKNOWN = "not present", "cannot tell"
 
 JSON_SCHEMA = 1
 MAX_WIDTH = 120
-"""Characters of a line: longer ones are hard to read."""
+"""Largest number of characters of a line. Longer lines are hard to read."""
 _STYLES = {WORKS: "none", LIMITED: "warning", FAILS: "critical", ABSENT: "faint", UNKNOWN: "info"}
 _HEADERS = ("Check", "Result", "Measured")
 
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one check: what was measured, with both figures where there are two, and the fix if there is one.
+    """The result of one check. `measured` has the figures of both sources if there are two. `fix` may be empty.
 
-    No text has a name of a host or a user, or a path.
+    The texts contain no names of hosts or users, and no paths.
     """
 
     check: str
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Examination:
-    """All rows, the versions of what was examined, and whether torch was there."""
+    """All rows, the versions of what was examined, whether torch is installed, and the duration in seconds."""
 
     rows: tuple[Row, ...]
     versions: Mapping[str, str]
@@ -57,7 +57,7 @@ def as_json(examination: Examination) -> dict[str, object]:
 
 
 def as_text(examination: Examination, layout: Layout) -> str:
-    """Returns the table for a terminal, with versions above and a sentence below."""
+    """Returns the table for a terminal, with the versions above the table and a sentence below it."""
     counts = {result: sum(row.result == result for row in examination.rows) for result in _STYLES}
     known = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
     versions = ", ".join(f"{name} {version}" for name, version in examination.versions.items())
@@ -67,7 +67,7 @@ def as_text(examination: Examination, layout: Layout) -> str:
 
 
 def _table(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    """Yields the lines of the table. A fix is below its row, in the column of the figures."""
+    """Yields the lines of the table. The fix of a row is in the line below, in the column of the figures."""
     first = max(len(text) for text in (_HEADERS[0], *(row.check for row in rows)))
     second = max(len(text) for text in (_HEADERS[1], *(row.result for row in rows)))
     indent = " " * (first + second + 4)
@@ -82,7 +82,7 @@ def _table(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Returns the lines of a text, at least one. A number stays with its unit."""
+    """Splits `text` into lines of at most `width`. Returns at least one line. A number and its unit stay together."""
     kept = re.sub(r"(?<=\d) (?=\S)", "\N{NO-BREAK SPACE}", text)
     lines = textwrap.wrap(kept, width, break_on_hyphens=False) or [""]
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -1,4 +1,4 @@
-"""The checks of TensorBoard: whether it finds the plugin, and what a server on a free port answers."""
+"""The checks of TensorBoard: whether TensorBoard finds the plugin, and what a server on a free port answers."""
 
 import json
 import re
@@ -24,19 +24,19 @@ _URL = re.compile(rb"http://[^\s/]+:(\d+)/")
 
 
 def plugin_names() -> set[str]:
-    """Returns the names of the plugins that TensorBoard finds by their entry points."""
+    """Returns the names of the plugins whose entry points TensorBoard finds."""
     return {point.name for point in entry_points(group="tensorboard_plugins")}
 
 
 def tab_bytes() -> int | None:
-    """Returns the size of the built tab; None if it is not built."""
+    """Returns the size of the built tab in bytes; None if the tab is not built."""
     if not (DIRECTORY / ENTRY).is_file():
         return None
     return sum(file.stat().st_size for file in DIRECTORY.iterdir())
 
 
 def plugin_row(names: Collection[str], tab_bytes: int | None) -> Row:
-    """Returns the row of what TensorBoard finds: the entry points of plugins by name, and the size of the built tab."""
+    """Returns the row of what TensorBoard finds. `names` are the plugins, `tab_bytes` is the size of the built tab."""
     name = "TensorBoard plugin"
     found = "entry point found" if "tb_bottleneck" in names else "no entry point"
     text = f"{found} ({len(names)} plugins), tab {'not built' if tab_bytes is None else bytes_text(tab_bytes)}"
@@ -46,9 +46,10 @@ def plugin_row(names: Collection[str], tab_bytes: int | None) -> Row:
 
 @dataclass(frozen=True)
 class ServerAnswer:
-    """What a TensorBoard server answered: HTTP status of the page, of the tab's script and of `runs` (0: no answer).
+    """What a TensorBoard server answered. `page`, `tab` and `runs` are HTTP statuses; 0 means no answer.
 
-    `listed` is the number of recordings in `runs`.
+    They are of the page, of the tab's script, and of the plugin's list of runs (-1: not a list). `listed` is the number
+    of recordings in that list.
     """
 
     page: int = 0
@@ -60,7 +61,7 @@ class ServerAnswer:
 
 
 def server_row(answer: ServerAnswer, files: int) -> Row:
-    """Returns the row of a server whose logdir has so many recordings."""
+    """Returns the row of a server whose logdir contains `files` recordings."""
     name = "TensorBoard server"
     fix = "start `python -m tensorboard.main --logdir .`: its output says why the tab is off"
     if answer.because:
@@ -74,9 +75,9 @@ def server_row(answer: ServerAnswer, files: int) -> Row:
 def ask_server(
     folder: Path, logdir: Path, wanted: int, seconds: float, server: tuple[str, ...] = SERVER
 ) -> ServerAnswer:
-    """Starts a server for the logdir, asks until it lists `wanted` recordings, and ends it.
+    """Starts a server for `logdir`, sends requests until the server lists `wanted` recordings, and ends the server.
 
-    Proxies of the environment are not used. `seconds` is the limit for all of it.
+    Proxies of the environment are not used. No new requests begin after `seconds`.
     """
     began = time.monotonic()
     log = folder / "tensorboard.log"
@@ -105,7 +106,7 @@ def _asked(url: str, began: float) -> ServerAnswer:
 
 
 def _get(url: str) -> tuple[int, bytes]:
-    """Returns the HTTP status, 0 without an answer, and the body."""
+    """Returns the HTTP status and the body of the answer. Without an answer, the status is 0."""
     try:
         with build_opener(ProxyHandler({})).open(url, timeout=REQUEST_S) as response:
             return response.status, response.read()

@@ -1,9 +1,10 @@
-"""The training of the doctor: a small model under the monitor, which measures by its own means what the monitor does.
+"""The training of the doctor: a small model under the monitor. The training itself measures the same figures as the
+monitor, by other means.
 
     python doctor_training.py signals|overhead FOLDER
 
-It is copied to the folder and started there, like a program of the user, because traces have no lines of installed
-packages. The result is FOLDER/measured.json; times are in nanoseconds, sizes in bytes. Nothing is printed.
+This file is copied to FOLDER and started there, like a program of the user, because traces have no lines of installed
+packages. The result is FOLDER/measured.json, with times in nanoseconds and sizes in bytes. Nothing is printed.
 """
 
 import json
@@ -16,25 +17,25 @@ from typing import Any, cast
 
 RESULT, FAILURE, LOGDIR = "measured.json", "failure.txt", "runs"
 WAIT_S = 0.01
-"""The known time for making a batch: much more than what the loader itself takes, about 0.1 ms."""
+"""The known time for making a batch, in s. The loader itself takes much less, about 0.1 ms."""
 STEPS = 50
-"""The monitor records a trace after 30 steps, of at most 8 steps (monitor/capture/trace_capture.py)."""
+"""Number of steps. After 30 steps, the monitor traces at most 8 steps (monitor/capture/trace_capture.py)."""
 IDLE_S, LOAD_S = 3.0, 8.0
-"""On a GPU: time without and with work. The driver's counters are read once per second, some every five seconds."""
+"""On a GPU, seconds without and with work. The driver's counters are read once per second, some every five seconds."""
 ROUNDS, BLOCK_S, WARM_UP_S, MONITOR_WARM_UP_S = 5, 0.4, 0.05, 1.2
-"""Blocks of steps, and the time before each. In its first second a monitor opens files, collects the facts and writes
-its first packet, which happens once per training."""
+"""Number of rounds; seconds of a block; seconds of warm-up before a block without and with the monitor. In its first
+second, a monitor opens files, collects facts and writes its first packet, which happens once per training."""
 LINK_BYTES, COPIES = 1 << 28, 5
 
 
 class Training:
-    """One linear layer, batches that take WAIT_S to make, and products of matrices, which take most of a step.
+    """One linear layer, batches that take WAIT_S to make, and matrix multiplications, which take most of a step.
 
     Attributes:
         ends: the end of each step, ns on the clock of `time.perf_counter_ns`.
         threads: the CPU time of this thread at the end of each step.
-        waits: the time for making each batch.
-        products: start (ns since 1970) and time of the products of each step, as the host sees them.
+        waits: the time for making each batch, in ns.
+        products: start (ns since 1970) and duration (ns) of the matrix multiplications of each step, on the host.
         allocated: bytes of `torch.cuda.memory_allocated` at the end of each step; empty on the CPU.
     """
 
@@ -68,7 +69,7 @@ class Training:
         return self._batch
 
     def steps(self) -> Iterator[int]:
-        """Trains, and yields the number of finished steps."""
+        """Trains, and yields the number of finished steps after each step."""
         for batch in self._loader:
             moved = batch.to(self._device)
             began, at = time.perf_counter_ns(), time.time_ns()
@@ -110,9 +111,10 @@ def signals(torch: Any, device: Any, folder: Path) -> None:
 
 
 def overhead(torch: Any, device: Any, folder: Path) -> None:
-    """Trains in blocks: without, without and with the monitor, and so on. No traces are recorded.
+    """Trains in rounds of three blocks: without, without and with the monitor. No traces are recorded.
 
-    The figure of a block is its lower quartile, which other load affects least (tests/bench/overhead.py).
+    The figure of a block is the lower quartile of its step times, which other load affects least
+    (tests/bench/overhead.py).
     """
     from tb_bottleneck.monitor.monitor import Monitor
 
@@ -127,8 +129,8 @@ def overhead(torch: Any, device: Any, folder: Path) -> None:
 
 
 def _block(torch: Any, each: Iterator[int], warm_up_s: float) -> float:
-    """Returns the lower quartile of the step times, in ns. Each step waits for the device, as one that reads its loss
-    does."""
+    """Returns the lower quartile of the step times, in ns. Each step waits for the device, as a step does that reads
+    its loss."""
     synchronize = torch.cuda.synchronize if torch.cuda.is_initialized() else lambda: None
     times: list[int] = []
     counted_from = time.monotonic() + warm_up_s
@@ -174,8 +176,8 @@ def _write(folder: Path, measured: Mapping[str, Any]) -> None:
 
 
 def main(name: str, folder: Path) -> int:
-    """Runs one of the trainings, and returns the exit status. Of an error, the type is written: a message may have
-    paths."""
+    """Runs the training `name`, and returns the exit status. Of an error, only the type is written, because a message
+    may contain paths."""
     try:
         import torch
 

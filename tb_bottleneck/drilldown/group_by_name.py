@@ -1,4 +1,4 @@
-"""Groups rows by name: number, total time and longest row of each group."""
+"""Groups rows by name, with the number of rows, the total time and the longest row of each group."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The groups of rows with equal values: one entry per distinct value."""
+    """Groups of rows with equal values. Arrays have one entry per group, except `length` and `member`."""
 
     value: Ints
     count: Ints
@@ -22,7 +22,7 @@ class Groups:
 
     @property
     def order(self) -> Rows:
-        """The groups in descending order of their total."""
+        """The indices of the groups, in descending order of `total`."""
         return np.argsort(-self.total, kind="stable")
 
     def summed(self, weights: Ints | Floats) -> Floats:
@@ -30,8 +30,8 @@ class Groups:
         return np.bincount(self.member, weights=weights, minlength=len(self.value)).astype(np.float64)
 
     def shares(self, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
-        """Returns for each group the share of [begin, stop) in which any of its rows runs. `start` and `end` are those
-        of the rows, in ns."""
+        """Returns for each group the share of [begin, stop) in which at least one of its rows runs. `start` and `end`
+        are the times of the rows, in ns."""
         return shares_of(self.member, len(self.value), start, end, begin, stop)
 
     def left_out(self, shown: int) -> pb.LeftOut:
@@ -41,7 +41,7 @@ class Groups:
 
 
 def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) -> Groups:
-    """Groups rows by value; the default `weight` of a row is its length."""
+    """Groups rows by `values`. `total` is the sum of `weight`, which is by default the length of the row in ns."""
     length = end - start
     summed = length if weight is None else weight
     value, member, count = np.unique(values, return_inverse=True, return_counts=True)
@@ -54,8 +54,8 @@ def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) 
 
 
 def shares_of(member: Rows, groups: int, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
-    """Returns for each group the share of [begin, stop) in which any row of it runs; `member` are the groups of the
-    rows. Kernels on several streams overlap, and some reach out of a window: the sum of their lengths is no share."""
+    """Returns for each group the share of [begin, stop) in which at least one of its rows runs. `member` has the group
+    of each row. Rows may overlap and may reach out of [begin, stop), so the sum of their lengths is no share."""
     low, high = np.clip(start, begin, stop), np.clip(end, begin, stop)
     order, by_end = np.lexsort((low, member)), np.lexsort((high, member))
     # The largest end so far, of the same group: ranks of ends increase from group to group, so it needs no reset.

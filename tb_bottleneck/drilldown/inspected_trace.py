@@ -1,4 +1,4 @@
-"""A trace with everything that several answers share, and the cache of the traces of the last questions."""
+"""A trace with the derived data that several answers share, and a cache of the traces that were used last."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,24 +20,24 @@ from tb_bottleneck.trace.trace import Trace, load
 
 @dataclass(frozen=True, eq=False)
 class InspectedTrace:
-    """A trace with the data behind its details. Everything is computed on first use and cached."""
+    """A trace with the derived data for details. All data is computed on first use and cached."""
 
     loaded: Trace
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The trace with its window, without the profiler's time; None if nothing happened in it."""
+        """The trace with its window, without the profiler's time; None if the trace has no window."""
         steps = find_steps(self.loaded)
         return without_profiler_time(Recording(self.loaded, steps)) if steps is not None else None
 
     @property
     def trace(self) -> Trace:
-        """The trace of the recording."""
+        """The trace without the profiler's time, or the loaded trace if there is no recording."""
         return self.loaded if self.recording is None else self.recording.trace
 
     @cached_property
     def host_rows(self) -> HostRows:
-        """The nesting of the host's rows."""
+        """The nesting of the events on the host."""
         return host_rows_of(self.trace, self.recording.host.main_thread if self.recording is not None else None)
 
     @cached_property
@@ -47,7 +47,7 @@ class InspectedTrace:
 
     @cached_property
     def device_keys(self) -> Ints:
-        """A key for each device operation of every device, in the order of `trace.all_device_ops`."""
+        """For each of `trace.all_device_ops` the key that decides its colour (a row of lanes.KEYS)."""
         trace, ops = self.trace, self.trace.all_device_ops
         keys = np.full(len(ops), KEY[Regime.UNEXPLAINED], np.int64)
         if self.recording is None or not len(ops):
@@ -68,25 +68,25 @@ class InspectedTrace:
 
 
 def load_inspected(path: str, progress: Callable[[int, int], None] | None = None) -> InspectedTrace:
-    """Reads the trace at `path`. Raises NotFound and Unreadable, as trace.load."""
+    """Reads the trace at `path`. Raises NotFound and Unreadable as trace.load does."""
     return InspectedTrace(load(path, progress))
 
 
 Progress = Callable[[int, int], None]
 
 MAX_CACHED_EVENTS = 3_000_000
-"""Limit for the events of all cached recordings together, except that one recording always stays. An event takes about
-500 bytes, including what is derived from it."""
+"""Largest number of events of all cached recordings together. One recording is always kept, even if it is larger. An
+event takes about 500 bytes, including derived data."""
 
 
 class TraceCache:
-    """The recordings that were used last. Further questions about them are answered quickly. Not thread-safe."""
+    """Caches the recordings that were used last, so that further questions need no reading. Not thread-safe."""
 
     def __init__(self) -> None:
         self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
     def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
-        """Returns the recording at this path with this modification time; reads it if it is not in the cache."""
+        """Returns the recording at `path` with the modification time `mtime_ns`. Reads it if it is not in the cache."""
         key = (path, mtime_ns)
         if key not in self._traces:
             self._traces[key] = InspectedTrace(load(path, progress))

@@ -1,7 +1,6 @@
-"""The rows of the timeline: owners of the time, steps, the critical path, host threads, the device's streams and
-counters.
+"""The rows (lanes) of the timeline: owners of the time, steps, critical path, host threads, streams and counters.
 
-The events of a lane are sorted by start and do not overlap (on a stream, they rarely do).
+The events of a lane are sorted by start and do not overlap, except that operations on a stream may rarely overlap.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +26,10 @@ from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 LEVELS = tuple(f"counter{level}" for level in range(10))
-"""Tenths of the range of a counter; the tab draws them as bars."""
+"""Keys of counter values, one per tenth of the range of a counter. The tab draws them as bars."""
 
 KEYS = (*REGIMES, "op", "mark", "call", "python", "step", *LEVELS)
-"""Types of events on the timeline; the tab chooses colours by them."""
+"""Types of events on the timeline. The tab chooses the colour of an event by its key."""
 
 KEY = {word: row for row, word in enumerate(KEYS)}
 
@@ -45,7 +44,10 @@ _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: 
 
 @dataclass(frozen=True, eq=False)
 class Lane:
-    """One row. `name` is a row of `names`, or -1 if the key suffices."""
+    """One row of the timeline. `start`, `end` (ns), `key` and `name` have one element per event.
+
+    `key` is an index into KEYS. `name` is an index into `names`, or -1 if the key suffices.
+    """
 
     group: str
     title: str
@@ -59,20 +61,20 @@ class Lane:
 
     @cached_property
     def reach(self) -> Ints:
-        """The latest end up to each event; never decreases."""
+        """For each event the latest end in ns of this event and all earlier ones."""
         return np.asarray(np.maximum.accumulate(self.end), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """All rows, and the number of omitted threads and streams."""
+    """All rows of the timeline, and the number of threads and streams that were left out."""
 
     rows: tuple[Lane, ...]
     left_out: int
 
 
 def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> Lanes:
-    """Returns the rows of a trace's timeline. `device_keys` has a key for each of `trace.all_device_ops`."""
+    """Returns the rows of the timeline. `device_keys` has an index into KEYS for each of `trace.all_device_ops`."""
     rows: list[Lane] = []
     if recording is not None:
         rows += [_account(recording.owned_spans), _steps(recording)]
@@ -118,7 +120,8 @@ def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
 
 
 def _is_monitor(trace: Trace, thread: int, working: list[int]) -> bool:
-    """Returns True for a thread of our monitor: its frames run there, and no operators (on `working` threads)."""
+    """Returns True if `thread` is a thread of our monitor: it runs frames of the monitor, and is not in `working`, the
+    threads with operators."""
     if thread in working:
         return False
     rows = trace.rows(Kind.PYTHON)
@@ -149,7 +152,7 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
 
 
 def _with_call_lines(trace: Trace, lane: Lane, rows: Rows) -> Lane:
-    """Returns a lane whose calls have the line of the program that makes them in their names, if it is known."""
+    """Returns `lane` with the calling line of the program appended to the names of calls, where the line is known."""
     line = trace.call_lines.of(rows)
     known = np.flatnonzero(line > 0)
     if not len(known):
@@ -178,7 +181,7 @@ def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, 
 
 
 def _depths(trace: Trace, rows: Rows) -> Ints:
-    """Returns the number of rows that contain each row, at most MAX_NESTING."""
+    """Returns for each of `rows` the number of rows that enclose it, at most MAX_NESTING."""
     parent = nest(trace.events.start[rows], trace.events.end[rows]).parent
     depth = np.zeros(len(rows), np.int64)
     inner = np.flatnonzero(parent != np.arange(len(rows)))
@@ -191,7 +194,7 @@ def _depths(trace: Trace, rows: Rows) -> Ints:
 
 
 def _host_keys(trace: Trace) -> Ints:
-    """Returns a key for each row of the events; the keys of device work have no meaning."""
+    """Returns an index into KEYS for each event of the trace. The keys of device work have no meaning."""
     events, training = trace.events, has_training(trace)
     base = {Kind.CPU_OP: "op", Kind.ANNOTATION: "mark", Kind.PYTHON: "python", Kind.CALL: "call"}
     by_kind = np.full(max(Kind) + 1, KEY["op"])
@@ -215,7 +218,7 @@ def _host_keys(trace: Trace) -> Ints:
 
 
 def _counters(trace: Trace) -> Iterator[Lane]:
-    """Yields the counters of the report's device; shares as they are, others as shares of their largest value."""
+    """Yields a lane per counter of the trace's device. Values are shown relative to 100 %, or to the largest value."""
     counters = trace.counters.take(trace.counters.device == trace.device_index)
     for name in np.unique(counters.name)[:MAX_COUNTERS].tolist():
         samples = counters.take(counters.name == name)
@@ -231,7 +234,7 @@ def _counters(trace: Trace) -> Iterator[Lane]:
 
 
 def _streams(trace: Trace, keys: Ints) -> Iterator[Lane]:
-    """Yields the busiest streams."""
+    """Yields a lane for each of the busiest streams."""
     ops = trace.all_device_ops
     busy = np.bincount(ops.queue, weights=ops.end - ops.start, minlength=len(trace.threads))
     several = len(np.unique(ops.device)) > 1

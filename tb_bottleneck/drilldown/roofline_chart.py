@@ -1,7 +1,7 @@
-"""The roofline chart: what operators reach, compared with the device's peaks. Needs recorded shapes.
+"""The roofline chart: the rates that operators reach, compared with the device's peaks. Needs recorded shapes.
 
-Products have the operations of their formula. Pointwise operators, reductions and normalisations count one for each
-element of their largest operand: how many a kernel does for it is not recorded, and bandwidth limits it anyway.
+The operations of matrix multiplications follow from their formula. Pointwise operators, reductions and normalisations
+count as one operation per element of their largest operand: the real number is not recorded, and bandwidth limits them.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class _Use:
 
 
 def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
-    """Returns the roofs and points, or the problem that prevents them."""
+    """Returns the roofs and the points of the chart, or a message with the problem that prevents the chart."""
     trace = recording.trace
     peaks = peaks_of(trace) if recording.on_device else cpu_peaks_of(trace)
     if peaks is None and not recording.on_device:
@@ -74,7 +74,7 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
 
 
 def _basis(peaks: Peaks) -> str:
-    """Returns the source of the roofs; efficiency figures refer to the whole data sheet."""
+    """Returns a text about the source of the roofs. Efficiency figures use the unreduced rates of the data sheet."""
     if peaks.achievable == 1.0:
         return peaks.basis
     return f"{peaks.basis}, matrix units at {share_text(peaks.achievable)} of it"
@@ -94,7 +94,7 @@ def _uses_of(recording: Recording) -> Iterator[_Use]:
 
 
 def _cpu_uses(recording: Recording) -> Iterator[_Use]:
-    """Yields the operators of the main thread that do their work themselves, grouped by signature."""
+    """Yields the operators of the main thread that do work themselves, grouped by name and signature."""
     operators, events = recording.main_operators, recording.trace.events
     works = (operators.own >= DISPATCH_SIZED_NS) & recording.in_window(events.start[operators.rows])
     rows, own = operators.rows[works], operators.own[works]
@@ -107,7 +107,7 @@ def _cpu_uses(recording: Recording) -> Iterator[_Use]:
 
 
 def _kernel_uses(recording: Recording) -> Iterator[_Use]:
-    """Yields the operators that launched kernels in the window, grouped by signature and kernel."""
+    """Yields the operators that launched kernels in the window, grouped by name, signature and kernel."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     has_operator, operator = trace.calling_operators
     inside = (ops.start >= steps.begin) & (ops.start < steps.end)
@@ -129,7 +129,7 @@ def _kernel_uses(recording: Recording) -> Iterator[_Use]:
 
 
 def _elements(dims: Shape) -> int:
-    """Returns the elements of a tensor, or of all tensors of a list; 0 of a scalar."""
+    """Returns the number of elements of a tensor, or of all tensors in a list; 0 for a scalar."""
     lists = [size for size in dims if isinstance(size, tuple)]
     if lists:
         return sum(_elements(each) for each in lists)
@@ -137,7 +137,7 @@ def _elements(dims: Shape) -> int:
 
 
 def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> pb.RoofPoint | None:
-    """Returns the point of a use; None if its work, bytes or precision are unknown or implausible."""
+    """Returns the point of `use` in the chart; None if its work, bytes or precision are unknown or implausible."""
     trace = recording.trace
     operands = operands_of(trace.signatures[use.signature])
     if operands is None or use.time <= 0:
@@ -168,14 +168,14 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
 
 
 def _precision(use: _Use, kernel: str, operand_type: str) -> Precision | None:
-    """Returns the precision of a use. On the CPU only fp32 is compared: calibration measures no other rate there."""
+    """Returns the precision of `use`. On the CPU, only fp32 is compared, because calibration measures no other rate."""
     if use.kernel is None:
         return _ON_VECTOR_UNITS if operand_type == "float" else None
     return with_operand_type(precision_of(kernel), operand_type)
 
 
 def _label(precision: Precision) -> str:
-    """Returns the name of the roof; half types on vector units are bounded by the fp32 roof."""
+    """Returns the name of the roof for `precision`. For half types on vector units, this is the fp32 roof."""
     if precision.unit == "vector":
         return "fp32 vector"
     return f"{'fp32_matrix' if precision.dtype == 'fp32' else precision.dtype} tensor"

@@ -1,4 +1,4 @@
-"""All tables of what ran in the window as one message, with the tables of waits and of copies."""
+"""All tables of the window as one message, and the tables of waits and of copies."""
 
 from collections import defaultdict
 
@@ -54,7 +54,7 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
 
 
 def _lines(recording: Recording) -> list[str]:
-    """Returns the user's line of each wait; empty if no frames were recorded."""
+    """Returns for each wait the user's line as text, or an empty text if the line is not known."""
     found = located(recording, wait_times(recording))
     lines = zip(found.user.tolist(), recording.trace.call_lines.of(found.called).tolist(), strict=True)
     return [frame_text(recording, row, line) if row >= 0 else "" for row, line in lines]
@@ -105,7 +105,7 @@ def tables_of(inspected: InspectedTrace) -> pb.Tables:
 
 
 def _step_account(recording: Recording) -> pb.StepColumns:
-    """Returns the account of each step. With more than MAX_STEP_COLUMNS steps, neighbours share a column (mean)."""
+    """Returns the account of each step. With more than MAX_STEP_COLUMNS steps, columns are means of several steps."""
     edges = recording.steps.edges
     per_column = -(-(len(edges) - 1) // MAX_STEP_COLUMNS)
     cuts = np.append(np.arange(0, len(edges) - 1, per_column), len(edges) - 1)

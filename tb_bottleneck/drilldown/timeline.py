@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 @dataclass(frozen=True, eq=False)
 class LaneBlocks(Table):
-    """The blocks to draw: single events, and groups of short ones. Sorted by start."""
+    """The blocks of a lane to draw: single events, and groups of merged short events. Sorted by start."""
 
     start: Ints = column("ns", "start of the first event")
     end: Ints = column("ns", "end of the last event")
@@ -51,7 +51,8 @@ def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
 
 
 def _merge_runs(blocks: LaneBlocks, with_previous: Bools) -> LaneBlocks:
-    """Merges runs of blocks; `with_previous[i]` joins block i + 1 to block i. The longest block gives key and name."""
+    """Merges consecutive blocks. with_previous[i] is True if block i + 1 is merged with block i. A merged block has the
+    key and the name of its longest block."""
     if not len(blocks):
         return blocks
     first = np.append(True, ~with_previous)
@@ -86,7 +87,7 @@ class TimeRange:
 
 
 def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | None, pixels: float | None) -> TimeRange:
-    """Returns the range, clipped to valid values; by default, the whole recording."""
+    """Returns the range, clipped to valid values. None means the begin or the end of the recording, or MIN_PIXELS."""
     first, last = inspected.span
     low = first if begin is None else min(max(round(begin), first), last)
     high = last if end is None else min(max(round(end), first), last)
@@ -95,7 +96,7 @@ def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | N
 
 
 def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline:
-    """Returns the message. The resolution is reduced until there are at most MAX_BLOCKS blocks."""
+    """Returns the timeline of a range. The resolution is reduced until there are at most MAX_BLOCKS blocks."""
     begin, end = time_range.begin, time_range.end
     resolution = (end - begin) / time_range.pixels
     lanes = inspected.lanes
@@ -122,7 +123,7 @@ def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline
 
 
 def _lane(lane: Lane, blocks: LaneBlocks, begin: int, names: dict[str, int]) -> pb.Lane:
-    """Returns the message of a lane; adds the names of its blocks to `names`, which maps each to its index."""
+    """Returns the message of a lane. Adds the names of its blocks to `names`, which maps each name to its index."""
     length = blocks.end - blocks.start
     rows = [row for row in np.unique(blocks.name).tolist() if row >= 0]
     index = {row: names.setdefault(lane.names[row][:MAX_LABEL_LENGTH], len(names)) for row in rows}

@@ -1,6 +1,6 @@
 """Exports a time range of a recording as a small trace for other viewers: Chrome's trace JSON, gzipped.
 
-It is written from the tables, so it contains none of the file's metadata (hosts, users, environment).
+The slice is written from the tables, so it contains no metadata of the file (hosts, users, environment).
 """
 
 import gzip
@@ -29,9 +29,9 @@ _CATEGORY = {
 
 
 def slice_of(trace: Trace, begin: int, end: int) -> bytes:
-    """Returns the events that reach into [begin, end) ns; beyond MAX_SLICE_EVENTS, the shortest are omitted.
+    """Returns the events that overlap [begin, end) (ns), as a gzipped trace with at most MAX_SLICE_EVENTS events.
 
-    The number of omitted events is written to the slice.
+    If there are more events, the shortest ones are left out. The number of left out events is written to the slice.
     """
     events = trace.events
     rows = np.flatnonzero((events.start < end) & (events.end > begin) & np.isin(events.kind, tuple(_CATEGORY)))

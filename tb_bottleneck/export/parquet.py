@@ -3,7 +3,7 @@
     DIRECTORY/events/00000_NAME.parquet   one file per recording; likewise kernels and collectives
     DIRECTORY/ranks.parquet               one row per recording
 
-So `DIRECTORY/events/*.parquet` is the events of all recordings.
+So `DIRECTORY/events/*.parquet` are the events of all recordings.
 """
 
 import os
@@ -42,9 +42,9 @@ Progress = Callable[[int, int], None]
 def export(
     recordings: Iterable[tuple[str, str]], directory: Path, progress: Callable[[str], Progress]
 ) -> tuple[int, list[str]]:
-    """Writes the tables of recordings, given as path and run, to a new or empty directory.
+    """Writes the tables of `recordings`, which are pairs (path, run), to `directory`, which must be new or empty.
 
-    Returns the number of recordings that were written, and one sentence for each that could not be read.
+    Returns the number of recordings that were written, and one sentence for each recording that could not be read.
 
     Raises:
         Unusable: the directory is not empty, or is a file.
@@ -67,7 +67,7 @@ def export(
 
 
 def _export(path: str, run: str, name: str, directory: Path, number: int, progress: Progress) -> dict[str, Any]:
-    """Writes the tables of one recording, and returns its row for the table of ranks."""
+    """Writes the tables of one recording, and returns the row of this recording for the table of ranks."""
     trace = load(path, progress)
     report, recording = diagnose_loaded(trace, path, run=run)
     common = {"recording": name, "rank": report.rank if report.HasField("rank") else None}
@@ -81,7 +81,7 @@ def _export(path: str, run: str, name: str, directory: Path, number: int, progre
 
 
 def _array(values: Words | Numbers | None, column: Column, common: dict[str, Any], rows: int) -> Any:
-    """Returns a column. Without values, all rows have the common one."""
+    """Returns a column of the table. If `values` is None, all rows have the value in `common`."""
     if values is None:
         value = common[column.name]
         if column.type != "text":

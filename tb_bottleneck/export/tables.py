@@ -1,6 +1,6 @@
 """The exported tables: their columns, and their rows from one recording.
 
-The page docs/export.md lists the columns; a test compares both.
+The page docs/export.md lists the columns. A test compares that list with the columns here.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class Column(NamedTuple):
-    """A column: its type (text, int, float), unit, and meaning. `text` columns are dictionaries."""
+    """A column of a table. `type` is text, int or float. Columns of the type text are dictionary-encoded."""
 
     name: str
     type: str
@@ -104,7 +104,7 @@ TABLES = {"events": EVENTS, "kernels": KERNELS, "collectives": COLLECTIVES, "ran
 
 @dataclass(frozen=True)
 class Words:
-    """A column of text: rows of `words`, and a mask of the rows that have none."""
+    """A column of text. `rows` are indices into `words`. `missing` is a mask of the rows without a text."""
 
     rows: Ints
     words: Sequence[str]
@@ -113,7 +113,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of integers, and a mask of the rows that have none."""
+    """A column of integers. `missing` is a mask of the rows without a number."""
 
     rows: Ints
     missing: Bools | None = None
@@ -123,7 +123,7 @@ Table = dict[str, Words | Numbers]
 
 
 def events_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns all complete events, sorted by start."""
+    """Returns the columns of all complete events, sorted by start."""
     events = trace.events
     signature = [tuple(part.decode("utf-8", "replace") for part in signature) for signature in trace.signatures]
     return {
@@ -143,7 +143,7 @@ def events_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def kernels_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the work of all devices, sorted by start."""
+    """Returns the columns of the operations of all devices, sorted by start."""
     ops, calls, events = trace.all_device_ops, trace.calls, trace.events
     call = np.where(ops.launched, ops.call, 0)
     called, operator = trace.calling_operators
@@ -172,7 +172,7 @@ def kernels_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def collectives_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the collectives and messages of the judged steps, sorted by start."""
+    """Returns the columns of the collectives and messages of the judged steps, sorted by start."""
     table = GroupTable(trace.header)
     none = np.empty(0, np.int64)
     rows = Communications(*[none] * len(fields(Communications)))
@@ -195,7 +195,7 @@ def collectives_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def rank_row(report: pb.Report, trace: Trace) -> dict[str, Any]:
-    """Returns the row of one recording."""
+    """Returns the row of one recording in the table of ranks, as a dict from column names to values."""
     judged = report.HasField("verdict")
     per_step = {row.regime: row.ns_per_step for row in report.account}
     return {

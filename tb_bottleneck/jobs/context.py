@@ -1,4 +1,4 @@
-"""A job with everything that its analysis derives: pairs, clocks, wire times, graph, and the unmodified replay."""
+"""A job with all data that its analysis derives: pairs, clocks, wire times, graph, and the unmodified replay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,20 +29,20 @@ _APART_NS = 1 << 42
 
 @dataclass(frozen=True, eq=False)
 class JobContext:
-    """One job. Everything but the table is computed on first use and cached."""
+    """One job. All data except the table `job` is computed on first use and cached."""
 
     job: JobTable
 
     @classmethod
     def of(cls, summaries: Sequence[RankSummary]) -> "JobContext":
-        """Returns the job of these ranks, with the waits at the ends of steps that were not recorded."""
+        """Returns the job of `summaries`. Adds barriers that were not recorded, if the replay with them is correct."""
         found = cls(job_table(summaries))
         other = cls(with_barriers(found.job, found.clocks, found.graph.points))
         return found if other.job is found.job or other.error > MAX_REPLAY_ERROR else other
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:
-        """The pairs without those that the clocks or a cycle refute, and the clocks that the others give."""
+        """The pairs that neither the clocks nor a cycle refute, and the clocks of the ranks."""
         pairs = pairs_of(self.job)
         clocks = align_clocks(self.job, pairs)
         refuted = contradicted(self.job, pairs, clocks)
@@ -54,32 +54,32 @@ class JobContext:
 
     @property
     def pairs(self) -> Pairs:
-        """Rows of all ranks that are one operation."""
+        """The pairs: sets of rows of several ranks that are one operation."""
         return self._aligned[0]
 
     @property
     def clocks(self) -> Clocks:
-        """Offsets of the ranks' clocks."""
+        """The offsets of the ranks' clocks."""
         return self._aligned[1]
 
     @property
     def wrong_share(self) -> float:
-        """Share of the rows that are left out, because their pairs contradict themselves."""
+        """The share of rows that are left out because their pairs contradict themselves."""
         return self.pairs.wrong / max(len(self.job.rows), 1)
 
     @cached_property
     def hosts(self) -> Ints:
-        """The number of each rank's host, -1 where it is not known."""
+        """The number of the host of each rank; -1 if it is not known."""
         return hosts_of(self.job)
 
     @cached_property
     def grid(self) -> Grid:
-        """Kinds of the groups, and stages."""
+        """The kinds of the groups, and the pipeline stage of each rank."""
         return grid_of(self.job, self.pairs)
 
     @cached_property
     def wires(self) -> WireTimes:
-        """Waiting and transfer of each row."""
+        """The time of waiting and of transfer of each row."""
         wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts, self.grid.kinds)
         return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
 
@@ -90,18 +90,18 @@ class JobContext:
 
     @cached_property
     def begins(self) -> tuple[Floats, Floats]:
-        """Per pair when its transfer begins, and how long that is after the last recorded arrival, in ns."""
+        """For each pair the begin of its transfer, and the delay by unrecorded ranks (see begins_of), in ns."""
         return begins_of(self.job, self.pairs, self.clocks, self.wires)
 
     @cached_property
     def recorded(self) -> CompleteGraph:
-        """The dependency graph of the recorded ranks, which wait for nobody else."""
+        """The dependency graph of the recorded ranks, without waits for missing ranks."""
         return as_recorded(self.graph, self.pairs)
 
     @cached_property
     def complete(self) -> CompleteGraph:
-        """The dependency graph with the missing ranks: as peers of recorded ones if it is then replayed as recorded,
-        else with their arrivals as they were."""
+        """The dependency graph with the missing ranks. They behave like recorded peers if the replay then reproduces
+        the recording. Otherwise, they arrive when they did in the recording."""
         if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
             return self.unhindered
         waiting = with_unrecorded_arrivals(self.graph, self.job, self.pairs, *self.begins)
@@ -109,7 +109,7 @@ class JobContext:
 
     @cached_property
     def unhindered(self) -> CompleteGraph:
-        """The same if no missing rank arrives late: after a fix that holds for all ranks."""
+        """The dependency graph if no missing rank arrives late, as after a fix of all ranks."""
         recorded = self.recorded
         found = complete_graph(self.job, self.pairs, self.clocks, self.grid, recorded)
         if found is not recorded and self._error(found) > max(MAX_REPLAY_ERROR, self._error(recorded)):
@@ -122,17 +122,17 @@ class JobContext:
 
     @cached_property
     def own(self) -> OwnTable:
-        """Own time by rank, step and kind."""
+        """The own time by rank, step and kind."""
         return own_table_of(self.job, self.graph.points, self.grid)
 
     @cached_property
     def amounts(self) -> Floats:
-        """Amount of work by rank and step; NaN if it is not known."""
+        """The amount of work, of shape (ranks, steps); NaN if it is not known."""
         return amounts_of(self.job, self.own)
 
     @cached_property
     def expected_device(self) -> Floats:
-        """Device time in ns by rank and step that peers need for the same amount of work."""
+        """The device time in ns that peers need for the same amount of work, of shape (ranks, steps)."""
         return expected_device(self.own, self.amounts, self.grid)
 
     @cached_property
@@ -142,7 +142,7 @@ class JobContext:
 
     @cached_property
     def recorded_ns(self) -> float:
-        """From the begin of the first window to the end of the last, on the common clock."""
+        """The time in ns from the start of the first window to the end of the last window, on the common clock."""
         return float((self.graph.begin + self.graph.recorded).max() - self.graph.begin.min())
 
     @property
@@ -152,7 +152,7 @@ class JobContext:
 
     @cached_property
     def step_ns(self) -> float:
-        """Median step time of the job."""
+        """The median step time of all ranks, in ns."""
         return float(np.median(np.concatenate([np.diff(summary.edges) for summary in self.job.summaries])))
 
     @cached_property
@@ -162,7 +162,7 @@ class JobContext:
 
     @cached_property
     def waited(self) -> tuple[Floats, Floats]:
-        """Per row: the exposed time in which its rank waits for other ranks, and in which it waits for the transfer."""
+        """For each row the exposed time in ns in which its rank waits for other ranks, and for the transfer."""
         points, rows = self.graph.points, self.job.rows
         waits = np.flatnonzero(points.resumes)
         apart = points.rank[waits] * _APART_NS

@@ -24,21 +24,21 @@ CONFIDENCE = 1.96
 
 
 class Intervals:
-    """Gives the gains of a job their 90 % intervals.
+    """Computes the gains of fixes with their 90 % intervals.
 
-    `candidates` are all that were found: steps that still differ without them differ by chance, as on a machine whose
-    cores other programs use.
+    `candidates` are all candidates of the job. If steps still differ after all fixes, they differ by chance, as on a
+    machine whose cores other programs use.
 
     The intervals combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
 
-    - the fix: the low and the high estimate of its candidate, and that it may take effect in part only
+    - the fix: the low and the high estimate of its candidate, and the possibility that it takes effect only in part
       (PARTIAL_EFFECT).
-    - the profiler: with it, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU, dispatching cannot
-      be separated from other work.
-    - the hosts of the next run, which are faster or slower than in this one (HOST_DRIFT).
+    - the profiler: with the profiler, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU,
+      dispatching cannot be separated from other work.
+    - the hosts of the next run, which are faster or slower than in this run (HOST_DRIFT).
     - everything else in the next run (RUN_TO_RUN_NOISE), and the error of the mean of few steps, in both runs.
-    - the replay: the error of that of the unchanged job, and the share of communications that are left out because they
-      contradict themselves.
+    - the replay: the error of the replay of the unchanged job, and the share of communications that are left out
+      because they contradict themselves.
     """
 
     def __init__(self, context: JobContext, candidates: Sequence[Candidate]) -> None:
@@ -48,7 +48,7 @@ class Intervals:
         self._unprofiled = scaled(unchanged(context), context, self._dispatch).length(context)
 
     def of(self, candidates: Sequence[Candidate]) -> Gain:
-        """Returns the gain of these fixes together, with its interval; at least 1."""
+        """Returns the gain of the fixes of all `candidates` together, with its interval. All values are at least 1."""
         context = self._context
         after, share = fixed(context, candidates), bounded_share(context, candidates)
         base = context.replay.length
@@ -69,7 +69,7 @@ class Intervals:
 
 
 def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Returns the candidates with the least and with the most that their fixes may do, where these differ."""
+    """Returns the candidates with their low and with their high fixes, if at least one candidate has such a fix."""
     return [
         [replace(candidate, fix=getattr(candidate, side) or candidate.fix) for candidate in candidates]
         for side in ("low", "high")
@@ -78,7 +78,7 @@ def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the relative standard error of the mean step without what was found; 0 with fewer than two steps."""
+    """Returns the relative standard error of the mean step after all fixes; 0 with fewer than three steps."""
     points, table = context.graph.points, context.own
     time = fixed(context, candidates).result(context).node[: len(points)]
     ends = np.full(table.own.shape[1], -np.inf)
@@ -90,8 +90,8 @@ def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
 
 
 def _dispatch_without_profiler(context: JobContext) -> Floats:
-    """Returns the least factors of own time without the profiler, by rank, step and kind: host time is dispatching as
-    far as the accounts say."""
+    """Returns the smallest factors of own time without the profiler, of shape (ranks, steps, kinds). The accounts give
+    the share of host time that is dispatching."""
     table, factor = context.own, np.ones_like(context.own.own)
     launch = REGIMES.index(Regime.LAUNCH)
     for position, summary in enumerate(context.job.summaries):
@@ -103,7 +103,7 @@ def _dispatch_without_profiler(context: JobContext) -> Floats:
 
 
 def _on_next_hosts(changed: Changed, context: JobContext, factor: float) -> Changed:
-    """Returns the job on hosts that take `factor` times as long for everything, loading included."""
+    """Returns the job on hosts that take `factor` times as long for all work, including loading."""
     factors = np.full_like(context.own.own, factor)
     on_device = [bool(summary.facts.device) for summary in context.job.summaries]
     factors[on_device, :, Own.DEVICE] = 1.0
@@ -126,20 +126,23 @@ class Culprit:
 
     @property
     def cost_share(self) -> float:
-        """Share of the job's time."""
+        """The share of the job's time, 0 to 1, that the cause costs."""
         return 1 - 1 / self.gain.expected
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The culprits by expected gain, those first whose fix is simulated, and the gain of all these fixes together."""
+    """The culprits, sorted by expected gain, and the gain of all simulated fixes together.
+
+    Culprits whose fix is simulated come first. If no fix is simulated, `gain` is that of all fixes.
+    """
 
     culprits: tuple[Culprit, ...]
     gain: Gain
 
 
 def culprits_of(context: JobContext) -> Verdict:
-    """Returns the culprits of a job."""
+    """Returns the culprits of a job: the causes that cost at least MIN_COST of the step."""
     candidates = merged([candidate for find in FINDERS for candidate in find(context)])
     base = context.replay.length
     together = _length(context, candidates)
@@ -155,17 +158,18 @@ def culprits_of(context: JobContext) -> Verdict:
 
 
 def _rank(culprit: Culprit) -> tuple[bool, bool, float, str, list[int]]:
-    """Returns the sorting key of a culprit. A bound is no forecast: it comes after gains that were simulated. Few
-    microbatches are a plan and not a fault: they come last."""
+    """Returns the sorting key of a culprit. Bounds come after simulated gains, because they are not forecasts. Too few
+    microbatches come last, because they are planned and not a fault."""
     candidate, gain = culprit.candidate, culprit.gain.expected
     planned = candidate.cause == "pipeline_bubble"
     return candidate.bound is not None, planned, -gain, candidate.cause, candidate.ranks.tolist()
 
 
 def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Returns the candidates with those of the same cause and host as one.
+    """Merges all candidates with the same cause and host into one candidate each.
 
-    Its fix is all of theirs; of causes that spread work evenly it is the first one, which already spreads all of it.
+    The fix of a merged candidate applies all fixes. For causes whose fix spreads work evenly, only the first fix is
+    applied, because it already spreads all work.
     """
     by_cause: dict[tuple[str, int], list[Candidate]] = {}
     for candidate in candidates:
@@ -188,5 +192,6 @@ def _one(same: Sequence[Candidate]) -> Candidate:
 
 
 def _length(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the length of the job with these fixes. A bound that was not simulated scales the result."""
+    """Returns the length of the job in ns with the fixes of `candidates`. Bounds of fixes that are not simulated scale
+    the result."""
     return fixed(context, candidates).length(context) * bounded_share(context, candidates)

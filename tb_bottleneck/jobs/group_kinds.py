@@ -1,8 +1,8 @@
 """The kind of each process group, the stages of a pipeline, and the peers of each rank.
 
-The kind is that of the description; of a group without one, it follows from what the group carries: only messages are
-a pipeline, an all-to-all serves experts, gathers with scatters shard parameters, and all-reduces average gradients, or,
-if there are many in each step between neighbouring ranks, split layers over them.
+The description of a group gives its kind. If a group has no description, the kind follows from its communications: only
+messages mean a pipeline, an all-to-all means experts, gathers with scatters mean sharded parameters, and all-reduces
+mean averaged gradients, or, if there are many per step between neighbouring ranks, layers that are split over ranks.
 """
 
 from collections import Counter, defaultdict
@@ -26,17 +26,18 @@ MAX_TENSOR_RANKS = 16
 # Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
 MIN_MESSAGES = 2
 OVERLAPPED_KINDS = ("data", "sharded", "unknown")
-"""Groups whose collectives can run beside the work that follows. The others carry what that work needs."""
+"""Kinds of groups whose collectives can run beside the work that follows. In other groups, this work needs the data."""
 
 LAYER_KINDS = ("tensor", "context", "expert")
-"""Groups whose collectives are within the layers, and so within the work of a microbatch."""
+"""Kinds of groups whose collectives are within the layers, and so within the work of a microbatch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The place of the ranks. `kinds` is per process group, `stage` per recorded rank: its position in the pipeline.
+    """The roles of groups and ranks. `kinds` has the kind of each process group.
 
-    `stages` is the number of stages; 1 without a pipeline.
+    `stage` has the position of each recorded rank in its pipeline. `stages` is the number of stages; 1 means that there
+    is no pipeline.
     """
 
     kinds: tuple[str, ...]
@@ -44,12 +45,12 @@ class Grid:
     stages: int
 
     def peers(self, rank: int) -> Ints:
-        """Returns the recorded ranks with the same role: those of the same stage."""
+        """Returns the positions of the recorded ranks of the same stage as `rank`, including `rank` itself."""
         return np.flatnonzero(self.stage == self.stage[rank])
 
 
 def grid_of(job: JobTable, pairs: Pairs) -> Grid:
-    """Returns the grid of a job."""
+    """Returns the kinds of the groups and the stages of the ranks of a job."""
     kinds = tuple(_kind(job, row, group) for row, group in enumerate(job.groups))
     stage = _stages(job, pairs, kinds)
     return Grid(kinds, stage, int(stage.max(initial=0)) + 1)
@@ -81,8 +82,8 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
 def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
     """Returns the position of each recorded rank in its pipeline.
 
-    The ranks that exchange messages are one pipeline, and so are those of a group that is described as one, in order of
-    rank: that is how Megatron-LM and torch number the stages.
+    Ranks that exchange messages are one pipeline. The ranks of a group that is described as a pipeline are also one
+    pipeline. Stages are in the order of ranks, as in Megatron-LM and torch.
     """
     pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
     messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)

@@ -1,8 +1,8 @@
-"""The own time of each rank by step and kind, compared with that of its peers, and the work that explains it.
+"""The own time of each rank by step and kind, compared with that of its peers, and the work that explains the time.
 
-The peers of a rank are the ranks of the same stage. If it is the only one of its stage, they are all ranks, for what
-all stages do alike: host time, waiting for data, interruptions, and kernels of equal size. Own time is time without
-waiting.
+Own time is time without waiting for other ranks. The peers of a rank are the ranks of the same stage. If a rank is the
+only rank of its stage, its peers are all ranks, but only for what all stages do alike: host time, waiting for data,
+interruptions, and kernels of equal size.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from tb_bottleneck.trace.table import Floats, Ints
 # With fewer steps the table has BLOCKS of communications, if there are enough: a name needs 5 steps or 20 collectives.
 MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
 _ALIKE = np.isin(np.arange(len(Own)), (Own.INPUT, Own.HOST, Own.INTERRUPTION, Own.OTHER))
-"""Own time that does not depend on the layers of a stage."""
+"""Mask of the kinds of own time that do not depend on the layers of a stage."""
 
 MIN_SLOWER_KERNELS = 0.05
-"""A device is slow if the same kernels take longer by this share: more than the spread between boards (about 2 %)."""
+"""A device is slow if the same kernels take longer by this share, which exceeds the spread of boards (about 2 %)."""
 
 MIN_COMMON_KERNELS, MAX_COMPARED = 2, 64
 MIN_ALONE_KERNELS, MIN_ALIKE = 3, 0.5
-"""What distinguishes a slow device from a larger stage: the number of kernels that are compared, at least, and the part
-of their median slowdown that each of them has. Both are chosen."""
+"""A slow device differs from a larger stage if at least this number of kernels is compared, and each of them has at
+least this share of their median slowdown. Both are chosen."""
 
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """Own time in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
+    """Own time `own` in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
 
-    `usual` has the same shape: the lower median over the peers, so that of two ranks the faster one is usual. `step` is
-    per point the column of its step. `by_step` is False if the columns are blocks.
+    `usual` has the same shape, and is the lower median over the peers; of two ranks, the faster one is usual. `step`
+    has for each point the column of its step. `by_step` is False if the columns are blocks instead of steps.
     """
 
     own: Floats
@@ -45,32 +45,32 @@ class OwnTable:
 
     @cached_property
     def excess(self) -> Floats:
-        """Own time beyond the usual one."""
+        """Own time minus usual time, in ns."""
         return self.own - self.usual
 
     @cached_property
     def typical(self) -> Floats:
-        """Own time of shape (ranks, kinds) in a typical step."""
+        """Own time in a typical step in ns, of shape (ranks, kinds)."""
         return self.typical_of(self.own)
 
     def typical_of(self, times: Floats) -> Floats:
-        """Returns times of shape (ranks, steps, ...) without the second axis: the median step, which single steps do
-        not change, or the mean block, since blocks have different parts of a step."""
+        """Reduces `times`, of shape (ranks, steps, ...), over the second axis. Returns the median step, which single
+        steps do not change, or the mean block, because blocks contain different parts of a step."""
         middle = np.nanmedian if self.by_step else np.nanmean
         return np.asarray(middle(times, axis=1), np.float64)
 
     @cached_property
     def total(self) -> Floats:
-        """Own time of all kinds, of shape (ranks, steps)."""
+        """Sum of the own time of all kinds in ns, of shape (ranks, steps)."""
         return np.asarray(self.own.sum(axis=2), np.float64)
 
 
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
-    """Returns the table. Steps are columns in order of their number (or position).
+    """Returns the table of own times. The columns are the steps, in order of their number (or position).
 
-    A recording of few steps does not show what recurs. Its communications then divide it into blocks, which take the
-    place of the steps: the n-th block of each rank ends at the same communication, as ranks of one stage issue the same
-    ones.
+    A recording of few steps does not show what recurs. Then, its communications divide it into blocks, which replace
+    the steps. The n-th block of each rank ends at the same communication, because the ranks of one stage issue the same
+    communications.
     """
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
     few = min(summary.steps for summary in job.summaries) < MIN_STEPS
@@ -115,9 +115,9 @@ def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
 
 
 def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
-    """Returns how many times as long the device of a rank takes that is alone in its stage; 1 if it is not slow.
+    """Returns the slowdown factor of the device of `rank`, which is alone in its stage; 1 if the device is not slow.
 
-    A larger stage has more of the same kernels, and larger ones. On a slow device, all of equal size take longer.
+    A larger stage has more and larger kernels. On a slow device, all kernels of equal size take longer.
     """
     ratios = kernel_ratios(job, grid, rank, of_equal_size=True)
     ratio = float(np.median(ratios)) if len(ratios) >= MIN_ALONE_KERNELS else 1.0
@@ -126,15 +126,15 @@ def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
 
 
 def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:
-    """Returns how many times as long a rank's kernels take as the same kernels of its peers: the median over kernels,
-    so that work of another size, which changes only some kernels, does not count."""
+    """Returns the median over kernels of (time on `rank` / time on its peers); 1 with too few common kernels. Work of
+    another size changes only some kernels, and so does not change the median."""
     ratios = kernel_ratios(job, grid, rank)
     return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
 
 
 def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool = False) -> list[float]:
-    """Returns the same for each kernel that both have, `of_equal_size` only for those with as many blocks on both. A
-    rank alone in its stage is compared with all others."""
+    """Returns (time on `rank` / time on its peers) for each kernel that both have. With `of_equal_size`, only kernels
+    with equal numbers of blocks count. A rank that is alone in its stage is compared with all other ranks."""
     mine, peers = job.summaries[rank].kernels, np.setdiff1d(grid.peers(rank), [rank])
     compared = peers if len(peers) else np.setdiff1d(np.arange(len(job.summaries)), [rank])
     kernels = [job.summaries[other].kernels for other in compared[:MAX_COMPARED].tolist()]
@@ -150,7 +150,7 @@ def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool =
 
 
 def lower_median(values: Floats) -> Floats:
-    """Returns the lower median over the first axis; NaN counts as missing, and is the median of nothing."""
+    """Returns the lower median over the first axis. NaN counts as missing. The median is NaN if all are missing."""
     if not len(values):
         return np.full(values.shape[1:], np.nan)
     ordered = np.sort(values, axis=0)  # NaN last
@@ -166,8 +166,8 @@ MAX_POWER = 2.0
 
 
 def amounts_of(job: JobTable, table: OwnTable) -> Floats:
-    """Returns the work per rank and step: elements of operators, or uploaded bytes if shapes were not recorded; NaN if
-    neither was, not by all ranks, or if the table is not by step."""
+    """Returns the amount of work, of shape (ranks, steps): elements of operators, or uploaded bytes if shapes were not
+    recorded. NaN if not all ranks recorded one of these, or if the table is not by step."""
     unknown = np.full(table.total.shape, np.nan)
     for name in ("elements", "uploaded") if table.by_step else ():
         found = unknown.copy()
@@ -179,11 +179,10 @@ def amounts_of(job: JobTable, table: OwnTable) -> Floats:
 
 
 def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
-    """Returns the device time per rank and step that peers need for the same amount of work, in ns; the usual device
-    time where the amounts are not known.
+    """Returns the device time in ns that peers need for the same amount of work, of shape (ranks, steps).
 
-    Batches and sequences of different size give ranks different work in each step. A rank whose device is slow takes
-    longer than its own work explains.
+    Where `amounts` are not known, returns the usual device time. Batches and sequences of different size give ranks
+    different work in each step. A rank with a slow device takes longer than its own work explains.
     """
     device = table.own[:, :, Own.DEVICE]
     expected = table.usual[:, :, Own.DEVICE].copy()
@@ -199,8 +198,8 @@ def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
 
 
 def _power(device: Floats, amounts: Floats) -> float:
-    """Returns p where the device time of peers follows amount ** p, from how both vary within each rank; 1 if they do
-    not vary enough."""
+    """Returns the exponent p such that the device time of peers follows amount ** p, from the variation within each
+    rank; 1 if the amounts do not vary enough."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithms = [np.log(values) - np.log(lower_median(values)) for values in (amounts, device)]
     known = np.isfinite(logarithms[0]) & np.isfinite(logarithms[1])

@@ -1,7 +1,7 @@
-"""The passes of a pipeline: when a rank works forward or backward, and on which microbatch.
+"""The passes of a pipeline: when a rank does forward or backward work, and for which microbatch.
 
-The schedule comes out of the recording: work that begins with a message from the stage before, or ends with one to the
-stage behind, is forward; with the other direction, it is backward.
+The schedule follows from the recording. Work that begins with a message from the previous stage, or ends with a message
+to the next stage, is forward work. With messages in the other direction, it is backward work.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 FORWARD, BACKWARD, BOTH, OTHER = PHASES = ("forward", "backward", "both", "other")
 MIN_SPAN = 0.001
-"""Share of the step. Shorter work is no pass of a microbatch."""
+"""Smallest share of the step for a pass of a microbatch. Shorter work is not shown."""
 
 # A message ends within this time of the begin of the work that needs it, or before.
 _NEXT_NS = 50_000
@@ -25,8 +25,8 @@ _NEXT_NS = 50_000
 
 @dataclass(frozen=True)
 class Span:
-    """Work of a rank from `begin` to `end`, in ns since the begin of its window: the work before a point, by its row.
-    `microbatch` counts the passes of a step from 1; 0 if it is not known."""
+    """The work of a rank from `begin` to `end`, in ns since the begin of its window. `point` is the row of the point
+    that ends the work. `microbatch` counts the passes of a step from 1; 0 if it is not known."""
 
     begin: float
     end: float
@@ -36,7 +36,7 @@ class Span:
 
 
 def spans_of(context: JobContext, row: int, place: int) -> Iterator[Span]:
-    """Yields the work of a rank in one of its steps, by the positions of both."""
+    """Yields the spans of work of the rank at position `row` in its step at position `place`."""
     points, summary = context.graph.points, context.job.summaries[row]
     mine = np.flatnonzero(points.rank == row)
     time, work, device = points.time[mine], points.own[mine].sum(axis=1), points.own[mine][:, Own.DEVICE]
@@ -71,15 +71,16 @@ def is_interleaved(context: JobContext) -> bool:
 
 
 def _averages(context: JobContext) -> Bools:
-    """Returns per row: True for collectives of gradients and parameters. What follows them is of no microbatch."""
+    """Returns a mask of the rows that are collectives of gradients and parameters. Work after them belongs to no
+    microbatch."""
     kinds = np.isin(np.array(context.grid.kinds or ("",)), OVERLAPPED_KINDS)
     rows = context.job.rows
     return kinds[rows.group] & ~np.isin(rows.operation, P2P)
 
 
 class _Block:
-    """The work between two messages. `before` is 1 after a message of a forward pass, -1 after one of a backward pass,
-    else 0."""
+    """The work between two messages. `before` is 1 if the message before is of a forward pass, -1 if it is of a
+    backward pass, and otherwise 0."""
 
     def __init__(self) -> None:
         self.before = 0
@@ -87,7 +88,8 @@ class _Block:
         self._count = {FORWARD: 0, BACKWARD: 0}
 
     def closed(self, after: int = 0) -> Iterator[Span]:
-        """Yields the spans of the block, which a message in the direction `after` ends, and begins the next block."""
+        """Yields the spans of the block, and begins the next block. `after` is the direction of the message that ends
+        the block (1 forward, -1 backward, 0 no message)."""
         pieces, directions = self.pieces, {self.before, after} - {0}
         self.before, self.pieces = 0, []
         if not pieces:
@@ -101,7 +103,7 @@ class _Block:
 
 
 class _Messages:
-    """The messages of a rank: of each that it sends, the direction (1 forward, -1 backward), and those that arrive."""
+    """The messages of a rank. `sent` maps the rows of sent messages to their directions: 1 forward, -1 backward."""
 
     def __init__(self, context: JobContext, row: int) -> None:
         job = context.job
@@ -117,8 +119,8 @@ class _Messages:
 
     @staticmethod
     def _directions(context: JobContext, row: int, rows: Ints) -> Ints:
-        """Returns 1 for activations and -1 for gradients. In an interleaved pipeline, activations also go from the last
-        stage to the first one."""
+        """Returns for each message 1 if it has activations, -1 if it has gradients. In an interleaved pipeline,
+        activations also go from the last stage to the first stage."""
         job, grid = context.job, context.grid
         place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
         own = int(grid.stage[row])
@@ -129,6 +131,7 @@ class _Messages:
         return np.where(job.rows.operation[rows] == Operation.SEND, way, -way).astype(np.int64)
 
     def arrived(self, time: float) -> int:
-        """Returns the direction of the last message that ended until then and was not asked for; 0 without one."""
+        """Returns the direction of the last message that arrived until `time` and after the time of the previous call;
+        0 if no message arrived."""
         last, self._next = self._next, int(np.searchsorted(self._ends, time, side="right"))
         return int(self._ways[self._next - 1]) if self._next > last else 0

@@ -1,4 +1,4 @@
-"""Changes of a job that the replay simulates: each returns new own times, wire times and tails."""
+"""Changes of a job that the replay simulates. Each change returns new own times, wire times and tails."""
 
 from dataclasses import dataclass, replace
 
@@ -16,9 +16,10 @@ MIN_SLOW_DEVICE = 1.05
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """Own time per point and kind, wire time per row, own time after the last point of each rank, in ns.
+    """A changed job. `own` is the own time per point and kind, `wire` the wire time per row, in ns.
 
-    `of_all` is True if all ranks are changed alike, also those that were not recorded: none of these is late then.
+    `tail` is the own time of each rank after its last point, in ns. `of_all` is True if all ranks are changed alike,
+    including unrecorded ranks. Then, no unrecorded rank is late.
     """
 
     own: Floats
@@ -31,19 +32,19 @@ class Changed:
         return self.result(context).length
 
     def result(self, context: JobContext) -> Result:
-        """Returns the simulated job."""
+        """Returns the result of the simulation of the changed job."""
         graph = context.unhindered if self.of_all else context.complete
         return graph.simulated(self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:
-    """Returns the job as recorded."""
+    """Returns the job without changes."""
     graph = context.graph
     return Changed(graph.points.own, context.wires.wire, graph.tail)
 
 
 def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
-    """Returns own times multiplied by factors of shape (ranks, steps, kinds)."""
+    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds)."""
     points, table = context.graph.points, context.own
     own = changed.own * np.nan_to_num(factor[points.rank, table.step], nan=1.0)
     last = np.array([np.flatnonzero(~np.isnan(row))[-1] for row in table.total])
@@ -53,16 +54,17 @@ def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
 
 
 def kinds_mask(kinds: tuple[Own, ...]) -> Bools:
-    """Returns an array of shape (1, kinds) that is True for these kinds."""
+    """Returns a mask of shape (1, number of kinds) that is True for `kinds`."""
     return np.isin(np.arange(len(Own)), kinds)[None, :]
 
 
 def like_peers(
     changed: Changed, context: JobContext, ranks: Ints, kinds: Bools, target: Floats | None = None
 ) -> Changed:
-    """Returns ranks with at most the usual own time of their peers in each step, or the given one.
+    """Returns the job in which the own time of `ranks` (positions) in each step is at most the usual own time of peers.
 
-    `kinds` is True for the kinds that change, of shape (ranks or 1, kinds).
+    `target`, of shape (ranks, steps, kinds) in ns, replaces the usual own time. `kinds` is a mask of the kinds that
+    change, of shape (ranks or 1, kinds).
     """
     table = context.own
     own, goal = table.own[ranks], (table.usual if target is None else target)[ranks]
@@ -74,7 +76,7 @@ def like_peers(
 
 
 def _device(changed: Changed, context: JobContext) -> Floats:
-    """Returns the device time of a changed job in ns by rank and step; NaN where the rank did not record the step."""
+    """Returns the device time of a changed job in ns, of shape (ranks, steps); NaN for steps that are not recorded."""
     points, table = context.graph.points, context.own
     device = np.where(np.isnan(table.total), np.nan, 0.0)
     np.add.at(device, (points.rank, table.step), changed.own[:, Own.DEVICE])
@@ -82,7 +84,8 @@ def _device(changed: Changed, context: JobContext) -> Floats:
 
 
 def _speeds(changed: Changed, context: JobContext) -> Floats:
-    """Returns per rank how many times as long its device takes as those of its peers for the same work."""
+    """Returns for each rank (time of its device / time of the devices of its peers) for the same work; 1 if the device
+    is not slow or the work is not known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = np.nanmedian(_device(changed, context) / context.expected_device, axis=1)
     slow = np.isfinite(speed) & (speed > MIN_SLOW_DEVICE) & ~np.isnan(context.amounts).all()
@@ -90,17 +93,17 @@ def _speeds(changed: Changed, context: JobContext) -> Floats:
 
 
 def even_work(changed: Changed, context: JobContext) -> Changed:
-    """Returns the same device work, spread evenly over the ranks; in a pipeline also over the microbatches, which would
-    otherwise still hold each other up."""
+    """Returns the job with the same device work, spread evenly over the ranks; in a pipeline, over the microbatches,
+    because uneven microbatches delay each other."""
     return even_microbatches(changed, context) if context.grid.stages > 1 else even(changed, context)
 
 
 def even(changed: Changed, context: JobContext) -> Changed:
-    """Returns the same device work, spread evenly over the ranks in each slot: the work up to the n-th start of a step,
-    of one stage.
+    """Returns the job with the same device work, spread evenly in each slot over the ranks of one stage.
 
-    Parts of a step may be even already, as the optimizer, and experts are uneven in some layers only. A slow device
-    stays as slow as it is.
+    The n-th slot of a step is the work before the n-th start of a communication. Slots are used because parts of a
+    step, such as the optimizer, may already be even, and experts are uneven only in some layers. A slow device stays as
+    slow as it is.
     """
     points, table, slot = context.graph.points, context.own, _slots(context)
     places = (table.step * context.grid.stages + context.grid.stage[points.rank]) * (slot.max(initial=0) + 1) + slot
@@ -116,7 +119,7 @@ def even(changed: Changed, context: JobContext) -> Changed:
 
 
 def _slots(context: JobContext) -> Ints:
-    """Returns per point how many communications its rank has started before in the same step."""
+    """Returns for each point the number of communications that its rank has started before in the same step."""
     points, table = context.graph.points, context.own
     starts = (~points.resumes).astype(np.int64)
     started: Ints = np.cumsum(starts) - starts
@@ -125,14 +128,15 @@ def _slots(context: JobContext) -> Ints:
 
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
-    """Returns stages of the pipeline with their device work divided by these factors; NaN for stages that stay."""
+    """Returns the job with the device work of each stage divided by `stages`; NaN means that a stage is not changed."""
     factor = np.ones_like(context.own.own)
     factor[:, :, Own.DEVICE] = np.nan_to_num(1 / stages, nan=1.0)[context.grid.stage][:, None]
     return replace(scaled(changed, context, factor), of_all=True)
 
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
-    """Returns microbatches of equal work: pieces of work of a stage that end at the same kind of message are equal."""
+    """Returns the job with equal microbatches: all pieces of work of a stage in the same class (see
+    microbatch_classes) get the same device work."""
     classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
     speed = _speeds(changed, context)[points.rank[known]]
@@ -144,11 +148,13 @@ def even_microbatches(changed: Changed, context: JobContext) -> Changed:
 
 
 def microbatch_classes(context: JobContext) -> Ints:
-    """Returns per point the class of the work before it, or -1: its stage and the communications around it.
+    """Returns for each point the class of the work before it, or -1. The stage and the communications before and after
+    the work define the class.
 
-    A stage that receives a gradient and then sends an activation has worked backward and forward in between; one that
-    sends two activations only forward. In an interleaved pipeline, the first stage receives activations of the last one
-    and gradients of the second. Averages of gradients are not of one microbatch.
+    For example, if a stage receives a gradient and then sends an activation, it has done backward and forward work in
+    between. If it sends two activations, it has done only forward work in between. In an interleaved pipeline, the
+    first stage receives activations of the last stage and gradients of the second stage. Work at averages of gradients
+    does not belong to a microbatch.
     """
     job, points, grid = context.job, context.graph.points, context.grid
     rows = job.rows
@@ -166,17 +172,17 @@ def microbatch_classes(context: JobContext) -> Ints:
 
 
 def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
-    """Returns rows with at most these wire times in ns."""
+    """Returns the job in which the wire times of `rows` are at most `wire`, in ns."""
     new = changed.wire.copy()
     new[rows] = np.minimum(new[rows], wire)
     return replace(changed, wire=new)
 
 
 def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> Changed:
-    """Returns collectives with transfers that run beside the work that follows, up to a share of that work.
+    """Returns the job in which the transfers of `rows` run beside device work, up to `share` of the device time.
 
-    In each step one transfer per operation stays exposed: the first gather, before which there is no work, or the last
-    reduction, after which there is none.
+    In each step, one transfer per operation stays exposed: the first gather, because there is no work before it, or the
+    last reduction, because there is no work after it.
     """
     job, table = context.job.rows, context.own
     key = (job.rank * (int(job.step.max(initial=0)) + 1) + job.step) * len(Operation) + job.operation
@@ -194,9 +200,9 @@ def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> 
 
 
 def at_common_steps(changed: Changed, context: JobContext, collected: Floats) -> Changed:
-    """Returns garbage collections at common steps: the n-th collection of each rank is in the same step.
+    """Returns the job in which the n-th garbage collection of each rank is in the same step.
 
-    `collected` is the time of the collections by rank and step. Other interruptions stay where they are.
+    `collected` is the time of the collections in ns, of shape (ranks, steps). Other interruptions are not moved.
     """
     points, table = context.graph.points, context.own
     place = points.rank * collected.shape[1] + table.step
@@ -217,6 +223,6 @@ def at_common_steps(changed: Changed, context: JobContext, collected: Floats) ->
 
 
 def _common_steps(collects: Bools) -> Ints:
-    """Returns the steps of the first, second, ... collection of all ranks, spread over the recording."""
+    """Returns the step of the n-th collection for each n. The steps are spread evenly over the recording."""
     count = int(collects.sum(axis=1).max(initial=0))
     return np.linspace(0, collects.shape[1] - 1, count + 2)[1:-1].round().astype(np.int64)

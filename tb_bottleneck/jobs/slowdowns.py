@@ -1,8 +1,8 @@
 """How much slower a job is because of single ranks, stages, and kinds of work or communication.
 
-The replay first makes everything like its peers. Then one rank, stage or operation at a time takes as long as recorded.
-This tells apart what hides each other: of two slow ranks, neither alone makes the job faster if it is fixed (OSDI'25,
-arXiv 2505.05713, section 3: S_w and S_t; here with medians).
+The replay first gives all ranks and operations the times of their peers. Then, one rank, stage or operation at a time
+takes as long as recorded. This also shows causes that hide each other: if two ranks are slow, fixing only one of them
+does not make the job faster (OSDI'25, arXiv 2505.05713, section 3: S_w and S_t; here with medians).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,10 @@ MIN_SLOWDOWN = 1.01
 
 @dataclass(frozen=True)
 class Slowdown:
-    """The factor by which the job is slower; `of` is rank, stage or operation, and `name` which one."""
+    """`factor` is how many times as long the job takes because of one cause. `of` is "rank", "stage" or "operation".
+
+    `name` is the number of the rank or stage, or the name of the operation.
+    """
 
     of: str
     name: str
@@ -32,7 +35,7 @@ class Slowdown:
 
 
 def slowdowns_of(context: JobContext) -> list[Slowdown]:
-    """Returns the slowdowns, the largest first."""
+    """Returns the slowdowns with a factor of at least MIN_SLOWDOWN, largest first."""
     table = context.own
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.where(table.own > 0, table.usual / table.own, 1.0)
@@ -49,7 +52,8 @@ def slowdowns_of(context: JobContext) -> list[Slowdown]:
 
 
 def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[str, str, Bools, Floats]]:
-    """Yields what takes as long as recorded: own times by rank, step and kind, and the wire times of all rows."""
+    """Yields for each variant its `of` and `name` (see Slowdown), a mask of the own times, by rank, step and kind, that
+    are as recorded, and the wire times of all rows."""
     excess = np.nansum(context.own.excess, axis=(1, 2))
     ranks = np.arange(len(excess))[:, None, None]
     for rank in np.argsort(-excess, kind="stable")[:MAX_RANKS].tolist():
@@ -70,14 +74,15 @@ def _length(context: JobContext, factor: Floats, recorded: Bools, wire: Floats) 
 
 
 def _stage_factors(context: JobContext) -> Floats:
-    """Returns the mean device time of the stages / that of each stage."""
+    """Returns for each stage (mean device time of all stages / device time of the stage)."""
     device = context.own.typical[:, Own.DEVICE]
     usual = np.array([lower_median(device[context.grid.stage == stage]) for stage in range(context.grid.stages)])
     return np.asarray(np.nanmean(usual) / np.maximum(usual, 1.0), np.float64)
 
 
 def _usual_wire(context: JobContext) -> Floats:
-    """Returns per row the lower median of the wire times of the same operation and size in groups of the same kind."""
+    """Returns for each row the lower median of the wire times of the same operation and size, in groups of the same
+    kind."""
     rows, wire = context.job.rows, context.wires.wire
     kinds = np.unique(context.grid.kinds or ("",), return_inverse=True)[1]
     _, alike = np.unique(np.stack((kinds[rows.group], rows.operation, rows.bytes)), axis=1, return_inverse=True)

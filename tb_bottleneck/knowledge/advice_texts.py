@@ -17,10 +17,10 @@ from tb_bottleneck.knowledge.memory_texts import memory_titles
 
 
 class EvidenceLine(Record, frozen=True):
-    """A line of evidence: the measure, its label, and the reference that it is compared with.
+    """A line of evidence. `compared_with` is the text of the reference with which the measure is compared.
 
-    An optional line is left out if its measure is missing. `compared_with_context` is the reference if the measure is a
-    fact that the training process recorded; empty if it is the same.
+    An optional line is left out if its measure is missing. `compared_with_context` replaces `compared_with` if the
+    training process recorded the measure as a fact; empty if the reference is the same.
     """
 
     measure: str
@@ -43,7 +43,7 @@ class CauseAdvice(Record, frozen=True):
 
 
 class RegimeAdvice(Record, frozen=True):
-    """The texts of a regime. All but `meaning` are templates: $share and the like are filled in."""
+    """The texts of a regime. All texts except `meaning` are templates, in which values such as $share are filled in."""
 
     meaning: str
     headline: Template
@@ -54,8 +54,8 @@ class RegimeAdvice(Record, frozen=True):
 class HealthAdvice(Record, frozen=True):
     """The texts of a defect; `detail` is a template.
 
-    `fix_if` has the fixes for the kinds of the defect that differ. Kinds without a fix have a sentence in `none_if`.
-    `cuda` has the first and the last version of CUDA that has the defect; empty if it is not one of some versions.
+    `fix_if` has the fixes for kinds of the defect that need another fix. Kinds without a fix have a sentence in
+    `none_if`. `cuda` has the first and the last version of CUDA with the defect; empty if CUDA does not matter.
     """
 
     detail: Template
@@ -66,13 +66,13 @@ class HealthAdvice(Record, frozen=True):
 
     @property
     def fixes(self) -> tuple[str, ...]:
-        """All fixes of the defect."""
+        """All fixes of the defect: `fix`, those in `fix_if`, and an empty text for each kind in `none_if`."""
         return (self.fix, *self.fix_if.values(), *("" for _ in self.none_if))
 
 
 @cache
 def regime_advice(regime: str) -> RegimeAdvice:
-    """Returns the texts of a regime. Raises Unsourced if a cause has no source."""
+    """Returns the texts of `regime` and its causes. Raises Unsourced if a cause has no source."""
     raw = load(f"advice/{regime}.toml")
     return RegimeAdvice(
         meaning=raw["meaning"],
@@ -84,7 +84,7 @@ def regime_advice(regime: str) -> RegimeAdvice:
 
 @cache
 def health_advice(code: str) -> HealthAdvice:
-    """Returns the texts of a defect."""
+    """Returns the texts of the defect `code`. Raises Unsourced if the defect has no source."""
     entry = load("advice/health.toml")[code]
     _refuse_unsourced("health", code, entry)
     return HealthAdvice(
@@ -129,7 +129,7 @@ def _guides() -> Mapping[str, str]:
 
 
 def guide_of(cause: str) -> str:
-    """Returns the address of the official documentation of a cause's fix, from guides.toml; empty if it has none."""
+    """Returns the URL of the official documentation of the fix of `cause`, from guides.toml; empty if there is none."""
     return _guides().get(cause, "")
 
 
@@ -138,13 +138,13 @@ _NUMBERS = {"workers": r"num_workers=(\d{1,4})\b", "threads": r"set_num_threads\
 
 
 def trial_of(cause: str, code: str) -> str:
-    """Returns the change of `tb-bottleneck try` that measures a fix; empty if it cannot measure it.
+    """Returns the change of `tb-bottleneck try` that measures the fix of `cause`; empty if `try` cannot measure it.
 
     A fix that no setting makes is an edit, which is tried as a branch.
 
-    `code` is that of the fix: a number of workers or threads is the one that it has, or a few usual ones. Where it uses
-    float16, a trial of bfloat16 would measure another fix, which is slower on such devices; float16 needs a scaler in
-    the loop, which no setting adds.
+    `code` is the code of the fix. The tried number of workers or threads is the number in `code`, or, without one, a
+    few usual numbers. If `code` uses float16, the result is empty: a trial of bfloat16 would measure another fix, and
+    float16 needs a scaler in the training loop, which no setting adds.
     """
     trials = load("trials.toml")
     if cause in trials["edit"]["causes"]:
@@ -164,7 +164,7 @@ _FILE = "advice/telemetry.toml"
 
 @dataclass(frozen=True)
 class TelemetryAdvice:
-    """Templates by regime, status and cause; labels by measure."""
+    """The texts of telemetry reports: templates by regime, status or cause, and lines of evidence by measure."""
 
     headline: Mapping[str, Template]
     because: Mapping[str, Template]
@@ -175,20 +175,20 @@ class TelemetryAdvice:
     """Labels of the unexplained time by its largest part (measures/telemetry/recoverable.py)."""
 
     unknown: Mapping[str, Template]
-    """What each part of the unexplained time is."""
+    """Sentences that say what each part of the unexplained time is."""
 
     cross_check: Mapping[str, Template]
     """Sentences about the trace and the telemetry of one process."""
 
     trust: Mapping[str, Template]
-    """Reasons to trust one of the two."""
+    """Reasons to trust either the trace or the telemetry of one process."""
 
 
 @cache
 def telemetry_advice() -> TelemetryAdvice:
-    """Returns the texts. Raises Unsourced if a cause has no source.
+    """Returns the texts for telemetry. Raises Unsourced if a cause has no source.
 
-    They are texts of their own, or those of the regime if telemetry shows the same as a trace.
+    If telemetry shows the same as a trace, the texts are those of the regime. Otherwise, telemetry has its own texts.
     """
     raw = load(_FILE)
     return TelemetryAdvice(

@@ -1,6 +1,6 @@
 """Patterns of names: kernels, operators, calls, frames, precisions and process groups.
 
-They are loaded from the TOML files of this folder. Entries without a source are refused.
+The patterns are loaded from the TOML files of this folder. Entries without a source are refused.
 """
 
 import re
@@ -25,7 +25,7 @@ class Unsourced(ValueError):
 
 @dataclass(frozen=True)
 class NamePattern:
-    """A pattern for names, the label of the names that match, and a real name that must match."""
+    """A pattern for names. `label` is the label of names that match. `example` is a real name that must match."""
 
     label: str
     pattern: re.Pattern[str]
@@ -34,7 +34,7 @@ class NamePattern:
 
 @cache
 def load(name: str) -> Mapping[str, Any]:
-    """Returns the content of the TOML file `name` of this folder. Raises Unsourced."""
+    """Returns the content of the TOML file `name` of this folder. Raises Unsourced if an entry has no source."""
     data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
@@ -46,7 +46,7 @@ def all_texts() -> list[Mapping[str, Any]]:
 
 
 def refuse_unsourced(name: str, data: Mapping[str, Any]) -> None:
-    """Raises Unsourced if a list entry has no `source`."""
+    """Raises Unsourced if an entry of a list in `data` has no `source`. `name` is the name of the file."""
     for key, entries in data.items():
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and not str(entry.get("source", "")).strip():
@@ -89,9 +89,10 @@ def _patterns(file: str, table: str, label_key: str, prefix: str) -> tuple[NameP
 
 @cache
 def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
-    """Returns the patterns for the activity of host rows; `on` is annotation, python, operator or overhead.
+    """Returns the patterns for the activity of events on the host. `on` is annotation, python, operator or overhead.
 
-    If `trains` is False, patterns for interruptions of a training are left out: without training they are the work.
+    `trains` is True if the recording contains a training. Otherwise, patterns for events such as evaluation are left
+    out: they interrupt a training, but without a training they are the work itself.
     """
     entries = load("host_activities.toml")["activity"]
     entries = [entry for entry in entries if entry["on"] == on and (trains or not entry.get("amid_training"))]
@@ -106,7 +107,10 @@ def frame_patterns() -> tuple[NamePattern, ...]:
 
 @cache
 def installed_packages() -> frozenset[str]:
-    """Returns how the paths of well-known installed packages begin: `pandas/`, or `six.py`."""
+    """Returns prefixes of paths of well-known packages, for example `pandas/` or `six.py`.
+
+    The list is fixed in frames.toml; the packages that are installed here are not inspected.
+    """
     entries = load("frames.toml")["packages"]
     folders = (f"{name}/" for entry in entries for name in entry.get("folders", ()))
     return frozenset((*folders, *(f"{name}.py" for entry in entries for name in entry.get("files", ()))))
@@ -126,7 +130,7 @@ def host_operator_patterns() -> tuple[NamePattern, ...]:
 
 @cache
 def precision_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for units and types of contraction kernels, "UNIT [DTYPE]", in order of precedence."""
+    """Returns the patterns for contraction kernels, with labels "UNIT [DTYPE]", in order of precedence."""
     return _patterns("precisions.toml", "precision", "runs", "")
 
 
@@ -146,8 +150,8 @@ _NARROW_LOAD = re.compile(r"tensorop.*_align[12](?!\d)")
 class Precision:
     """The unit and the operand type of a contraction kernel.
 
-    `unit` is tensor (tensor cores, AMD's matrix units), vector (ordinary units) or unknown. `dtype` is one of DTYPES,
-    or None if the name does not contain it.
+    `unit` is "tensor" (tensor cores, AMD's matrix units), "vector" (other units) or "unknown". `dtype` is one of
+    DTYPES, or None if the name of the kernel does not contain the type.
     """
 
     unit: str
@@ -170,7 +174,8 @@ def precision_of(kernel_name: str) -> Precision | None:
 def misaligned(kernel_name: str) -> bool:
     """Returns True for a tensor-core kernel that was chosen because shapes or pointers do not allow 16-byte loads.
 
-    Kernels outside the tensor cores (simt) always load single elements; their suffix has no meaning.
+    Returns False for kernels without tensor cores (simt). Such kernels always load single elements, so "align1" at the
+    end of their names means nothing.
     """
     return _NARROW_LOAD.search(kernel_name[:MAX_NAME_READ]) is not None
 
@@ -181,14 +186,15 @@ def _process_group_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def kind_of_description(description: str) -> str | None:
-    """Returns the kind of a group with this description, `unknown` if it is over several dimensions, None if no
-    pattern matches."""
+    """Returns the kind of the process group with this description; "unknown" if the group is over several dimensions,
+    None if no pattern matches."""
     text = description.lower()
     return next((kind for pattern, kind in _process_group_patterns() if pattern.search(text)), None)
 
 
 @cache
 def group_annotations() -> tuple[tuple[str, frozenset[str], str], ...]:
-    """Returns how annotations around collectives begin, the operations that count in them, and what these serve."""
+    """Returns for each kind of annotation around collectives the prefix of its name, the operations that count, and
+    what these operations serve."""
     entries = load("process_groups.toml")["annotation"]
     return tuple((entry["prefix"], frozenset(entry["operations"]), entry["serves"]) for entry in entries)

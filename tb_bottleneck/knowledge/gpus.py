@@ -1,4 +1,4 @@
-"""Data-sheet figures of GPUs by the name that torch and NVML report, and rates of PCI Express links.
+"""Data-sheet figures of GPUs, which are found by the name that torch and NVML report, and rates of PCI Express links.
 
 The figures are in gpus.toml, the rates in pcie.toml.
 """
@@ -12,19 +12,19 @@ from typing import Any
 from tb_bottleneck.knowledge.catalogue import Precision, load
 
 SIMULATED_SUFFIX = " (simulated)"
-"""The end of a device's name in a recording that a simulator wrote."""
+"""Suffix of the device's name in recordings that a simulator wrote."""
 
 USABLE_LINK_SHARE = 0.8
 """Share of the payload rate that a copy can use. Packets and flow control take 12 to 20 % (55.4 of 63 GB/s measured on
 5x16)."""
 
 PINNED_LANES = 16
-"""Number of lanes that the rates of `pinned_rates` are for."""
+"""Number of lanes of the links whose rates `pinned_rates` returns."""
 
 
 @cache
 def lane_rates() -> Mapping[int, float]:
-    """Returns the payload rate of one lane in one direction, in GB/s, by generation."""
+    """Returns a dict from PCIe generations to the payload rate of one lane in one direction, in GB/s."""
     return {entry["generation"]: float(entry["lane"]) for entry in load("pcie.toml")["link"]}
 
 
@@ -34,13 +34,13 @@ def link_text(
     device_maximum: int | None,
     device_lanes: int | None = None,
 ) -> str:
-    """Returns the link in words: generation and lanes, and whether the slot or the device allows more.
+    """Returns the link in words: its generation and lanes, and whether the slot or the device allows more.
 
     Args:
         speed: generation and lanes in use under load.
-        maximum: the highest ones of this device in this slot.
-        device_maximum: the highest generation of the device in any slot.
-        device_lanes: the number of lanes of the device.
+        maximum: highest generation and lanes of this device in this slot; None if unknown.
+        device_maximum: highest generation of the device in any slot; None if unknown.
+        device_lanes: number of lanes of the device; None if unknown.
     """
     now = f"generation {speed[0]} x{speed[1]}"
     if maximum is None:
@@ -56,7 +56,7 @@ def link_text(
 
 @cache
 def pinned_rates() -> Mapping[int, float]:
-    """Returns the rate of copies from pinned memory over PINNED_LANES lanes, in GB/s, by generation."""
+    """Returns a dict from PCIe generations to the rate of pinned copies over PINNED_LANES lanes, in GB/s."""
     entries = load("pcie.toml")["link"]
     return {entry["generation"]: float(entry["pinned_x16"]) for entry in entries if "pinned_x16" in entry}
 
@@ -69,9 +69,9 @@ GIGA = 1e9
 class Gpu:
     """One kind of GPU. Peaks are dense rates in TFLOP/s by unit; units that the device does not have are absent.
 
-    `bandwidth` is that of device memory, `nvlink` that of one direction, both in GB/s; `tdp` is in watts. `achievable`
-    is the largest measured share of the bf16 (otherwise fp16) peak of a matrix product. `uncertain` figures were
-    recalled or are disputed.
+    `bandwidth` is the bandwidth of device memory, `nvlink` the bandwidth in one direction, both in GB/s. `tdp` is in
+    watts. `achievable` is the largest measured share of the bf16 (otherwise fp16) peak that a matrix multiplication
+    reaches. `uncertain` is True if figures are disputed or were not looked up.
     """
 
     name: str
@@ -87,9 +87,9 @@ class Gpu:
     checked: str
 
     def peak_of(self, precision: Precision) -> float | None:
-        """Returns the data-sheet peak for kernels of this precision in TFLOP/s, or None if there is none.
+        """Returns the data-sheet peak in TFLOP/s for kernels of this precision, or None if the data sheet has none.
 
-        Half-precision types on ordinary units use the peak of fp32: these kernels convert them before multiplying.
+        Half-precision types on vector units have the peak of fp32, because such kernels convert values to fp32.
         """
         if precision.unit == "vector":
             return self.tflops.get("fp32") if precision.dtype in ("fp32", "fp16", "bf16") else None
@@ -100,7 +100,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Entry:
-    """A pattern for complete names, real names that must match, and the GPU."""
+    """An entry of gpus.toml for one kind of GPU.
+
+    `pattern` must match the complete name of a device. `examples` are real names that match; `gpu` has the figures.
+    """
 
     pattern: re.Pattern[str]
     examples: tuple[str, ...]
@@ -109,11 +112,11 @@ class Entry:
 
 @lru_cache(maxsize=256)
 def gpu_named(name: str) -> Gpu | None:
-    """Returns the GPU with this name, or None if it is unknown, or a slice, laptop part or virtual part of a known one.
+    """Returns the GPU with this name, or None if the name is unknown.
 
-    A pattern has to match the complete name, and a test ensures that no name has two entries, so the order of entries
-    is irrelevant. A name that is an example of an entry needs no pattern: compiling all patterns takes longer than
-    reading a small recording.
+    Slices, laptop versions and virtual versions of known GPUs are unknown. A pattern has to match the complete name. A
+    test ensures that no name has two entries, so the order of entries does not matter. The examples of entries are
+    compared first, because compiling all patterns takes longer than reading a small recording.
     """
     plain = name.strip().removesuffix(SIMULATED_SUFFIX)
     for raw in load("gpus.toml")["gpu"]:
@@ -125,7 +128,7 @@ def gpu_named(name: str) -> Gpu | None:
 def peak_from_properties(
     name: str, cc_major: int, cc_minor: int, multiprocessors: int, clock_hz: float
 ) -> Mapping[str, float] | None:
-    """Returns the peaks of an NVIDIA GPU that gpu_named does not know, in TFLOP/s by unit, or None if not known.
+    """Returns the peaks in TFLOP/s by unit of an NVIDIA GPU that gpu_named does not know, or None if not known.
 
     peak = multiprocessors x multiply-adds per clock and multiprocessor x 2 x clock. `clock_hz` is the highest
     multiprocessor clock (clock_rate of torch's device properties x 1000, or NVML's maximum). Boards do not always hold
@@ -143,8 +146,8 @@ def peak_from_properties(
 def bandwidth_from_properties(memory_clock_hz: float, bus_bits: int) -> float:
     """Returns the bandwidth of device memory in GB/s: clock x bytes per transfer x 2.
 
-    The clock is the one that NVML and torch report (memory_clock_rate x 1000). With it the factor 2 is valid for HBM
-    and for GDDR6, 6X and 7.
+    `memory_clock_hz` is the clock that NVML and torch report (memory_clock_rate x 1000). With this clock, the factor 2
+    is valid for HBM and for GDDR6, 6X and 7.
     """
     return memory_clock_hz * bus_bits / 8 * 2 / GIGA
 
@@ -164,7 +167,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def multiprocessors_of(name: str) -> int | None:
-    """Returns the number of multiprocessors or compute units of the device with this name in gpus.toml, if known."""
+    """Returns the number of multiprocessors (AMD: compute units) of the device `name` in gpus.toml; None if unknown."""
     return _multiprocessor_counts().get(name)
 
 
@@ -176,7 +179,7 @@ def _multiprocessor_counts() -> Mapping[str, int]:
 
 @cache
 def rates() -> tuple[Mapping[str, Any], ...]:
-    """Returns the factors of the formula, by compute capability and line."""
+    """Returns the factors of the formula in peak_from_properties, one entry per compute capability and product line."""
     return tuple(load("gpus.toml")["rate"])
 
 

@@ -1,7 +1,7 @@
 """Figures that were measured elsewhere: gains of changes of trainings, and costs of the profiler.
 
-The gains are in knowledge/measured_changes.toml, the costs of recording by version of Python in
-knowledge/profiler_costs.toml.
+The gains are in knowledge/measured_changes.toml. The costs of recording are in knowledge/profiler_costs.toml, for each
+version of Python.
 """
 
 from functools import cache
@@ -19,12 +19,15 @@ T_QUANTILES = {
 }  # fmt: skip
 MANY = 1.645
 MOST_OF_MEASURED = 2.0
-"""No gain of more than this multiple of the highest measured one is stated: a choice. The interval of a large share has
-no plausible end."""
+"""Largest gain that is stated, as a multiple of the highest measured gain. A choice, because the interval of a large
+share has no plausible end."""
 
 
 class MeasuredGain(Record, frozen=True):
-    """An estimated gain with its 90 % interval; `changes` is the number of measured changes that it comes from."""
+    """An estimated gain (time before / after) with the 90 % interval from `low` to `high`.
+
+    `changes` is the number of measured changes on which the estimate is based.
+    """
 
     expected: float
     low: float
@@ -33,15 +36,17 @@ class MeasuredGain(Record, frozen=True):
 
 
 def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
-    """Returns the gain of fixing a cause that takes this share of the time, 0 to 1; None if no change was measured.
+    """Returns the gain of fixing `cause`, which takes `share` of the time, between 0 and 1 (exclusive).
 
-    Such gains cannot be simulated. They follow from measured ones. A fix that removes the share s of the time gains
+    Returns None if no change for this cause was measured, or if `share` is out of range. These gains cannot be
+    simulated; they follow from measured gains. A fix that removes the share s of the time gains
 
         1 / (1 - s)             if nothing else changes
         (1 / (1 - s)) ** k      in reality: other work gets faster, too (k > 1), or a part of the cost stays (k < 1)
 
-    ln k of the measured changes is taken as normal. Low and high are the bounds of the 90 % prediction interval of
-    another change (Student's t; Montgomery and Runger, Applied Statistics and Probability for Engineers, 8-6).
+    ln k of the measured changes is assumed to be normally distributed. `low` and `high` are the bounds of the 90 %
+    prediction interval of one more change (Student's t; Montgomery and Runger, Applied Statistics and Probability for
+    Engineers, 8-6).
     """
     measured = _measured().get(cause)
     if measured is None or not 0 < share < 1:
@@ -56,7 +61,7 @@ def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
 
 @cache
 def _measured() -> dict[str, tuple[tuple[float, float], ...]]:
-    """Returns share and gain of the measured changes by cause."""
+    """Maps each cause to the pairs (share, gain) of its measured changes."""
     return {
         cause: tuple((one["share"], one["gain"]) for one in change["measured"])
         for change in load("measured_changes.toml")["change"]
@@ -65,10 +70,11 @@ def _measured() -> dict[str, tuple[tuple[float, float], ...]]:
 
 
 class PythonCosts(Record, frozen=True):
-    """The cost of recorded stacks in one version of Python, such as 3.11.
+    """How much the profiler slows one `version` of Python, for example 3.11, if it records Python stacks.
 
-    `slowdown` is the least, the usual and the most time of bytecode / without a profiler; costs of calls are in ns.
-    `bootstrap_lines` are the first and the last line of the frame that shows the version.
+    `slowdown` has the lowest, the usual and the highest value of (time of bytecode with the profiler / without it). The
+    costs per call are in ns. `bootstrap_lines` has the lowest and the highest line number that the frame
+    `threading.py(LINE): _bootstrap` has in this version: a recording without a stated version is recognised by it.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""Texts of the memory account and memory sizes of devices, from memory.toml."""
+"""Texts about memory, and memory sizes of devices, from memory.toml."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 @dataclass(frozen=True)
 class MemoryAdvice:
-    """The texts of a finding about memory. `action` and `headline` are empty if it is not worth a warning."""
+    """The texts of a finding about memory. `action` and `headline` are empty if the finding is not worth a warning."""
 
     title: str
     summary: str
@@ -22,28 +22,28 @@ class MemoryAdvice:
 
 
 def part_label(kind: str) -> str:
-    """Returns the label of a part of the account."""
+    """Returns the label of the part `kind` of the memory account."""
     return str(load("memory.toml")["part"][kind])
 
 
 def evidence_label(name: str) -> str:
-    """Returns the label of a line of evidence."""
+    """Returns the label of the line of evidence `name`."""
     return str(load("memory.toml")["evidence"][name])
 
 
 def sentence(table: str, name: str, values: Mapping[str, str] | None = None) -> str:
-    """Returns a text of one of the tables missing, urgency, forecast and assumes, with its values."""
+    """Returns the text `name` of a table of memory.toml, such as "forecast", with `values` filled in."""
     return Template(load("memory.toml")[table][name]).safe_substitute(values or {})
 
 
 def memory_titles() -> dict[str, str]:
-    """Returns the title of every finding."""
+    """Returns a dict from the causes of all findings to their titles."""
     return {cause: entry["title"] for cause, entry in load("memory.toml")["finding"].items()}
 
 
 @cache
 def memory_advice(cause: str) -> MemoryAdvice:
-    """Returns the texts of a finding. Raises Unsourced if it has no source."""
+    """Returns the texts of the finding `cause`. Raises Unsourced if the finding has no source."""
     entry = load("memory.toml")["finding"][cause]
     if not str(entry.get("source", "")).strip():
         raise Unsourced(f"memory.toml: {cause} has no source")
@@ -58,7 +58,8 @@ def memory_advice(cause: str) -> MemoryAdvice:
 
 
 def code_in_fp32(cause: str, evidence: Iterable[str]) -> str:
-    """Returns a further line of code for a finding whose evidence shows that products or parameters are in fp32."""
+    """Returns an additional line of code if `evidence` of the finding `cause` shows that matrix multiplications or
+    parameters are in fp32; otherwise empty."""
     entry = load("memory.toml")["in_fp32"]
     shown = cause in entry["causes"] and not set(evidence).isdisjoint(entry["evidence"])
     return "\n" + str(entry["code"]).strip() if shown else ""
@@ -70,7 +71,7 @@ _IN_NAME = re.compile(r"\b(\d{1,3}) ?GB\b")
 
 
 def device_memory(name: str) -> int | None:
-    """Returns the bytes of memory of a device, by its name in gpus.toml; None if they are not known."""
+    """Returns the memory size in bytes of the device `name` in gpus.toml; None if the size is not known."""
     stated = _IN_NAME.search(name)
     if stated is not None:
         return round(int(stated[1]) * _REPORTED_SHARE * (1 << 30))

@@ -1,8 +1,8 @@
 """Texts of parts of a report: efficiency, headroom, jobs, and the words for CPUs and Windows.
 
-The words for runs on the CPU are in cpu_words.toml, advised code for Windows in windows_code.toml, texts and devices
-for what a run without a problem could still gain in headroom.toml, the figures of efficiency in efficiency.toml, and
-texts about jobs of several ranks in jobs.toml.
+cpu_words.toml has the words for runs on the CPU, windows_code.toml the advised code for Windows, headroom.toml the
+texts and devices for the possible gains of a run without a problem, efficiency.toml the figures of efficiency, and
+jobs.toml the texts about jobs of several ranks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +17,19 @@ from tb_bottleneck.knowledge.catalogue import Unsourced, load
 
 @cache
 def cpu_words() -> Mapping[str, str]:
-    """Returns the parts of texts that are replaced in reports of runs on the CPU."""
+    """Returns a dict from parts of texts to the parts that replace them in reports of runs on the CPU."""
     words: dict[str, str] = load("cpu_words.toml")["words"]
     return words
 
 
 def words_for(device_kind: str) -> Callable[[str], str]:
-    """Returns the function that puts a text of ours in the words for a kind of device: "cpu", or any other."""
+    """Returns a function that converts a text to the words for a kind of device. Only "cpu" changes the text."""
     return on_cpu if device_kind == "cpu" else str
 
 
 @cache
 def on_cpu(text: str) -> str:
-    """Returns a text of ours as it is said of a run on the CPU."""
+    """Returns `text` in the words for runs on the CPU. `text` must be a text of this package."""
     for part, instead in cpu_words().items():
         text = text.replace(part, instead)
     return text
@@ -39,9 +39,10 @@ _STARTS_WORKERS = "num_workers="
 
 
 def guarded(lines: Sequence[str]) -> list[str]:
-    """Returns lines of code under a guard for the main process, from the first one on that starts workers.
+    """Returns `lines` of code, in which a guard for the main process comes before the first line that starts workers.
 
-    On Windows, worker processes are started by importing the program.
+    This line and all lines after it are indented below the guard. On Windows, worker processes import the program when
+    they start. Without a line that starts workers, `lines` are not changed.
     """
     first = next((at for at, line in enumerate(lines) if _STARTS_WORKERS in line), None)
     if first is None:
@@ -51,23 +52,23 @@ def guarded(lines: Sequence[str]) -> list[str]:
 
 
 def headroom_text(kind: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the title and the summary."""
+    """Returns the title and the summary of the possible gain `kind`, with `values` filled in."""
     entry = load("headroom.toml")[kind]
     return Template(entry["title"]).safe_substitute(values), Template(entry["summary"]).safe_substitute(values)
 
 
 def headroom_label(name: str) -> str:
-    """Returns the label of a line of evidence."""
+    """Returns the label of the line of evidence `name`."""
     return str(load("headroom.toml")["evidence"][name])
 
 
 def larger_device_names() -> tuple[str, ...]:
-    """Returns the devices that are offered as faster ones, by their names in gpus.toml, in order."""
+    """Returns the names in gpus.toml of the devices that are suggested as faster ones, in order."""
     return tuple(load("headroom.toml")["larger_devices"])
 
 
 class FigureText(Record, frozen=True):
-    """The texts of a figure; `field` is its name in the message Efficiency."""
+    """The texts of a figure of efficiency. `field` is the name of the figure in the message Efficiency."""
 
     field: str
     title: str
@@ -77,7 +78,7 @@ class FigureText(Record, frozen=True):
 
 @cache
 def figure_texts() -> tuple[FigureText, ...]:
-    """Returns the figures in the order in which they are shown."""
+    """Returns the texts of all figures of efficiency, in the order in which they are shown."""
     return tuple(
         FigureText(raw["field"], raw["title"], raw["unit"], raw["definition"])
         for raw in load("efficiency.toml")["figure"]
@@ -85,27 +86,27 @@ def figure_texts() -> tuple[FigureText, ...]:
 
 
 def basis_text(key: str, values: Mapping[str, str]) -> str:
-    """Returns the sentence about where a value comes from."""
+    """Returns the sentence `key` about the source of a figure, with `values` filled in."""
     return Template(load("efficiency.toml")["basis"][key]).safe_substitute(values)
 
 
 def because_text(key: str, values: Mapping[str, str]) -> str:
-    """Returns the sentence about why a value is not known."""
+    """Returns the sentence `key` that says why a figure is not known, with `values` filled in."""
     return Template(load("efficiency.toml")["because"][key]).safe_substitute(values)
 
 
 def job_definition(field: str) -> str:
-    """Returns the definition of a figure of a whole job. Raises KeyError if jobs do not have it."""
+    """Returns the definition of the figure `field` for a whole job. Raises KeyError if jobs do not have this figure."""
     return str(load("efficiency.toml")["job_definition"][field])
 
 
 def job_text(key: str) -> str:
-    """Returns the sentence about where a figure of a job comes from, or why it is not known."""
+    """Returns the sentence `key` that gives the source of a figure of a job, or says why the figure is not known."""
     return job_figure_texts()[key]
 
 
 def job_figure_texts() -> Mapping[str, str]:
-    """Returns all of these sentences by key."""
+    """Returns a dict from keys to the sentences that `job_text` returns."""
     texts: Mapping[str, str] = load("efficiency.toml")["job"]
     return texts
 
@@ -114,7 +115,7 @@ _FILE = "jobs.toml"
 
 
 class FactLine(NamedTuple):
-    """The label and the unit of a fact of a cause."""
+    """The label and the unit of a fact in the evidence for a cause of a job."""
 
     label: str
     unit: str
@@ -122,7 +123,7 @@ class FactLine(NamedTuple):
 
 @dataclass(frozen=True)
 class JobCause:
-    """The texts of a cause, and the regime that its time belongs to."""
+    """The texts of a cause of a job, and the regime to which the time of the cause belongs."""
 
     title: str
     action: Template
@@ -135,7 +136,7 @@ class JobCause:
 
 @dataclass(frozen=True)
 class JobTexts:
-    """Texts by name."""
+    """The texts about jobs. Each field maps names to texts."""
 
     causes: Mapping[str, JobCause]
     evidence: Mapping[str, FactLine]
@@ -147,7 +148,7 @@ class JobTexts:
 
 @cache
 def job_texts() -> JobTexts:
-    """Returns the texts. Raises Unsourced if a cause has no source."""
+    """Returns the texts about jobs. Raises Unsourced if a cause has no source."""
     raw = load(_FILE)
     for name, entry in raw["cause"].items():
         if not str(entry.get("source", "")).strip():

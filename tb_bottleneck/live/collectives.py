@@ -1,7 +1,7 @@
-"""The first collective that not all ranks of its group called alike, from dumps of torch's Flight Recorder.
+"""Finds the first collective in which the ranks of a group differ, from dumps of torch's Flight Recorder.
 
 torch's own tool, torchfrtrace, compares the ranks by the same rules (torch/distributed/flight_recorder/components,
-`Op.match` and `error_analysis`). Here only the first difference of each group counts: what follows it is a consequence.
+`Op.match` and `error_analysis`). Here, only the first difference of each group counts; later ones are consequences.
 """
 
 import math
@@ -24,8 +24,8 @@ _DID = {
 
 @dataclass(frozen=True)
 class Divergence:
-    """A collective of a group. `ranks` are those that did not call it, called another one, or did not begin it; of
-    an all-to-all whose ranks send more or less than they receive, all of them."""
+    """A collective `call` in which the ranks of a group differ. `ranks` are the ranks that did not call it, called
+    another collective, or did not start it. For an all-to-all with unequal sizes, `ranks` are all ranks."""
 
     group: str
     call: Call
@@ -34,15 +34,16 @@ class Divergence:
 
     @property
     def sentence(self) -> str:
-        """The difference in words."""
+        """A sentence about the difference."""
         what = f"{self.call.name or 'collective'} number {self.call.sequence} of group {self.group or 'default'}"
         return f"Flight Recorder: {ranks_text(self.ranks)} {_DID[self.kind]} {what}."
 
 
 def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
-    """Returns the first difference: another operation before a missing one, then the lowest number. None without one.
+    """Returns the first difference between the ranks in `dumps`, or None if there is no difference.
 
-    A dump has the last few thousand calls. Only what every rank of a group still has is compared.
+    Different operations come before missing ones; then, lower sequence numbers come first. A dump has only the last few
+    thousand calls. Only calls from the time that the dumps of all ranks of a group cover are compared.
     """
     found = [_of_group(name, members, dumps) for name, members in sorted(_groups(dumps))]
     known = [each for each in found if each is not None]
@@ -50,8 +51,8 @@ def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
 
 
 def _groups(dumps: Sequence[Dump]) -> set[tuple[str, Ranks]]:
-    """Returns the groups by name and ranks: several groups can have the same name. With Gloo, the ranks of a group
-    are not in the dump; then they are those that called it."""
+    """Returns the groups as pairs (name, ranks), because several groups can have the same name. With Gloo, a dump does
+    not contain the ranks of a group; then, `ranks` are the ranks that called a collective of the group."""
     callers: dict[str, set[int]] = defaultdict(set)
     known: set[tuple[str, Ranks]] = set()
     for dump in dumps:
@@ -94,7 +95,7 @@ def _by_sequence(dump: Dump, name: str) -> dict[int, list[Call]]:
 def _difference(
     name: str, called: Mapping[int, Call], members: Ranks, dumped: set[int], is_last: bool
 ) -> Divergence | None:
-    """Returns how the ranks differ in one operation. `dumped` are the members whose dump exists."""
+    """Returns how the ranks differ in one operation, or None. `dumped` are the members whose dump exists."""
     usual = Counter(map(_signature, called.values())).most_common(1)[0][0]
     example = next(call for call in called.values() if _signature(call) == usual)
     different = tuple(sorted(rank for rank, call in called.items() if _signature(call) != usual))
@@ -114,8 +115,8 @@ def _difference(
 
 
 def _signature(call: Call) -> tuple[object, ...]:
-    """Returns what has to be equal on all ranks. Inputs of a scatter, outputs of a gather and both of an all-to-all
-    may differ, and types where only the root has both."""
+    """Returns the properties of a call that must be equal on all ranks. Inputs of a scatter, outputs of a gather, and
+    inputs and outputs of an all-to-all may differ, and types if only the root has inputs or outputs."""
     kind = call.name.rpartition(":")[2]
     inputs = None if kind == "scatter" or _is_all_to_all(call) else call.inputs
     outputs = None if kind == "gather" or _is_all_to_all(call) else call.outputs

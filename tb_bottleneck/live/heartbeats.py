@@ -1,4 +1,4 @@
-"""Reads the heartbeats under a logdir (monitor/writer/heartbeat.py). Their content is untrusted."""
+"""Reads the heartbeats under a logdir (monitor/writer/heartbeat.py). The content of heartbeats is untrusted."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tb_bottleneck.schema.signals import HEARTBEAT_FILE, HEARTBEAT_SCHEMA
 MAX_BYTES = 64_000
 MAX_RANKS = 1 << 16
 MAX_FILES = 4_096
-"""Heartbeats that are read under one logdir, the newest directories first."""
+"""Largest number of heartbeats that are read under one logdir. The newest directories come first."""
 MAX_TEXT = 120
 MAX_PID = 1 << 31
 
@@ -23,7 +23,7 @@ Number = float | int | None
 
 
 class Stack(msgspec.Struct):
-    """The frames of a thread as (file, line, function), innermost first."""
+    """The stack of a thread. `frames` are (file, line, function), innermost first."""
 
     thread: str = ""
     training: bool = False
@@ -31,7 +31,7 @@ class Stack(msgspec.Struct):
 
 
 class Heartbeat(msgspec.Struct):
-    """One heartbeat. The fields are those of the file, times in ns since 1970 or in s as their names say."""
+    """One heartbeat, with the fields of the file. `_unix_ns` means ns since 1970, `_ns` means ns, `_s` means s."""
 
     schema: int
     unix_ns: float
@@ -60,7 +60,7 @@ class Heartbeat(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Located:
-    """A heartbeat and the run directory that it is from, relative to the logdir."""
+    """A heartbeat, and the run directory that contains it. `directory` is its name, usually relative to the logdir."""
 
     directory: str
     beat: Heartbeat
@@ -69,15 +69,15 @@ class Located:
 
 
 class Heartbeats:
-    """The heartbeats under a logdir. A file that did not change is not read again. Not thread-safe."""
+    """Reads the heartbeats under a logdir. A file that has not changed is not read again. Not thread-safe."""
 
     def __init__(self, logdir: str) -> None:
         self._logdir = logdir
         self._known: dict[str, tuple[tuple[int, int, int], Located | None]] = {}
 
     def read(self, directories: Mapping[str, str] | None = None) -> list[Located]:
-        """Returns all usable heartbeats. `directories` are the run directories: absolute paths, and names to show; by
-        default, all below the logdir are looked for. A file that cannot be used costs only itself."""
+        """Returns all usable heartbeats. Unusable files are skipped. `directories` maps the absolute paths of the run
+        directories to their names; by default, all run directories below the logdir are searched for."""
         found: dict[str, tuple[tuple[int, int, int], Located | None]] = {}
         for directory, name in (directories if directories is not None else _run_directories(self._logdir)).items():
             path = os.path.join(directory, HEARTBEAT_FILE)
@@ -107,7 +107,7 @@ def _read(path: str, name: str) -> Located | None:
 
 
 def _run_directories(logdir: str) -> dict[str, str]:
-    """Returns the directories below a logdir that have a heartbeat, the newest first, with their relative paths."""
+    """Maps the directories below `logdir` that have a heartbeat to their paths relative to `logdir`, newest first."""
     found = []
     for folder, names, files in os.walk(logdir):
         names[:] = [name for name in names if not name.startswith(".")]
@@ -131,7 +131,7 @@ def _is_plausible(beat: Heartbeat) -> bool:
 
 
 def _with_plain_texts(beat: Heartbeat) -> Heartbeat:
-    """Replaces what could disturb a terminal in the texts of a heartbeat."""
+    """Returns the heartbeat with shortened texts without characters that control a terminal."""
 
     def plain(text: str) -> str:
         return one_line(text)[:MAX_TEXT]
@@ -154,5 +154,5 @@ def _with_plain_texts(beat: Heartbeat) -> Heartbeat:
 
 
 def shown(directory: str) -> str:
-    """Returns the run of a run directory: its logdir without the monitor's own folders."""
+    """Returns the run of a run directory: the path without the monitor's own folders at its end."""
     return str(Path(directory).parent.parent)

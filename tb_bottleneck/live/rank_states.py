@@ -1,4 +1,4 @@
-"""What each rank of a job does now, from its heartbeat, the time, and the processes of this machine."""
+"""Determines what each rank of a job does now, from its heartbeat, the time, and the processes of this machine."""
 
 import os
 from collections import defaultdict
@@ -13,22 +13,22 @@ from tb_bottleneck.live.heartbeats import Heartbeat, Located, shown
 
 # These limits are chosen, not measured: a hang has to be named within about 15 s, and heartbeats come every 5 s.
 MISSED_S = 8.0
-"""A heartbeat is written every 5 s. Without one for so long, a process of this machine is looked for."""
+"""Age of a heartbeat from which on its process is looked for on this machine. A heartbeat is written every 5 s."""
 SILENT_S = 20.0
-"""Without a heartbeat for so long, a process of another machine, or one that still exists, counts as silent."""
+"""Age of a heartbeat from which on a process counts as silent, if it is on another machine or still exists."""
 QUIET_S, QUIET_STEPS = 6.0, 5.0
-"""A rank is late without a step for so long, and for so many of its usual steps."""
+"""A rank is late if it has finished no step for more than QUIET_S seconds and more than QUIET_STEPS usual steps."""
 STILL_S = 8.0
-"""A late rank hangs if its training thread has been at the same lines for so long."""
+"""A late rank hangs if its training thread has been at the same lines for at least this time."""
 QUIET_PAUSES = 1.5
-"""A late rank whose thread moves is busy: it may have a pause like its longest one, times this."""
+"""A late rank whose thread moves is busy if its pause is longer than this factor times its longest pause so far."""
 LONG_PHASES = ("checkpoint", "compilation")
-"""Phases in which a thread may stay at one line, in native code or in another process."""
+"""Phases in which a thread may stay at one line for long, because native code or another process works."""
 LONG_PHASE_S = 600.0
 
 
 class RankState(Enum):
-    """What a rank does. The values are words for users."""
+    """What a rank does now. The values are words that users see."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -44,13 +44,13 @@ class RankState(Enum):
 
 ENDS = (RankState.ENDED, RankState.FAILED, RankState.KILLED)
 EXCHANGES = ("collective", "backward")
-"""Phases in which a rank waits for others. In the backward pass, DistributedDataParallel exchanges gradients."""
+"""Phases in which a rank may wait for others. DistributedDataParallel exchanges gradients in the backward pass."""
 
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank of a job with its newest heartbeat. `quiet_s` is the time since its last step, `age_s` that since its
-    heartbeat. `restarts` is how often it began again."""
+    """A rank of a job with its newest heartbeat. `quiet_s` is the time in s since its last step, `age_s` the time in s
+    since the heartbeat. `restarts` is how often the rank was restarted."""
 
     directory: str
     beat: Heartbeat
@@ -61,29 +61,29 @@ class Rank:
 
     @property
     def number(self) -> int:
-        """The rank."""
+        """The number of the rank."""
         return self.beat.rank
 
     @property
     def place(self) -> str:
-        """The line of the program, or an empty text."""
+        """The line at which the training thread is, as FILE:LINE, or an empty text."""
         return "" if self.beat.where is None else f"{self.beat.where[0]}:{self.beat.where[1]}"
 
 
 @dataclass(frozen=True)
 class LiveJob:
-    """The ranks of one job, or one process, in order. `missing` are ranks without a heartbeat."""
+    """A job, which may be a single process. `ranks` are in ascending order. `missing` are ranks without a heartbeat."""
 
     run: str
     folder: str
-    """The absolute path of the logdir of its monitors."""
+    """The absolute path of the logdir of the job's monitors."""
     ranks: tuple[Rank, ...]
     world_size: int
     missing: tuple[int, ...]
 
     @property
     def is_over(self) -> bool:
-        """True if every rank has ended, was killed long ago, or is silent for so long that nobody waits for it."""
+        """True if every rank has ended, or has written no heartbeat for a long time (LONG_PHASE_S)."""
         return all(rank.state in ENDS or rank.age_s > LONG_PHASE_S for rank in self.ranks)
 
     @property
@@ -93,8 +93,8 @@ class LiveJob:
 
 
 def jobs_of(beats: Iterable[Located], now_ns: float, machine: str, status: Callable[[Heartbeat], str]) -> list[LiveJob]:
-    """Groups heartbeats into jobs, the newest first. `machine` is the digest of this machine, `status` returns what its
-    process of a heartbeat is: "gone", "stopped" or "there"."""
+    """Groups heartbeats into jobs, the newest first. `machine` is the digest of this machine. `status` returns the
+    state of the process of a heartbeat of this machine: "gone", "stopped" or "there"."""
     by_job: defaultdict[tuple[str, str, int], list[Located]] = defaultdict(list)
     for located in beats:
         alone = located.beat.world_size == 1
@@ -153,7 +153,7 @@ def _state(beat: Heartbeat, age_s: float, quiet_s: float, process: str) -> RankS
 
 
 def process_status(beat: Heartbeat) -> str:
-    """Returns what the process of a heartbeat of this machine is: "gone", "stopped" or "there"."""
+    """Returns the state of the process that wrote `beat` on this machine: "gone", "stopped" or "there"."""
     try:
         process = psutil.Process(beat.pid)
         if process.create_time() * 1e9 > beat.began_unix_ns:  # another process with the same number
@@ -169,6 +169,6 @@ def process_status(beat: Heartbeat) -> str:
 
 
 def typical(values: Iterable[float]) -> float:
-    """Returns the median; 0 without a value."""
+    """Returns the median of `values`, or 0 if there are none."""
     several = list(values)
     return median(several) if several else 0.0

@@ -24,12 +24,12 @@ PARTS = (
 )
 _SHADES = ("green", "green4", "yellow3", "dark_orange", "red")
 _LIMITS = (1.05, 1.15, 1.4, 2.0)
-"""Factors of the median cell of a heat map: the limits between the shades."""
+"""The limits between the shades of a heat map, as multiples of the median cell."""
 _ALARMS = (RankState.HANGS, RankState.STOPPED, RankState.KILLED, RankState.SILENT, RankState.FAILED)
 
 
 def screen(states: Sequence[LiveState], logdir: str) -> RenderableType:
-    """Returns the whole screen."""
+    """Returns the whole screen with at most MAX_JOBS jobs. `logdir` is shown if there are no jobs."""
     if not states:
         return Text(
             f"No monitored training under {logdir} writes heartbeats now. Start one: tb-bottleneck run --logdir "
@@ -92,7 +92,7 @@ def _facts(job: LiveJob) -> Iterator[str]:
 
 
 def _account(ranks: Sequence[Rank]) -> RenderableType | None:
-    """Returns the parts of the step over the last minute, the mean over the ranks, as a bar."""
+    """Returns a bar with the parts of the step in the last minute, as the mean over the ranks."""
     recents = [rank.beat.recent for rank in ranks if rank.beat.recent.get("wall")]
     if not recents:
         return None
@@ -107,7 +107,8 @@ def _account(ranks: Sequence[Rank]) -> RenderableType | None:
 
 
 def _heat_map(job: LiveJob) -> RenderableType:
-    """Returns a row per rank: its state, its step, and its own host time (alone: its step time) over the run."""
+    """Returns a row per rank: its state, its step, and its own host time over the run. For a single process, the step
+    time replaces the own host time."""
     column = 4 if job.world_size > 1 else 2
     cells = {rank.number: [_cell(row[column]) for row in rank.beat.history] for rank in job.ranks}
     usual = typical(value for row in cells.values() for value in row if value)
@@ -134,7 +135,7 @@ def _cell(value: float | int | None) -> float:
 
 
 def _worst_first(ranks: Iterable[Rank]) -> list[Rank]:
-    """Returns at most MAX_ROWS ranks in order; ranks with an alarm are always among them."""
+    """Returns at most MAX_ROWS ranks in ascending order. Ranks with an alarm come before others in the choice."""
     ordered = sorted(ranks, key=lambda rank: (rank.state not in _ALARMS, rank.number))
     return sorted(islice(ordered, MAX_ROWS), key=lambda rank: rank.number)
 

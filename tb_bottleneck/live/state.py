@@ -17,19 +17,19 @@ from tb_bottleneck.sources.flight_recorder import dumps_in, is_dump_name
 TIMES = ("wall", "loader_wait", "transfer", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging",
          "garbage_collection", "thread_cpu", "device_busy")  # fmt: skip
 OVER_S = 600.0
-"""A job that is over is shown for so long."""
+"""How long a job that is over is still shown."""
 
 
 @dataclass(frozen=True)
 class LiveState:
-    """A job and what holds it up."""
+    """A job, and the verdict about what delays the job."""
 
     job: LiveJob
     verdict: LiveVerdict
 
     def as_json(self, brief: bool = False) -> dict[str, Any]:
-        """Returns the state as JSON values; a brief one has no figures of the ranks. Times are in s or ns, as their
-        names say."""
+        """Returns the state as JSON-ready values. If `brief` is True, leaves out the figures of the ranks. Names that
+        end in `_s` are in s, names that end in `_ns` in ns."""
         job, verdict = self.job, self.verdict
         return {
             "run": job.run,
@@ -80,7 +80,7 @@ def _figures_json(rank: Rank) -> dict[str, Any]:
 
 
 class LiveJobs:
-    """Reads the heartbeats under a logdir again and again. Not thread-safe."""
+    """Reads the state of the jobs under a logdir. `read` can be called repeatedly. Not thread-safe."""
 
     def __init__(
         self,
@@ -94,9 +94,9 @@ class LiveJobs:
         self._divergences: dict[str, tuple[tuple[tuple[str, int], ...], Divergence | None]] = {}
 
     def read(self, directories: Mapping[str, str] | None = None, over: bool = False) -> list[LiveState]:
-        """Returns the jobs that train, the newest first; with `over`, also those that have ended.
+        """Returns the jobs that train or ended less than OVER_S ago, newest first. With `over`, returns all jobs.
 
-        `directories` are the run directories to read, with their names; by default, they are looked for.
+        `directories` maps the absolute paths of the run directories to their names. By default, they are searched for.
         """
         now_ns = self._clock() * 1e9
         jobs = jobs_of(self._beats.read(directories), now_ns, self._machine, self._status)
@@ -104,7 +104,7 @@ class LiveJobs:
         return [LiveState(job, self._with_collectives(job, verdict_of(job))) for job in shown]
 
     def _with_collectives(self, job: LiveJob, verdict: LiveVerdict) -> LiveVerdict:
-        """Adds what the dumps of the Flight Recorder in the job's folder say, if the job does not go on."""
+        """Adds to the verdict what the Flight Recorder's dumps in the job's folder show, if the job has stalled."""
         if not verdict.is_stall or job.world_size == 1:
             return verdict
         try:

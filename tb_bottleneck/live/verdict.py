@@ -1,9 +1,9 @@
-"""What holds a job up while it trains: a rank that hangs or is gone, or one that is slower than the others.
+"""Finds what delays a job while it trains: a rank that hangs or is gone, or a rank that is slower than the others.
 
-In synchronous training all ranks have equally long steps, because they wait for each other where they exchange
-gradients. The rank that holds them up differs before that: it gets its batches later, or its own code takes longer. So
-the own times of the ranks are compared, which are the parts of the step without the backward pass. (The rank in which a
-delay first appears is the suspect: StageFrontier, arXiv 2606.06751.)
+In synchronous training, all ranks have equally long steps, because they wait for each other in the exchange of
+gradients. The rank that delays the others differs before the exchange: it gets its batches later, or its own code takes
+longer. Therefore, the own times of the ranks are compared. The own time is the step without the backward pass. (The
+rank in which a delay first appears is the suspect: StageFrontier, arXiv 2606.06751.)
 """
 
 from collections import Counter
@@ -13,33 +13,33 @@ from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
 from tb_bottleneck.live.wording import LiveVerdict, live_verdict
 
 EXCESS = 0.10
-"""Share of the step by which the own time of a rank exceeds that of the others before it is named (traceml's warning
-level for stragglers, diagnostics/step_time/policy.py)."""
+"""Smallest excess of the own time of a rank over that of the others, as a share of the step, for which the rank is
+named (traceml's warning level for stragglers, diagnostics/step_time/policy.py)."""
 # The limits from here on are chosen, not measured.
 CERTAIN_STEPS = 20
-"""Fewer steps in the last minute are not compared, unless they take seconds."""
+"""Smallest number of steps in the last minute that are compared, unless the steps take seconds."""
 FEW_STEPS = 3
 OF_WAITS = 0.5
-"""The others must wait for at least this part of the excess: else the ranks do not depend on each other."""
+"""The other ranks must wait for at least this share of the excess. Otherwise, the ranks do not depend on each other."""
 SLOWER_CLOCK = 0.93
-"""A GPU with less than this part of the clock of the others is slower than they are."""
+"""A GPU is slow if its clock is less than this share of the clock of the other GPUs."""
 BUSIER = 1.25
-"""Factor of the busy cores of a rank over the others, where only its backward pass is longer."""
+"""Without a GPU, a rank computes longer if it keeps at least this factor times as many cores busy as the others."""
 CRITICAL = 0.20
-"""Share of the step from which on a slow rank is critical (traceml: 0.20)."""
+"""Smallest excess, as a share of the step, for which a slow rank is critical (traceml: 0.20)."""
 
 STAGES = {"rank_input": ("loader_wait",), "rank_forward": ("forward",), "rank_optimizer": ("optimizer",)}
 INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
 
 
 def verdict_of(job: LiveJob) -> LiveVerdict:
-    """Returns what holds the job up, the most severe first."""
+    """Returns the verdict about what delays the job. A stall comes before a slow rank."""
     return _stall(job) or _slow_rank(job) or _healthy(job)
 
 
 def ranks_to_record(job: LiveJob, verdict: LiveVerdict) -> list[Rank]:
-    """Returns the ranks whose traces show why a rank is slow: that one, the one that waits longest for it, and a usual
-    one. Without a slow rank, the rank with the longest own time takes its place."""
+    """Returns the ranks whose traces show why a rank is slow: the slow rank, the rank with the longest backward pass,
+    in which it waits, and a typical rank. Without a slow rank, the rank with the longest own time is used."""
     ranks = [rank for rank in job.ranks if rank.state in (RankState.RUNNING, RankState.BUSY)]
     ordered = sorted(ranks, key=_own)
     if not ordered:
@@ -91,7 +91,7 @@ def _stall(job: LiveJob) -> LiveVerdict | None:
 
 
 def _deadlock(job: LiveJob, waiting: Sequence[Rank]) -> LiveVerdict:
-    """All ranks wait for others. Ranks with an earlier step, or in another call than most, are the suspects."""
+    """Returns the verdict if all ranks wait. The suspects are ranks at another step or in another call than most."""
     usual = Counter((rank.beat.step, rank.place) for rank in waiting).most_common(1)[0][0]
     others = [rank for rank in waiting if (rank.beat.step, rank.place) != usual]
     cause = "collective_mismatch" if others else "collective_stuck"
@@ -117,7 +117,7 @@ def _slow_rank(job: LiveJob) -> LiveVerdict | None:
 
 
 def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
-    """Returns the cause by the part of the step in which most of the excess is."""
+    """Returns the cause that belongs to the part of the step with most of the excess."""
 
     def beyond(*columns: str) -> float:
         return sum(_figure(slowest, name) - typical(_figure(rank, name) for rank in others) for name in columns)
@@ -130,7 +130,7 @@ def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
 
 
 def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
-    """A rank whose typical step is like that of the others, but which has long steps now and then."""
+    """Returns the verdict about a rank that sometimes has long steps, but is usually not slower; None without one."""
 
     def rare(rank: Rank) -> float:
         return _figure(rank, "own_mean") - _figure(rank, "own")
@@ -161,7 +161,8 @@ def _slow_device(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
 
 
 def _slow_compute(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
-    """Without a GPU: the rank that computes longer uses its cores while the others wait in the exchange."""
+    """Returns the verdict about a rank that computes longer without a GPU. Such a rank keeps its cores busy while the
+    others wait in the exchange. Returns None if there is no such rank."""
     busy = {rank.number: rank.beat.device.get("process_cores", 0.0) for rank in ranks}
     if any(rank.beat.device.get("sm_clock") for rank in ranks) or not all(busy.values()):
         return None

@@ -10,12 +10,15 @@ from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, typical
 
 STANDS_OUT = 0.10
-"""Share of the looks at a line beyond that of the other ranks from which on the line is named (chosen)."""
+"""A line is named if its share of a rank's samples exceeds that of the other ranks by at least this value (chosen)."""
 
 
 @dataclass(frozen=True)
 class LiveVerdict:
-    """What holds a job up now. `ranks` are the culprits; `since_s` is how long ago it began, if that is known."""
+    """What delays a job now. `ranks` are the culprits. `since_s` is how long ago a stall began in s, otherwise None.
+
+    `waiting` are the ranks that wait for others. `excess_ns` is the time per step by which a slow rank is longer.
+    """
 
     cause: str
     severity: str  # critical | warning | info | none
@@ -30,7 +33,7 @@ class LiveVerdict:
 
     @property
     def is_stall(self) -> bool:
-        """True if no step can end any more before somebody acts."""
+        """True if no step can finish until somebody acts."""
         return self.severity == "critical" and self.since_s is not None
 
 
@@ -43,7 +46,8 @@ def live_verdict(
     excess: float = 0.0,
     values: Mapping[str, str] | None = None,
 ) -> LiveVerdict:
-    """Returns the verdict about a cause. `culprits` are the ranks that are named, the first one with its place."""
+    """Returns the verdict with the texts of `cause`. `culprits` are the ranks that are named. The place is that of the
+    first culprit. `stalled` is True if the job cannot go on. `excess` is in ns per step."""
     texts = load("live.toml")
     first = culprits[0] if culprits else job.ranks[0]
     several, alone = len(culprits) > 1, job.world_size == 1
@@ -98,8 +102,8 @@ def live_verdict(
 
 
 def slow_line(rank: Rank, ranks: Sequence[Rank]) -> str:
-    """Returns the line at which the monitor found this rank more often than the others in the last minute; "" if none
-    stands out. The exchange of gradients does not count."""
+    """Returns the line, as FILE:LINE, at which the monitor found `rank` more often than the other `ranks` in the last
+    minute; empty if no line stands out. The exchange of gradients does not count."""
 
     def shares(each: Rank) -> Counter[str]:
         total = sum(looks for *_, looks in each.beat.lines) or 1

@@ -1,6 +1,6 @@
-"""What the profiler costs in a recording, and the map from recorded times to times without it.
+"""What the profiler costs in a recording, and the map from recorded times to times without the profiler's time.
 
-The process of a recording measures the costs. Otherwise, they are estimated by the version of Python.
+The recorded process measures the costs. If it did not, the costs are estimated from the version of Python.
 """
 
 import re
@@ -32,23 +32,24 @@ _BOOTSTRAP = re.compile(r"^threading\.py\((\d{1,6})\): _bootstrap$")
 
 
 class CostRange(Record, frozen=True):
-    """A cost that is not known exactly: the lowest plausible one, the usual one, and the highest plausible one."""
+    """A cost that is not known exactly: the lowest plausible, the usual, and the highest plausible value."""
 
     least: float
     usual: float
     most: float
 
     def at(self, position: float) -> float:
-        """Returns the cost at a position of the range: -1 is `least`, 0 `usual` and 1 `most`."""
+        """Returns the cost at `position`: `least` at -1, `usual` at 0, `most` at 1, and linear between these."""
         end = self.most if position > 0 else self.least
         return self.usual + abs(position) * (end - self.usual)
 
 
 class ProfilerCosts(Record, frozen=True):
-    """The cost of one recording's options. `slowdown` is of Python bytecode; the others are in ns per recorded row.
+    """The costs of profiling with the options of one recording.
 
-    `measured` is True if the process of the recording measured them. `version` is the version of Python, empty if it is
-    not known.
+    `slowdown` is the factor by which Python bytecode is slower (1 is no slowdown). The other costs are in ns per
+    recorded event. `measured` is True if the recorded process measured the costs. `version` is the version of Python,
+    or empty if it is not known.
     """
 
     slowdown: CostRange
@@ -60,7 +61,7 @@ class ProfilerCosts(Record, frozen=True):
 
 
 def costs_of(trace: Trace) -> ProfilerCosts | None:
-    """Returns the costs; None if the process did not measure them, and the version of Python is not known either."""
+    """Returns the profiler's costs in `trace`, or None if neither the process nor the Python version gives them."""
     stacks = len(trace.rows(Kind.PYTHON)) > 0
     version = _python_version(trace)
     by_version = next((costs for costs in python_costs() if costs.version == version), None)
@@ -84,7 +85,7 @@ def costs_of(trace: Trace) -> ProfilerCosts | None:
 def _measured(
     facts: dict[Any, Any], stacks: bool, by_version: PythonCosts | None, version: str
 ) -> ProfilerCosts | None:
-    """Returns what the process measured; None if a figure is missing or implausible."""
+    """Returns the costs that the process measured; None if a figure is missing or implausible."""
     plain = positive(facts.get("operator_without_stacks_ns"))
     if not stacks:
         if plain is None or plain > MAX_OPERATOR_NS:
@@ -148,21 +149,21 @@ _PART = 1 << 16
 
 
 class TimeMap(Record, frozen=True, eq=False):
-    """Removes a part of the time in each of some sorted, disjoint spans; all later times move forward by it.
+    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier.
 
-    `knots` are the spans' starts and ends in turn, in ns; `removed` is the time in ns that is removed before each. The
-    order of any two times stays the same.
+    `knots` has the start and the end of each span in turn, in ns. `removed` has for each knot the time in ns that is
+    removed before that knot. The order of any two times stays the same.
     """
 
     knots: Ints
     removed: Floats
 
     def without(self, times: Ints) -> Ints:
-        """Returns where recorded times are without the removed time, in ns."""
+        """Converts recorded times to times without the removed time, in ns."""
         return self._shifted(times, self.knots, -1)
 
     def recorded(self, times: Ints) -> Ints:
-        """Returns the recorded times, in ns, of times without the removed time."""
+        """Converts times without the removed time back to recorded times, in ns."""
         return self._shifted(times, self.knots - np.rint(self.removed).astype(np.int64), 1)
 
     def _shifted(self, times: Ints, knots: Ints, sign: int) -> Ints:
@@ -179,7 +180,10 @@ class TimeMap(Record, frozen=True, eq=False):
 
 
 class Correction(Record, frozen=True, eq=False):
-    """What is removed from a recording. `solved` is True if it follows from times without the profiler."""
+    """The profiler's time that is removed from a recording.
+
+    `solved` is True if the removed time was computed from logged step times without the profiler.
+    """
 
     time_map: TimeMap
     costs: ProfilerCosts
@@ -187,7 +191,7 @@ class Correction(Record, frozen=True, eq=False):
 
 
 def time_map(begin: Ints, end: Ints, removed: Floats) -> TimeMap:
-    """Returns the map that removes `removed[i]` ns, less than its length, from each span [begin[i], end[i])."""
+    """Returns the map that removes removed[i] ns from each span [begin[i], end[i]), which must be longer than that."""
     after = np.cumsum(removed)
     knots = np.stack([begin, end], axis=1).ravel()
     return TimeMap(knots, np.stack([after - removed, after], axis=1).ravel())

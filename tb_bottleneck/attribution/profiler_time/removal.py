@@ -1,16 +1,16 @@
-"""Removes the profiler's own time from a recording: its times, shares and gains are then those of the training.
+"""Removes the profiler's own time from a recording, so that times, shares and gains are those of the training.
 
 While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
-slow path; every operator costs time, too. How much is measured by the process or estimated (costs.py), within a range.
-If the step time without the profiler is known, the position in these ranges, one for all costs, is solved for: the
-recorded step without the profiler's time then takes as long. The same holds for the loader alone if it makes its
-batches in the main process: numpy and codecs slow down less than bytecode. Where even the highest costs do not suffice,
-all work was slower while it was recorded (cold caches, other programs), and all of it is scaled.
+slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
+is a range. If the step time without the profiler is known, one position for all ranges is chosen such that the recorded
+step without the profiler's time takes as long. The same is done for the loader alone if it makes its batches in the
+main process, because numpy and codecs slow down less than bytecode. If even the highest costs do not suffice, all work
+was slower while it was recorded (cold caches, other programs), and all of it is scaled.
 
-On a CPU run, this holds for all time of the main thread. On a device, only the time in which the device waits for
-Python outside torch is corrected: dispatching beside it is corrected in predictions (replay/host_scale.py).
+On a CPU run, all time of the main thread is corrected. On a device, only the time in which the device waits for Python
+outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
 
-The step time without the profiler is that of steps which the process of the trace timed before it recorded.
+The step time without the profiler is the time of steps that the process of the trace timed before it recorded.
 """
 
 from dataclasses import dataclass, replace
@@ -39,9 +39,9 @@ SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, 
 
 @dataclass(frozen=True)
 class LoggedSteps:
-    """Unprofiled steps as the training process measured them, in ns. `steps` is 0 and `times` empty if not logged.
+    """Steps without the profiler, as the training process measured them. All times are in ns.
 
-    `loader` is the median time in the loader, None if not logged.
+    `steps` is 0, `times` empty and `loader` (median time per step in the loader) None if not logged.
     """
 
     median: float
@@ -51,7 +51,7 @@ class LoggedSteps:
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
-    """Returns the unprofiled steps that the training process logged; None if it did not, or they cannot be right."""
+    """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible."""
     context = recording.trace.header.context
     median = positive(context.get("unprofiled_step_ns"))
     if recording.steps.basis == "whole" or median is None:
@@ -73,25 +73,25 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
 
 
 BUILT_IN = "<built-in"
-"""How the profiler begins the names of functions that are written in C."""
+"""Prefix of the names that the profiler gives to functions written in C."""
 OUTSIDE = 0.75
-"""Part of the cost of recording a row that is not in the row itself."""
+"""Share of the cost of recording an event that lies outside the event itself."""
 LEAST_LEFT = 0.05
-"""A piece keeps at least this part of its time: a choice, so that no event vanishes."""
+"""Smallest share of its time that a piece keeps, so that no event vanishes. A choice."""
 SLOWEST_PACE = 1 / 1.5
-"""With a smaller one, the recorded steps are not those of the run (ATYPICAL_FROM in measures/trace)."""
+"""Smallest pace. At a smaller pace, the recorded steps are not typical (ATYPICAL_FROM in measures/trace)."""
 
 
 class HostPieces(Record, frozen=True, eq=False):
     """The pieces of a thread between two recorded events, in order of time, in ns.
 
-    A piece belongs to the innermost row that runs: Python bytecode runs in a Python function, native code in a built-in
-    function or an operator. Recording the begin or the end of a row takes time at that place: three quarters of it
-    before the begin and after the end, where another row is the innermost one, and a quarter inside (measured with
-    torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
+    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function, native code in a
+    built-in function or an operator. Recording the begin or the end of an event takes time at that place: three
+    quarters of this time before the begin or after the end, where another event is the innermost one, and a quarter
+    inside (measured with torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
 
-    `edges` has for each kind of recorded row, in the order of EDGES, how many begins and ends cost time in each piece,
-    where a row with both counts as 1.
+    `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
+    cost time in each piece. A begin or an end counts as one half.
     """
 
     begin: Ints
@@ -100,10 +100,10 @@ class HostPieces(Record, frozen=True, eq=False):
     edges: Floats
 
     def added(self, costs: ProfilerCosts, position: float) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece, at a position that stands for how much it costs.
+        """Returns the time in ns that the profiler adds to each piece, if its costs are at `position`.
 
-        -2: nothing; -1 to 1: the ranges of the costs; 2: the highest costs, and all else takes SLOWEST_PACE of its time
-        without the profiler.
+        -2: nothing; -1 to 1: that position in the ranges of the costs; 2: the highest costs, and without the profiler,
+        all other work takes SLOWEST_PACE times as long.
         """
         length = (self.end - self.begin).astype(np.float64)
         within = min(max(position, -1.0), 1.0)
@@ -116,12 +116,12 @@ class HostPieces(Record, frozen=True, eq=False):
         return added
 
     def take(self, rows: Bools) -> "HostPieces":
-        """Returns some of the pieces."""
+        """Returns the pieces that the mask `rows` selects."""
         return HostPieces(self.begin[rows], self.end[rows], self.is_python[rows], self.edges[:, rows])
 
 
 def host_pieces(trace: Trace, thread: int) -> HostPieces:
-    """Returns the pieces of a thread (a row of the trace's threads)."""
+    """Returns the pieces of `thread` (a row of the trace's threads)."""
     events, rows = trace.events, trace.rows(Kind.PYTHON, Kind.CPU_OP, Kind.CALL)
     rows = rows[events.thread[rows] == thread]
     kind = events.kind[rows]
@@ -144,7 +144,7 @@ def host_pieces(trace: Trace, thread: int) -> HostPieces:
 
 
 def _count(times: Ints, wanted: Ints) -> Ints:
-    """Returns how often each wanted time is among the sorted times; at least 1 where it is once or more, at most 1."""
+    """Returns for each of `wanted` 1 if it is among the sorted `times`, otherwise 0."""
     found = np.searchsorted(times, wanted, side="right") - np.searchsorted(times, wanted, side="left")
     return np.asarray(np.minimum(found, 1), np.int64)
 
@@ -165,7 +165,7 @@ _IN_TORCH = (
 
 
 def without_profiler_time(recording: Recording) -> Recording:
-    """Returns the recording without the profiler's time; the recording itself if it cannot be told, or is little."""
+    """Returns a recording without the profiler's time. Returns `recording` itself if that time is unknown or small."""
     costs, thread = costs_of(recording.trace), recording.host.main_thread
     unprofiled = logged_unprofiled(recording)
     # Operators cost time on every CPU run. Without any figure of this machine, that is not taken out.
@@ -188,7 +188,7 @@ def without_profiler_time(recording: Recording) -> Recording:
 
 
 def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> HostPieces:
-    """Returns the parts of the pieces in which the device waits for Python outside torch."""
+    """Returns the parts of `pieces` during which the device waits for Python outside torch."""
     activities = recording.host.activities(thread)
     waiting = subtract(recording.idle, merge(*(activities[activity] for activity in _IN_TORCH)))
     own, span = overlapping(pieces.begin, pieces.end, waiting.starts, waiting.ends)
@@ -201,9 +201,9 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
 def _solved(
     recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
 ) -> tuple[Floats, bool]:
-    """Returns what was added to each piece if the median step takes as long as without the profiler; and if it does.
+    """Returns the time in ns that the profiler added to each piece, and True if the median step without it is right.
 
-    The loader's part of the steps is solved for alone if its time without the profiler is known.
+    The loader's part of the steps is solved separately if the loader's time without the profiler is known.
     """
     durations = recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
@@ -226,7 +226,7 @@ def _solved(
 def _part_solved(
     steps: Steps, pieces: HostPieces, costs: ProfilerCosts, took: Floats, without: float, most: float = 2.0
 ) -> tuple[Floats, bool]:
-    """Returns what was added to each piece; `took` is the recorded time of all of them in each step, in ns."""
+    """As _solved, for some pieces: they took `took` ns in each recorded step, and `without` ns without the profiler."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     inside = (step >= 0) & (step < len(steps))
 
@@ -244,7 +244,7 @@ def _part_solved(
 
 
 def _own_loader(trace: Trace, thread: int) -> Spans:
-    """Returns the time in which a loader without workers makes batches in the thread."""
+    """Returns the time in which a loader without workers makes batches in `thread`."""
     events = trace.events
     rows = name_matches(trace.names, events.name[:], lambda name: _OWN_LOADER in name) & (events.thread[:] == thread)
     return union(events.start[rows], events.end[rows])

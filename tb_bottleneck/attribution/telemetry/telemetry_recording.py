@@ -1,4 +1,4 @@
-"""The telemetry of one process with its derived data: the counterpart of a trace's Recording."""
+"""The telemetry of one process with its derived data. For a trace, the class Recording has this role."""
 
 from functools import cached_property
 from typing import Any
@@ -18,10 +18,10 @@ EVIDENCE_SOURCE = "telemetry"
 
 
 class TelemetryRecording:
-    """Windows, signals and accounts of one process. Everything is computed on first use and cached."""
+    """The windows, signals and accounts of one process. Signals and accounts are computed on first use and cached."""
 
     def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
-        """Uses all telemetry, or only what ended after `since`, in ns since 1970."""
+        """Uses all telemetry, or, if `since` (ns since 1970) is given, only what ended after `since`."""
         self.telemetry = telemetry
         self.windows = Windows(telemetry, since)
         self.facts: dict[str, Any] = telemetry.facts
@@ -43,12 +43,12 @@ class TelemetryRecording:
 
     @cached_property
     def excess(self) -> Excess:
-        """The irregular steps."""
+        """The irregular steps, and the time by which they exceed the usual steps."""
         return excess_of(self.windows)
 
     @cached_property
     def account(self) -> Account:
-        """The account of the judged time, in whole nanoseconds that sum to it."""
+        """The account of the judged time. The times of the regimes are whole ns, and sum to the judged time."""
         window = int(np.nansum(self.signals.weight)) or 1
         ns = {regime: int(share * window) for regime, share in self.accounts.whole().items()}
         ns[Regime.UNEXPLAINED] += window - sum(ns.values())
@@ -62,7 +62,7 @@ class TelemetryRecording:
 
     @property
     def idle_missing(self) -> str:
-        """The reason why the device's idle time is not known."""
+        """A text that says why the device's idle time is not known."""
         if self.on_device:
             return "neither gpu_utilisation nor device_busy was recorded"
         missing = [name for name in ("loader_wait", *PHASES) if isinstance(self.per_step(name, "ns"), Missing)]
@@ -74,7 +74,10 @@ class TelemetryRecording:
         return range(int(self.windows.steps.sum()))
 
     def mean(self, values: Floats, unit: str, missing: str, per: str = "") -> Measure | Missing:
-        """Returns the weighted mean over the windows with a value, or Missing if there are none."""
+        """Returns the mean of `values` (one per window, NaN if unknown), weighted by the time of the windows.
+
+        Returns Missing with the reason `missing` if no window has a value. `unit` and `per` are as in Measure.
+        """
         counts = ~np.isnan(values) & (self.signals.weight > 0)
         if not counts.any():
             return Missing(missing)
@@ -82,13 +85,13 @@ class TelemetryRecording:
         return Measure(mean, unit, per, int(counts.sum()), EVIDENCE_SOURCE)
 
     def of_series(self, name: str, unit: str, of_device: bool = False) -> Measure | Missing:
-        """Returns the mean of a series over the judged time."""
+        """Returns the mean of the series `name` over the judged time, or Missing if it was not recorded."""
         return self.mean(self.windows.mean(name, of_device), unit, self.why_missing(name))
 
     def while_starved(self, values: Floats, unit: str, missing: str) -> Measure | Missing:
-        """Returns the mean over the windows, weighted by the time in which the device waited for input.
+        """Returns the mean of `values`, weighted by the time in each window in which the device waited for input.
 
-        If the device never waited for input, returns the mean over the whole run.
+        If the device never waited for input, returns `mean` of the same arguments.
         """
         starved = self.signals.weight * self.accounts.shares[Regime.INPUT]
         counts = ~np.isnan(values) & (starved > 0)
@@ -98,7 +101,7 @@ class TelemetryRecording:
         return Measure(mean, unit, "", int(counts.sum()), EVIDENCE_SOURCE)
 
     def per_step(self, column: str, unit: str) -> Measure | Missing:
-        """Returns the mean of a step column over the judged steps."""
+        """Returns the mean of `column` per judged step, or Missing if it was not recorded."""
         total, steps = self.windows.total(column), self.windows.steps
         is_known = ~np.isnan(total)
         if not steps[is_known].sum():
@@ -107,11 +110,11 @@ class TelemetryRecording:
         return Measure(float(total[is_known].sum()) / count, unit, "step", count, EVIDENCE_SOURCE)
 
     def fact(self, name: str) -> float | None:
-        """Returns a number from the run's facts; None if it is missing or not a number."""
+        """Returns the fact `name` of the run; None if the fact is missing or is not a number."""
         value = self.facts.get(name)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def why_missing(self, name: str) -> str:
-        """Returns the reason why a signal is missing, with the monitor's explanation if it recorded one."""
+        """Returns a text that says that the signal `name` is missing, with the monitor's reason if it recorded one."""
         explanation = next((u.because for u in self.telemetry.context.unsupported if u.name == name and u.because), "")
         return f"{name} was not recorded" + (f" ({explanation.rstrip('.')[:200]})" if explanation else "")

@@ -1,4 +1,4 @@
-"""The account of each window of telemetry, and what limits the work of the device in it.
+"""The account of each window of telemetry, and what limits the work of the device in that window.
 
 In the account of a window, each share has one owner, and what cannot be assigned is unexplained:
 
@@ -40,24 +40,23 @@ SLOWEST_COPY = 5.0
 
 @dataclass(frozen=True)
 class DeviceBounds:
-    """Estimates of what bounds the device's work, and how long its link may have been busy, one number per window."""
+    """Estimates of what limits the device's work, and of how long its link was busy, with one value per window."""
 
     split: dict[Regime, Floats]
-    """Shares of the device's own work by regime; they sum to 1, or to 0 if unknown."""
+    """For each regime, its share of the device's own work. The shares of a window sum to at most 1; to 0 if unknown."""
 
     copying: Floats
-    """Upper bound for the share of time of copies over the link; NaN if unknown."""
+    """Upper bound of the share of the time in which the link copies; NaN if unknown."""
 
     counters: bool
     """True if the split is based on the profiling counters."""
 
 
 def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
-    """Returns the bounds of all windows.
+    """Returns what limits the device's work in each window, estimated from the device's counters.
 
-    They are estimated from the device's counters. The profiling counters (GPM, Hopper and newer) measure the
-    utilisation of the memory bandwidth and of the arithmetic units. Without them, power and memory activity give a
-    rough estimate, or none.
+    The profiling counters (GPM, Hopper and newer) measure the utilisation of the memory bandwidth and of the arithmetic
+    units. Without profiling counters, power and memory activity give a rough estimate, or none.
     """
     dram = windows.mean("dram_activity", of_device=True)
     arithmetic = np.fmax(windows.mean("tensor_activity", of_device=True), windows.mean("fp32_activity", of_device=True))
@@ -67,8 +66,8 @@ def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
 
 
 def _by_counters(dram: Floats, arithmetic: Floats, signals: Signals) -> dict[Regime, Floats]:
-    """Returns shares by regime: the time at a roof is the counter / its value for kernels at that roof; the rest is
-    underfilled."""
+    """Returns shares of the device's work by regime. The time at a roof is (counter / value of the counter for kernels
+    at that roof). All other work is underfilled."""
     busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
     memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
     too_much = np.fmax(memory + compute, 1.0)
@@ -101,7 +100,8 @@ def _copying(windows: Windows) -> Floats:
 
 
 def link_bandwidth(generation: Floats, lanes: Floats) -> Floats:
-    """Returns the bandwidth in one direction in bytes/s; NaN if an argument or the generation is unknown."""
+    """Returns the bandwidth of PCIe links in one direction, in bytes/s; NaN where an argument is NaN or the generation
+    is unknown."""
     rates = lane_rates()
     lane = np.array([rates.get(int(g), np.nan) if g == g else np.nan for g in np.round(generation).tolist()])
     return np.asarray(lane * GIGA * np.round(lanes))
@@ -115,21 +115,24 @@ CHURNING_ALLOCATIONS = 1.0
 
 @dataclass(frozen=True)
 class Accounts:
-    """For each regime, one share per window; the shares of a window sum to 1. `weight` is the weight of a window."""
+    """`shares` has for each regime one share per window; the shares of a window sum to 1.
+
+    The other arrays have one value per window. `weight` is the weight of the window in means, in ns.
+    """
 
     shares: dict[Regime, Floats]
     weight: Floats
     idle: Floats
-    """Idle share of the device; NaN if unknown."""
+    """Share of the time in which the device is idle; NaN if unknown."""
 
     ambiguous: Floats
-    """Idle share inside the step due to waits, launches or Python: only a trace can distinguish them."""
+    """Idle share inside the step due to waits, launches or Python. Only a trace can tell these three apart."""
 
     at_work: Floats
     """Share in which the device works for this process, and no signal shows what limits it."""
 
     def whole(self) -> dict[Regime, float]:
-        """Returns the weighted mean of the shares over all windows."""
+        """Returns for each regime the weighted mean of its share over all windows. The shares sum to 1."""
         counts = np.isfinite(self.weight) & (self.weight > 0)
         if not counts.any():
             return {**dict.fromkeys(REGIMES, 0.0), Regime.UNEXPLAINED: 1.0}
@@ -139,7 +142,7 @@ class Accounts:
 
 
 def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Accounts:
-    """Returns the accounts of all windows."""
+    """Returns the accounts of all windows. If `on_device` is False, the CPU is the device."""
     busy = busy_of(signals) if on_device else _busy_cpu(signals)
     idle = 1.0 - busy
     left = np.nan_to_num(idle)
@@ -173,9 +176,9 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
 
 
 def _busy_cpu(signals: Signals) -> Floats:
-    """Returns the busy share of the CPU: the phases; if one of them is unknown, all time in which it does not wait.
+    """Returns the busy share of the CPU: the time of the phases, or, if a phase is unknown, all time without waits.
 
-    Garbage may be collected inside a phase, so an interruption limits them.
+    The time of the phases is limited to the time without interruptions, as garbage may be collected inside a phase.
     """
     waiting = np.nan_to_num(signals.transfer) + signals.interrupted
     rest = np.clip(1.0 - signals.loader - waiting, 0.0, 1.0)
@@ -184,5 +187,8 @@ def _busy_cpu(signals: Signals) -> Floats:
 
 
 def busy_of(signals: Signals) -> Floats:
-    """Returns the device's busy share: the smaller one of its utilisation and its span, or the one that is known."""
+    """Returns the busy share of the device per window: the smaller of `span` and `utilisation`, or the known one.
+
+    NaN if both are unknown.
+    """
     return np.asarray(np.fmin(signals.span, signals.utilisation))

@@ -1,4 +1,4 @@
-"""Signals of each telemetry window, as shares of the time of its steps; NaN if a signal is missing."""
+"""Signals of each telemetry window, as shares of the time of the window's steps; NaN if a signal is missing."""
 
 from dataclasses import dataclass
 
@@ -22,12 +22,12 @@ STEADY_DISTANCES = 0.8
 
 PHASES = ("forward", "backward", "optimizer")
 INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
-"""Step columns with the time of what interrupts a training."""
+"""The step columns with the time of interruptions of a training."""
 
 
 @dataclass(frozen=True)
 class Signals:
-    """Signals with one number per window."""
+    """Signals with one number per window. Times are shares of `weight`, except `weight` itself."""
 
     weight: Floats
     """Time of the window's steps in ns; without steps, the length of the window."""
@@ -50,14 +50,13 @@ class Signals:
     """Utilisation by other processes; 0 if none is known."""
 
     interrupted: Floats
-    """Time of recorded interruptions, and further time by which steps exceed their neighbours outside the loader and
-    the device's span."""
+    """Time of recorded interruptions, plus the time by which irregular steps exceed the usual steps (`Excess`)."""
 
     syncs: Floats
-    """Waits of the host for the device, per step."""
+    """Number of waits of the host for the device, per step."""
 
     allocations: Floats
-    """Blocks allocated from the driver and freed, per step."""
+    """Number of blocks that are allocated from the driver, plus number of blocks that are freed, per step."""
 
 
 def signals_of(windows: Windows) -> Signals:
@@ -93,7 +92,10 @@ def signals_of(windows: Windows) -> Signals:
 
 @dataclass(frozen=True)
 class Excess:
-    """Irregular steps: their excess time by window, and their numbers."""
+    """Irregular steps. `number` has their step numbers, `ns` the time in ns by which each exceeds the usual step.
+
+    `by_window` is the sum of this time in each window, in ns.
+    """
 
     by_window: Floats
     number: Times
@@ -101,12 +103,11 @@ class Excess:
 
 
 def excess_of(windows: Windows) -> Excess:
-    """Returns steps that are more than OFF_CADENCE times as long as their window's median, without loader time and
-    recorded interruptions.
+    """Returns the steps that are more than OFF_CADENCE times as long as the median of their window.
 
-    Every k-th step also counts if it is RECURRING times as long as the others and does the same work. Device work in
-    such a step is not an interruption. If the CPU is the device, the phases are that work: a long phase
-    means that the process was kept from running.
+    The length of a step is without loader time and recorded interruptions. Every k-th step also counts if it is
+    RECURRING times as long as the others and does the same work. Time in which the device works is not excess. If the
+    CPU is the device, the time of the phases is its work.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")
@@ -126,7 +127,10 @@ def excess_of(windows: Windows) -> Excess:
 
 
 def _recurring(number: Times, rest: Floats, busy: Floats) -> tuple[Bools, float]:
-    """Returns a mask of the long steps if every k-th step is long, and the usual time of the others."""
+    """Returns a mask of the long steps and the usual time of the others in ns, if every k-th step is long.
+
+    Otherwise, the mask is all False, and the time is 0.
+    """
     none = np.zeros(len(rest), bool), 0.0
     if len(rest) < 2 * MIN_STEPS_OF_MEDIAN:
         return none
@@ -156,6 +160,6 @@ def _usual(values: Floats, windows: Windows) -> Floats:
 
 
 def _sum_of_known(parts: list[Floats]) -> Floats:
-    """Returns the sum of the known values; NaN if none is known."""
+    """Returns for each window the sum of the known values; NaN if no value is known."""
     table = np.array(parts)
     return np.where(np.isnan(table).all(axis=0), np.nan, np.nansum(table, axis=0))

@@ -1,4 +1,4 @@
-"""Models a device as predictions need it, with its rates, size and links; from a recording, or by name."""
+"""Models a device for predictions, with its rates, size and links. The device is that of a recording, or is named."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,10 +34,11 @@ VECTOR_FP32 = Precision("vector", "fp32")
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """Rates in TFLOP/s (`tensor` by type, dense, and `vector`) and GB/s; None if not known.
+    """A device. `tensor` (dense, by type) and `vector` are in TFLOP/s; `bandwidth` of its memory is in GB/s.
 
-    `achievable` is the share of the tensor rates that the best product reaches; 1 for rates that were measured on the
-    device, which already include it. `link` is host to device, `peers` device to device, one direction each.
+    `achievable` is the share of the tensor rates that the best matrix multiplication reaches; 1 if the rates were
+    measured on the device. `link` (host to device) and `peers` (device to device) are in GB/s in one direction.
+    `multiprocessors` is the number of multiprocessors. Values are None if not known.
     """
 
     name: str
@@ -52,16 +53,19 @@ class DeviceModel:
 
     @property
     def copy_bandwidth(self) -> float:
-        """GB/s that a copy reaches: the measured rate itself, or less than a data sheet's rate."""
+        """Bandwidth in GB/s that a copy in device memory reaches: as measured, or a share of the data sheet's."""
         return self.bandwidth if self.basis == BY_MEASUREMENT else self.bandwidth * COPY_EFFICIENCY
 
     @property
     def vendor(self) -> str:
-        """AMD or NVIDIA: only AMD's matrix units multiply fp32 without rounding it."""
+        """The vendor, "AMD" or "NVIDIA". Only AMD's matrix units multiply fp32 values without rounding them."""
         return "AMD" if "fp32_matrix" in self.tensor or self.name.startswith("AMD") else "NVIDIA"
 
     def rate(self, precision: Precision | None) -> float | None:
-        """Returns TFLOP/s for kernels of this precision, before `achievable`; None if unavailable or not known."""
+        """Returns the peak rate in TFLOP/s for kernels of this precision; None if not available or not known.
+
+        The rate is not multiplied by `achievable`.
+        """
         if precision is None or precision.dtype is None:
             return None
         if precision.unit == "vector":
@@ -70,7 +74,7 @@ class DeviceModel:
 
 
 def device_of(trace: Trace) -> DeviceModel | None:
-    """Returns the trace's device, or None if it is not known."""
+    """Returns the device of `trace`, with measured rates if it was calibrated; None if it is not known."""
     facts, peaks = trace.header.device(trace.device_index), peaks_of(trace)
     if facts is None or peaks is None or not len(trace.device_ops):
         return None
@@ -84,7 +88,7 @@ def device_of(trace: Trace) -> DeviceModel | None:
 
 
 def device_by_sheet(trace: Trace) -> DeviceModel | None:
-    """Returns the trace's device by its data sheet, even if it was calibrated; None if there is no data sheet."""
+    """Returns the device of `trace` with the rates of its data sheet, even if it was calibrated; None without one."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
     if facts is None or gpu is None:
@@ -93,7 +97,7 @@ def device_by_sheet(trace: Trace) -> DeviceModel | None:
 
 
 def device_named(name: str) -> DeviceModel:
-    """Returns a listed device by the name that torch and NVML report, or by the name in the list.
+    """Returns the device `name` from gpus.toml. `name` is the name that torch and NVML report, or that in gpus.toml.
 
     Raises:
         NotFound: the device is not listed; the message contains the most similar names.
@@ -116,7 +120,7 @@ def with_article(name: str) -> str:
 
 
 def unknown_device_reason(trace: Trace) -> str:
-    """Returns a sentence that says why a recording's device is unknown, and what would identify it."""
+    """Returns a sentence that says why the device of `trace` is unknown, and how to identify it."""
     facts = trace.header.device(trace.device_index)
     if not len(trace.device_ops):
         return "The work ran on the CPU: there are no kernels to scale to another device."
@@ -132,7 +136,8 @@ def unknown_device_reason(trace: Trace) -> str:
 
 
 def _near(name: str) -> list[str]:
-    """Returns similar names: those that contain this one, otherwise those with similar spelling, vendors left out."""
+    """Returns the listed names that contain `name`. If there are none, returns those with a similar spelling, where
+    vendors are ignored."""
     names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
     containing = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MAX_SUGGESTIONS]
     bare = {_bare(plain): spelt for plain, spelt in names.items()}
@@ -143,20 +148,20 @@ def _near(name: str) -> list[str]:
 
 
 def _bare(plain: str) -> str:
-    """Returns a plain name without its vendor, which is long enough to hide differences in the rest."""
+    """Returns a plain name without its vendor, because a long vendor hides differences in the rest of the name."""
     vendor = max((vendor for vendor in VENDOR_PREFIXES if plain.startswith(vendor)), key=len)
     return plain.removeprefix(vendor)
 
 
 def _plain(name: str) -> str:
-    """Returns a name for comparisons: without spaces, in lower case."""
+    """Returns `name` without spaces and in lower case, for comparisons."""
     return name.lower().replace(" ", "")
 
 
 def speed_ratio(a: DeviceModel, b: DeviceModel, precision: Precision | None) -> float | None:
-    """Returns B's arithmetic rate / A's for A's kernels of this precision, or None if it is not known.
+    """Returns (arithmetic rate of `b` / arithmetic rate of `a`) for kernels of this precision; None if not known.
 
-    A type that B's matrix units lack runs on B's vector units, as fp32.
+    If the matrix units of `b` do not support the type, the rate of `b` is that of its vector units in fp32.
     """
     on_a, on_b = a.rate(precision), b.rate(precision)
     if on_a is None or precision is None:
@@ -190,6 +195,6 @@ def _link(gpu: Gpu | None) -> float | None:
 
 
 def link_rate(generation: int, lanes: int) -> float | None:
-    """Returns the usable GB/s of a PCIe link in one direction, or None if the generation is not known."""
+    """Returns the usable rate of a PCIe link in one direction, in GB/s, or None if the link is not known."""
     lane = lane_rates().get(generation) if generation >= MIN_GENERATION else None
     return lane * lanes * USABLE_LINK_SHARE if lane is not None and 0 < lanes <= MAX_LANES else None

@@ -1,4 +1,4 @@
-"""Predicts A's step time on B's device: a time, an interval, and a reason for each regime."""
+"""Predicts the step time of run A on the device of run B: a time, an interval, and a reason for each regime."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -36,9 +36,10 @@ UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchan
 
 @dataclass(frozen=True)
 class ExpectedTime:
-    """The predicted step with the bounds of its 90 % interval in ns, reasons by regime, and assumptions.
+    """The predicted step, and the reasons and assumptions of the prediction.
 
-    `kernels` is the speedup of the device's work alone.
+    `slowest_ns` and `fastest_ns` are the bounds of the 90 % interval of the step time. `kernels` is the speedup of the
+    device's work alone. `because` has one reason per regime.
     """
 
     step: PredictedStep
@@ -50,7 +51,7 @@ class ExpectedTime:
 
 
 def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
-    """Returns the devices of A and B, or None if one of them is not known or both are the same."""
+    """Returns the devices of recordings A and B, or None if one device is not known or both are the same."""
     first, second = device_of(a.trace), device_of(b.trace)
     if first is None or second is None or first.name == second.name:
         return None
@@ -61,7 +62,7 @@ def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
 
 
 def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTime:
-    """Predicts the recording's step on the other device."""
+    """Predicts the step of the predictor's recording on the device `devices.b`."""
     recording = predictor.recording
     lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
     limit = worker_throughput_limit(recording)
@@ -92,12 +93,12 @@ def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTi
 
 
 def step_noise(recording: Recording) -> float:
-    """Returns the share of a step by which the next run may differ besides its host."""
+    """Returns by which share of a step the next run may differ, apart from a faster or slower host."""
     return RUN_TO_RUN_NOISE if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
 
 
 def _on_host(limit: Modification | None, factor: float, graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph with the pace of the workers, on a host that takes `factor` times as long."""
+    """Returns `graph` on a host that takes `factor` times as long, with the pace of the workers as `limit`."""
     return on_host(graph if limit is None else limit(graph), factor)
 
 
@@ -145,7 +146,7 @@ def _sources(devices: DevicePair) -> str:
 
 
 def _dominant(recording: Recording) -> Precision | None:
-    """Returns the precision in which products spend most time."""
+    """Returns the precision in which matrix multiplications spend most time; None if it is not known."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     names, which = np.unique(ops.name[rows], return_inverse=True)

@@ -1,11 +1,11 @@
 """Predicts how long each device operation of a recording takes on another device, and the pace of loader workers.
 
-The roof that limits an operation decides. If shapes give the work of a kernel, the kernel is assumed to reach the same
-share of its roof on B: its time is the longer of its times at B's arithmetic rate and at B's bandwidth, divided by that
-share. If only the kernel's name gives the roof, the time is scaled by that roof's ratio alone. A grid that leaves
-multiprocessors idle uses only part of a device: one wave of blocks cannot use the other half of the chip (wave scaling
-of Habitat, Yu et al., ATC'21). Very short kernels are limited by start-up and draining, and keep their time; in the
-worst case, a slower device lengthens them too.
+A is the device of the recording, B the other device. The roof that limits an operation decides. If shapes give the work
+of a kernel, the kernel is assumed to reach the same share of its roof on B as on A: its time on B is the longer of its
+times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the name of the kernel gives the roof,
+its time is scaled by the ratio of that roof. A grid that leaves multiprocessors idle uses only a part of a device (wave
+scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by start-up and draining, and keep their time. In
+the worst case, a slower device lengthens very short kernels, too.
 """
 
 from collections.abc import Callable
@@ -44,34 +44,34 @@ KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may contain
 
 @dataclass(frozen=True, eq=False)
 class DevicePair:
-    """The device of the recording and the one to predict. The ratios are B's rate / A's, None if not known."""
+    """The device `a` of the recording, and the device `b` to predict. Ratios are (rate of `b` / rate of `a`)."""
 
     a: DeviceModel
     b: DeviceModel
 
     @property
     def link_ratio(self) -> float | None:
-        """Link between host and device."""
+        """Ratio of the rates of the links between host and device; None if a rate is not known."""
         return self.b.link / self.a.link if self.a.link and self.b.link else None
 
     @property
     def peer_ratio(self) -> float | None:
-        """Links between devices."""
+        """Ratio of the rates of the links between devices; None if a rate is not known."""
         return self.b.peers / self.a.peers if self.a.peers and self.b.peers else None
 
     @property
     def bandwidth_ratio(self) -> float:
-        """Device memory bandwidth of copies."""
+        """Ratio of the bandwidths that copies in device memory reach."""
         return self.b.copy_bandwidth / self.a.copy_bandwidth
 
     @property
     def kernel_error(self) -> float:
-        """Relative error of predicted kernel times at the 5 % and 95 % quantiles."""
+        """Relative error of predicted kernel times, at the 5 % and the 95 % quantile."""
         return SAME_VENDOR_ERROR if self.a.vendor == self.b.vendor else OTHER_VENDOR_ERROR
 
 
 def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate) -> Floats:
-    """Returns the length of each operation of the trace's device on B, in ns."""
+    """Returns the predicted length in ns of each operation of the trace's device, on the device `devices.b`."""
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
@@ -88,16 +88,16 @@ def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate
 
 
 def bounds_on_b(recording: Recording, devices: DevicePair) -> Ints:
-    """Returns what limits each operation of the trace's device on B; UNKNOWN where it is unknown on A."""
+    """Returns what limits each operation on the device B (as BoundBy); UNKNOWN if what limits it on A is unknown."""
     at_peak, at_bandwidth = times_at_roofs(recording, devices)
     bounds = np.where(at_peak >= at_bandwidth, BoundBy.COMPUTE, BoundBy.MEMORY)
     return np.where(recording.kernel_bounds.bound_by == BoundBy.UNKNOWN, BoundBy.UNKNOWN, bounds)
 
 
 def times_at_roofs(recording: Recording, devices: DevicePair | None) -> tuple[Floats, Floats]:
-    """Returns (time at the roof / recorded time) for the arithmetic and the bandwidth roof of B; without devices, of A.
+    """Returns for each operation (time at the roof / recorded time), for the arithmetic roof and the bandwidth roof.
 
-    0 if the roof is not known.
+    The roofs are those of the device B, or of A if `devices` is None. The values are 0 if the roof is not known.
     """
     at_peak, at_bandwidth = times_at_recorded_roofs(recording)
     if devices is None:
@@ -141,9 +141,9 @@ def _kernel_times(
 def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tuple[Floats, Floats]:
     """Returns for each operation B's arithmetic rate / A's, and the ratio to use if its roof is not known.
 
-    Products with an unknown roof are expected to be limited by arithmetic. For other kernels, the smaller of the two
-    ratios is expected. The worst case uses the smaller ratio for both, the best case the larger. If the name does not
-    give the unit, vector units are considered too.
+    Matrix multiplications with an unknown roof are expected to be limited by arithmetic. For other kernels, the smaller
+    of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all kernels, the
+    best case the larger one. If the name does not give the unit, vector units are considered too.
     """
     ops = recording.trace.device_ops
     arithmetic, vector = np.ones(len(ops)), np.ones(len(ops))
@@ -160,7 +160,7 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
 
 
 def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
-    """Returns the usable share of B's multiprocessors / that of A's for each grid, at most 1."""
+    """Returns for each grid (share of B's multiprocessors that it uses / share of A's); 1 if it is not known."""
     if not devices.a.multiprocessors or not devices.b.multiprocessors:
         return np.ones(len(blocks))
     shares = [np.minimum(blocks / device.multiprocessors, 1.0) for device in (devices.a, devices.b)]  # type: ignore[operator]
@@ -168,7 +168,8 @@ def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
 
 
 def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
-    """Returns the copies that the link limits: large ones, except from pageable memory, which the host stages."""
+    """Returns a mask of the copies that the link limits: large copies, except those of pageable memory, which the host
+    stages."""
     trace = recording.trace
     staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
     mask: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~staged
@@ -176,10 +177,11 @@ def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
 
 
 def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estimate) -> Floats:
-    """Returns (time over a link `ratio` times as fast / time now) for copies that use it; `now` is in usable GB/s.
+    """Returns for each copy (time over a link that is `ratio` times as fast / time now).
 
-    The link transfers a copy's bytes at its rate; the rest of the copy's time has another reason, and stays. That
-    reason may be a degraded state of the link itself: the more extreme estimate assumes that.
+    `now` is the usable rate of the present link in GB/s. The time of the bytes at this rate scales with the link. The
+    rest of the copy's time has another cause, and stays the same. This cause may be a degraded state of the link; the
+    more extreme estimate assumes that, and scales all of the time.
     """
     part = np.minimum(ops.bytes / now / np.maximum(ops.end - ops.start, 1), 1.0)
     if estimate is (Estimate.HIGH if ratio > 1 else Estimate.LOW):
@@ -198,14 +200,14 @@ def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
 
 
 def collective_assumptions(recording: Recording) -> tuple[str, ...]:
-    """Returns what is assumed about collectives, if there are any."""
+    """Returns a sentence about what is assumed about collectives; none if the recording has no collectives."""
     if not (recording.trace.device_ops.work == Work.COLLECTIVE).any():
         return ()
     return ("all ranks move to such devices; waiting in collectives is scaled like the collectives",)
 
 
 def precision_label(precision: Precision | None) -> str:
-    """Formats a precision."""
+    """Returns a precision in words, such as "bf16 on tensor cores"."""
     if precision is None or precision.dtype is None:
         return "an unknown type"
     return f"{precision.dtype} on {'tensor cores' if precision.unit == 'tensor' else 'vector units'}"
@@ -221,11 +223,11 @@ WORKERS_KEEP_UP = (
 def worker_throughput_limit(
     recording: Recording, estimate: Estimate = Estimate.EXPECTED
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
-    """Returns the change to a graph in which workers set the pace, or None if they do not change anything.
+    """Returns a change of a graph that limits the steps to the pace of the loader's workers, or None without a limit.
 
-    A faster device does not make batches arrive sooner. If the workers are always behind, the waits for them take all
-    the time that the rest of the step leaves. Workers that keep up are expected to keep up; in the worst case, their
-    current pace is their limit. None also if the training process makes the batches, or if that is not known.
+    A faster device does not make batches arrive sooner. If the workers are always behind, the waits for workers take
+    all the time that the rest of the step leaves. Workers that keep up are expected to keep up; in the worst case,
+    their current pace is their limit. None also if the training process makes the batches, or if that is not known.
     """
     if not made_by_workers(recording):
         return None
@@ -241,7 +243,7 @@ def worker_throughput_limit(
 
 
 def loader_assumptions(recording: Recording) -> tuple[str, ...]:
-    """Returns what is assumed about the workers, if there are any."""
+    """Returns a sentence about what is assumed about the loader's workers; none if there are no workers."""
     if not made_by_workers(recording):
         return ()
     return (WORKERS_LIMIT if workers_are_behind(recording) else WORKERS_KEEP_UP,)

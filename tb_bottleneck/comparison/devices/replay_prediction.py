@@ -1,10 +1,10 @@
 """Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
 
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
-device gets faster. A recording whose replay is not trusted (replay/validation.py) is not to be predicted from.
+device gets faster. Do not predict from a recording whose replay is not trusted (replay/validation.py).
 
-The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean: with
-another device, these may be other steps than the recorded ones.
+The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean. With
+another device, other steps may be disturbed than in the recording.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ Modification = Callable[[ModifiedGraph], ModifiedGraph]
 
 @dataclass(frozen=True)
 class PredictedStep:
-    """Time per undisturbed step by regime, in ns.
+    """A predicted step. `ns` is the time per undisturbed step by regime, in ns.
 
-    `least_ns` is the time per step in which the device computes: no host can make the step shorter.
+    `least_ns` is the time per step in which the device computes. No host can make the step shorter than that.
     """
 
     ns: dict[Regime, float]
@@ -52,7 +52,7 @@ class PredictedStep:
 class ReplayPredictor:
     """Predicts steps from one recording.
 
-    `bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    `bounds` are the begins and the ends of the compared steps in ns; None means the steps of the recording.
     """
 
     recording: Recording
@@ -65,10 +65,10 @@ class ReplayPredictor:
     def predict(
         self, lengths: Floats | None = None, change: Modification | None = None, bounds: Ints | None = None
     ) -> PredictedStep:
-        """Predicts the step with other lengths of the device operations, and a change of the rest of the graph.
+        """Predicts the step with other lengths of the device operations, and with a change of the rest of the graph.
 
-        `lengths` are those of the trace's device, in ns. `bounds` are the new limits of the operations, if they are
-        known and may have changed.
+        `lengths` has the new length of each operation of the trace's device in ns; None means unchanged. `bounds` has
+        what limits each operation now (BoundBy); None means unchanged.
         """
         busy = self._busy(lengths, bounds)
         start = unmodified_graph(self.base)
@@ -85,10 +85,10 @@ class ReplayPredictor:
         return PredictedStep(self._undisturbed(account, graph.step_times(), least), least)
 
     def _undisturbed(self, account: dict[Regime, float], times: Times, least: float) -> dict[Regime, float]:
-        """Returns the time by regime of the undisturbed steps, from that of all steps and the predicted step times.
+        """Returns the time per undisturbed step by regime, from `account` (all steps) and the predicted step `times`.
 
-        A regime has the same share of its time in these steps as in the recording. `least` is the time per step in
-        which the device computes: a step that ends before its own work left that work to the next one.
+        A regime has the same share of its time in these steps as in the recording. The step is at least as long as the
+        device's part of `least`, the time per step in which the device computes: a shorter step left work to the next.
         """
         rows, steps = undisturbed(times), self.recording.steps
         if rows.all() and self.bounds is None:
@@ -105,12 +105,13 @@ class ReplayPredictor:
         return {regime: account[regime] * share[regime] * scale for regime in REGIMES}
 
     def _recorded_in(self, rows: Bools, bounds: tuple[Ints, Ints]) -> dict[Regime, float]:
-        """Returns the recorded time per step of these steps by regime, in ns."""
+        """Returns the recorded mean time by regime of the steps in the mask `rows`, in ns. `bounds` has all steps."""
         covered = self.recording.owned_spans.covered(bounds[0][rows], bounds[1][rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Returns the lengths of the items; operations of other devices scale like the same kernels of this one."""
+        """Returns the lengths of the graph's items in ns. Operations of other devices scale like the kernels of the
+        same name of the trace's device."""
         trace, items = self.recording.trace, self.base.graph.items
         all_ops, own_ops = trace.all_device_ops, trace.device_ops
         before = np.maximum(own_ops.end - own_ops.start, 1)
@@ -123,7 +124,7 @@ class ReplayPredictor:
         return np.where(items.op >= 0, np.rint(length).astype(np.int64)[items.op], items.length)
 
     def _busy(self, lengths: Floats | None, bounds: Ints | None = None) -> dict[Regime, float]:
-        """Returns the window's time by regime in which the device works, with the new lengths of its operations."""
+        """Returns the time of the window in which the device works, by regime, with the new `lengths` of operations."""
         if not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -146,12 +147,12 @@ class ReplayPredictor:
         return ops_by_regime(self.recording.trace.device_ops, self.recording.kernel_bounds)
 
     def _idle(self) -> dict[Regime, float]:
-        """Returns the recorded time of the window by regime in which the device waits for the host."""
+        """Returns the recorded time of the window in which the device waits for the host, by regime."""
         recorded = self._busy(None)
         return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
 
     def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
-        """Returns the same for a modified graph, scaled by the change of each host activity."""
+        """Returns the time as `_idle`, scaled by the change of each host activity in the modified `graph`."""
         before, after = self.base.graph.items.gap, graph.items.gap
         idle = self._idle()
         for activity, regime in _REGIME_OF_WORK.items():
@@ -163,9 +164,10 @@ class ReplayPredictor:
     def _account(
         self, window: float, busy: dict[Regime, float], idle: dict[Regime, float], surplus: dict[Regime, float]
     ) -> dict[Regime, float]:
-        """Returns the time per step by regime for a window with these times of device work and of waiting for the host.
+        """Returns the time per step by regime, for a window with `busy` device work and `idle` waiting for the host.
 
-        If less time remains for the host, all its regimes shrink equally; if more, `surplus` gives their shares of it.
+        If less time than `idle` remains for the host, all regimes of the host shrink equally. If more time remains,
+        `surplus` has the share of each regime in the additional time.
         """
         rest, idle_sum = window - sum(busy.values()), sum(idle.values())
         if rest <= idle_sum:
@@ -180,12 +182,12 @@ class ReplayPredictor:
     def _surplus(
         self, busy: dict[Regime, float], idle: dict[Regime, float], loader_limited: bool, lengths: Floats | None
     ) -> dict[Regime, float]:
-        """Returns the shares by regime of the time by which a window exceeds device work plus host idle times.
+        """Returns the shares by regime of the surplus: the time by which a window exceeds device work plus idle time.
 
-        If the window is limited by making its batches, the surplus belongs to the loader; if copies or collectives grew
-        beyond what hid them, to those. If the device works longer than recorded, it hides more of the host, not less:
-        then the surplus is its own, in proportion. Otherwise host work that the device hid becomes visible, in
-        proportion to the host's activity in that time.
+        If making batches limits the window, the surplus belongs to the loader. If copies or collectives grew most, the
+        surplus belongs to them. If the device works longer than recorded, it hides more of the host, not less; then the
+        surplus belongs to the device's regimes, in proportion. Otherwise, host work that the device hid becomes
+        visible, in proportion to the host's activity in that time.
         """
         if loader_limited:
             return {Regime.INPUT: 1.0}
@@ -198,7 +200,7 @@ class ReplayPredictor:
         return self._hidden(idle)
 
     def _uncovered(self, lengths: Floats | None) -> dict[Regime, float]:
-        """Returns the growth of copies and collectives, as shares by regime; empty if kernels grew by more."""
+        """Returns the shares of copies and collectives in their growth; empty if kernels grew by more."""
         if lengths is None or not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -228,7 +230,7 @@ class ReplayPredictor:
 
 
 def _split_by_bound(regime: Regime, inside: Bools, bounds: Ints | None) -> dict[Regime, Bools]:
-    """Splits the operations of a regime by their new regime, if another roof limits them now."""
+    """Splits the operations `inside`, which `regime` owned, by the regime that owns them with the new `bounds`."""
     if bounds is None or regime not in BOUND_OF_REGIME:
         return {regime: inside}
     other = next(name for name in BOUND_OF_REGIME if name != regime)

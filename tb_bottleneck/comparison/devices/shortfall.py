@@ -1,6 +1,6 @@
-"""Splits the difference between B's measured and expected time into parts with causes, regime by regime.
+"""Splits the shortfall, which is B's measured time minus B's expected time, into parts with causes, regime by regime.
 
-The device's own regimes are taken together, because another roof may limit a kernel on another device.
+All regimes of the device's own work are one part, because another roof may limit a kernel on another device.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ CUDA_VERSIONS = ("cuda_runtime_version", "cuda_driver_version")
 
 @dataclass(frozen=True, eq=False)
 class ShortfallContext:
-    """Both runs, and the times to be explained: per step or sample, in ns by regime."""
+    """Both runs, and the times to explain: `expected` and `measured` time in ns by regime, per step or per sample."""
 
     a: ComparedRun
     b: ComparedRun
@@ -62,7 +62,7 @@ class ShortfallContext:
     ratio: float | None  # of operator times on the hosts, B / A
 
     def evidence(self, cause: str, regimes: tuple[Regime, ...], **values: Any) -> str:
-        """Returns the evidence for a cause as text."""
+        """Returns a sentence with the evidence for `cause` and the times of `regimes`."""
         template = shortfall_text(cause) or shortfall_text("known_cause")
         assert template is not None, "comparison_texts.toml has a text for causes without their own"
         measured, expected = (sum(times[regime] for regime in regimes) for times in (self.measured, self.expected))
@@ -74,7 +74,7 @@ class ShortfallContext:
 
 
 def shortfall_parts(shortfall: ShortfallContext) -> list[pb.Shortfall]:
-    """Returns the parts, largest first; their shares sum to (measured - expected) / measured, exact for doubles."""
+    """Returns the parts, largest first, the unexplained part last. Shares sum to (measured - expected) / measured."""
     whole = sum(shortfall.measured.values())
     parts = _merged(_parts(shortfall, whole))
     unexplained = (whole - sum(shortfall.expected.values())) / whole - sum(part.share for part in parts)
@@ -85,7 +85,7 @@ def shortfall_parts(shortfall: ShortfallContext) -> list[pb.Shortfall]:
 
 
 def _merged(parts: Iterator[pb.Shortfall]) -> list[pb.Shortfall]:
-    """Merges the regimes that differ for the same cause into one part, described by the largest of them."""
+    """Merges parts with the same cause into one part. The texts and the regime are those of the largest part."""
     by_cause: dict[str, list[pb.Shortfall]] = {}
     for part in parts:
         by_cause.setdefault(part.cause, []).append(part)
@@ -98,7 +98,7 @@ def _merged(parts: Iterator[pb.Shortfall]) -> list[pb.Shortfall]:
 
 
 def _parts(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
-    """Yields the parts with a cause."""
+    """Yields the parts of the shortfall whose cause is known. `whole` is the measured time in ns."""
     for regime in REGIMES:
         share = (shortfall.measured[regime] - shortfall.expected[regime]) / whole
         if regime.owner in (Owner.HOST, Owner.LINK) and abs(share) >= MIN_SHORTFALL_SHARE:
@@ -137,7 +137,7 @@ def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: fl
 
 
 def _explains(ratio: float, share: float) -> bool:
-    """Returns True if the speed ratio of the hosts points in the direction of the difference."""
+    """Returns True if `ratio`, of operator times on the hosts B / A, points in the direction of the difference."""
     return ratio >= HOST_DIFFERS_FROM if share > 0 else ratio <= 1 / HOST_DIFFERS_FROM
 
 
@@ -149,7 +149,7 @@ def _slow_link(shortfall: ShortfallContext) -> dict[str, str] | None:
 
 
 def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
-    """Yields the difference of the device's own work with the first cause that has evidence; otherwise nothing."""
+    """Yields the difference in the device's own work, with the first cause that has evidence; nothing without one."""
     share = sum(shortfall.measured[regime] - shortfall.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < MIN_SHORTFALL_SHARE:
         return
@@ -188,7 +188,7 @@ def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> p
 
 
 def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for products that ran on A's matrix units and run on B's vector units."""
+    """Returns the part for matrix multiplications that ran on matrix units on A, and run on vector units on B."""
     vector_shares = [_on_vector_units(run.recording) for run in (shortfall.a, shortfall.b)]
     types = [run.measures(types_multiplied) for run in (shortfall.a, shortfall.b)]
     if (
@@ -203,7 +203,7 @@ def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb
 
 
 def _on_vector_units(recording: Recording) -> float:
-    """Returns the share of the products' time in fp32 on vector units; 0 if there are no products."""
+    """Returns the share of the time of matrix multiplications that is in fp32 on vector units; 0 if there are none."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     length = (ops.end - ops.start) * rows
@@ -213,7 +213,7 @@ def _on_vector_units(recording: Recording) -> float:
 
 
 def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for kernels that leave more of B idle than its size predicts, with the same samples per step."""
+    """Returns the part for kernels that leave more of device B idle than predicted, with the same samples per step."""
     samples = [batch_size_of(run.recording) for run in (shortfall.a, shortfall.b)]
     a, b = shortfall.devices.a.multiprocessors, shortfall.devices.b.multiprocessors
     part = (shortfall.measured[Regime.UNDERFILLED] - shortfall.expected[Regime.UNDERFILLED]) / whole
@@ -262,7 +262,7 @@ def shortfall_between(
     per: str,
     samples: tuple[int, int] | None,
 ) -> ShortfallContext:
-    """Returns the shortfall between `times`, expected and measured, per step or sample."""
+    """Returns the shortfall between `times` (expected, measured) in ns by regime. `per` is "step" or "sample"."""
     a, b = runs
     scales = (1.0, 1.0) if per == "step" or samples is None else (1 / samples[0], 1 / samples[1])
     differ = samples if samples is not None and samples[0] != samples[1] else None

@@ -1,6 +1,6 @@
-"""A run of a comparison: judged from one recording, or from one recording per rank.
+"""A run of a comparison, judged from one recording, or from one recording per rank.
 
-Its traces are judged together with what its monitor logged.
+The traces of a run are judged together with the data that its monitor logged.
 """
 
 import os
@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]
 class JudgedRun:
     """A run that got a verdict.
 
-    `report` is the report of the rank that the others wait for, otherwise of the first rank. `telemetry_reports` are
-    the reports of its telemetry, if there is any. Reports of the same process are joined (report/cross_check.py).
+    `reports` has one report per rank. `report` is the report of the rank that the others wait for; if there is no such
+    rank, of the first rank. Reports of a trace and of telemetry of the same process are joined (report/cross_check.py).
     """
 
     name: str
@@ -52,16 +52,17 @@ class JudgedRun:
 
     @property
     def ns(self) -> dict[Regime, float]:
-        """Time per step by regime, in ns, mean over the undisturbed steps and the ranks; sums to `step_ns`."""
+        """Mean time per undisturbed step by regime in ns, over all ranks. The times sum to `step_ns`."""
         return self._mean_account(undisturbed)
 
     def _mean_account(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the time per step by regime, in ns, mean over the `chosen` steps and the ranks."""
+        """Returns the mean time per step by regime in ns, over all ranks and the steps that `chosen` selects."""
         accounts = [self._account_of_rank(report, chosen) for report in self.reports]
         return {regime: float(np.mean([account[regime] for account in accounts])) for regime in REGIMES}
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the time per step by regime of one rank. Without the rank's trace, all regimes are scaled."""
+        """Returns the mean time by regime in ns of the steps of one rank that `chosen` selects. Without the rank's
+        trace, all regimes are scaled by the step times."""
         times = np.array(report.window.step_times_ns, np.float64)
         complete = len(times) == report.window.steps > 0
         scale = float(times[chosen(times)].mean() / times.mean()) if complete and times.any() else 1.0
@@ -74,14 +75,14 @@ class JudgedRun:
 
     @property
     def typical_ns(self) -> dict[Regime, float]:
-        """Time of the typical step by regime, in ns: of the steps that are not long, scaled to the median step."""
+        """Time of the typical step by regime in ns: the mean of the steps that are not long, scaled to the median."""
         account = self._mean_account(ordinary)
         scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
         return {regime: ns * scale for regime, ns in account.items()}
 
     @property
     def median_ns(self) -> float:
-        """Median step time in ns. A report of a long run has the median, but not all step times."""
+        """Median step time in ns, from the report if the report does not contain all step times."""
         window = self.report.window
         is_cut = len(window.step_times_ns) < window.steps and window.step_ns.median > 0
         return window.step_ns.median if is_cut else float(np.median(self.durations))
@@ -90,7 +91,7 @@ class JudgedRun:
     def findings(self) -> tuple[pb.Finding, ...]:
         """The findings of all ranks, costliest first.
 
-        Telemetry adds its own only if it is not joined with a trace: otherwise the trace's report has those to trust.
+        Findings from telemetry are included only if no trace of the same process was joined with the telemetry.
         """
         reports = [*self.reports, *(report for report in self.telemetry_reports if not report.others)]
         findings = [finding for report in reports for finding in report.findings]
@@ -98,14 +99,14 @@ class JudgedRun:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The causes of the findings, and of those about the memory that are worth fixing, each once."""
+        """The distinct causes of all findings, and of the findings about memory that are worth fixing."""
         named = [finding.cause for finding in self.findings]
         named += [finding.cause for report in self.reports for finding in worth_fixing(report.memory)]
         return tuple(dict.fromkeys(named))
 
     @property
     def logged(self) -> pb.Window | None:
-        """The unprofiled steps of the whole run in the telemetry of the report's rank; None with too few steps."""
+        """The steps without a profiler in the telemetry of the rank of `report`; None with too few steps."""
         windows = [
             report.window
             for report in self.telemetry_reports
@@ -118,7 +119,7 @@ class JudgedRun:
 class ComparedRun(JudgedRun):
     """A judged run with its recording, which is of the same rank as `report`.
 
-    `step_bounds` are the begins and ends of the compared steps in ns, if they are not those of the recording.
+    `step_bounds` are the begins and the ends of the compared steps in ns; None means the steps of the recording.
     """
 
     recording: Recording
@@ -127,7 +128,7 @@ class ComparedRun(JudgedRun):
 
     @property
     def bounds(self) -> tuple[Ints, Ints]:
-        """The begins and ends of the steps, in ns."""
+        """The begins and the ends of the compared steps, in ns."""
         edges = self.recording.steps.edges
         return self.step_bounds or (edges[:-1], edges[1:])
 
@@ -143,7 +144,7 @@ class ComparedRun(JudgedRun):
         return float(np.median(self.durations))
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the time per step by regime, in ns, mean over the `chosen` steps of one rank."""
+        """Returns the mean time by regime in ns of the steps of one rank that `chosen` selects."""
         if report is not self.report:
             return super()._account_of_rank(report, chosen)
         rows, (begins, ends) = chosen(self.durations), self.bounds
@@ -158,7 +159,7 @@ class ComparedRun(JudgedRun):
 
 @dataclass(frozen=True)
 class UnjudgedRun:
-    """A run that cannot be compared, with the reasons, one sentence each."""
+    """A run that cannot be compared. `because` has one sentence per reason."""
 
     name: str
     because: tuple[str, ...]
@@ -171,10 +172,10 @@ def judge_run(
     telemetry: Sequence[tuple[str, pb.Report]] = (),
     contexts: Sequence[Mapping[str, Any]] = (),
 ) -> ComparedRun | UnjudgedRun:
-    """Reads and judges the recordings of one run, oldest first.
+    """Reads and judges the recordings of one run. `paths` are the traces, oldest first.
 
-    For each rank, the most recent recording with a verdict is used. `telemetry` has the files of the run's telemetry
-    with their reports, `contexts` the contexts in it, oldest first.
+    For each rank, the most recent recording with a verdict is used. `telemetry` has the path and the report of each
+    telemetry file of the run, `contexts` the context in each telemetry file, oldest first.
     """
     judged: dict[int, tuple[str, pb.Report, Recording]] = {}
     refusals: list[str] = []
@@ -196,12 +197,12 @@ def judge_run(
 
 
 def context_of_rank(contexts: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
-    """Returns the last context of this rank, or an empty one. A process that names no rank counts as rank 0."""
+    """Returns the last of `contexts` that is of `rank`, or an empty one. A context without a rank is of rank 0."""
     return next((context for context in reversed(contexts) if context.get("rank", 0) == rank), {})
 
 
 def with_context(recording: Recording, logged: Mapping[str, Any]) -> Recording:
-    """Returns the recording with the context that the monitor logged. The trace's own context takes precedence."""
+    """Returns the recording with the context `logged` by the monitor. The trace's own context takes precedence."""
     trace = recording.trace
     context = {key: _as_integer(value) for key, value in logged.items()} | trace.header.context
     if context == trace.header.context:
@@ -215,7 +216,7 @@ def _as_integer(value: Any) -> Any:
 
 
 def representative_report(reports: tuple[pb.Report, ...]) -> pb.Report:
-    """Returns the report of the rank that the others wait for, otherwise the first."""
+    """Returns the report of the rank that the other ranks wait for. Without such a rank, returns the first report."""
     slowest = [job.stragglers[0].rank for job in jobs_of(reports) if job.stragglers]
     return next((report for report in reports if report.rank in slowest), reports[0])
 
@@ -232,7 +233,7 @@ def _row(report: pb.Report, regime: str) -> pb.AccountRow:
 def open_recordings(
     name: str, traces: Sequence[str], telemetry: Sequence[str] = (), progress: Progress | None = None
 ) -> ComparedRun | UnjudgedRun:
-    """Reads and judges the traces and telemetry files of one run, each oldest first."""
+    """Reads and judges one run. `traces` and `telemetry` are the paths of its files, oldest first."""
     readers = [TelemetryReader(file) for file in telemetry]
     reports = [read_all(reader, run=name) or judge_telemetry(reader, run=name) for reader in readers]
     located = list(zip(telemetry, reports, strict=True))

@@ -1,7 +1,7 @@
-"""Runs of which only the reports are known, and a common basis for the step times of two runs.
+"""Runs that are known only from reports, and a common basis for the step times of two runs.
 
-The reports are the output of `diagnose --json`, or the report file next to a trace. This way, a baseline can be kept in
-a repository without its traces. Data that only a trace contains is not compared: similarity of the work, batch size,
+The reports are the output of `diagnose --json`, or the report file next to a trace. With reports, a baseline can be
+kept in a repository without its traces. What only a trace contains is not compared: similarity of the work, batch size,
 environment, and the expected time on another device.
 """
 
@@ -26,11 +26,11 @@ WHOLE = "whole"  # basis of a recording without steps
 
 
 def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, ComparedRun, str | None]:
-    """Returns both runs with step times of one basis, and a note if that changed anything or was not possible.
+    """Returns both runs with step times on the same basis, and a note if a run was changed or if that is not possible.
 
-    A recording without step marks is judged as a whole: from the first device operation to the last. A marked step is
-    longer: it begins with the host's work before its first device operation, and it may end with the host's. If only
-    one of the runs has marked steps, each of its steps is cut to its device operations.
+    A recording without step marks is judged as a whole, from the first device operation to the last. A marked step is
+    longer: the step begins with the host's work before the first device operation, and may end with work of the host.
+    If only one of the runs has marked steps, each of its steps is cut to the device operations of the step.
     """
     wholes = [run.recording.steps.basis == WHOLE for run in (a, b)]
     if wholes[0] == wholes[1]:
@@ -46,9 +46,9 @@ def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, Compar
 
 
 def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
-    """Returns the begin of the first and the end of the last device operation launched in each step, in ns.
+    """Returns the begin of the first and the end of the last device operation that each step launches, in ns.
 
-    None if a step launches nothing.
+    Returns None if a step launches nothing.
     """
     steps, ops = recording.steps, recording.trace.device_ops
     step = np.searchsorted(steps.host, ops.issued(recording.trace.calls), side="right") - 1
@@ -67,7 +67,7 @@ MIN_STEP_NS = 1.0  # a step takes time: a ratio of step times is finite
 
 
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
-    """Returns the run that these reports describe. For each rank, the last report with a verdict is used."""
+    """Returns the run that the reports in `text` (JSON) describe. Each rank's last report with a verdict is used."""
     try:
         reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
@@ -76,7 +76,7 @@ def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
 
 
 def run_of(name: str, reports: Iterable[pb.Report]) -> JudgedRun | UnjudgedRun:
-    """Returns the run of these reports, which the function changes."""
+    """Returns the run that `reports` describe. Modifies `reports`."""
     reports = [_with_all_regimes(report) for report in reports]
     sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
     if not sound:
@@ -111,7 +111,7 @@ def _reports(text: bytes) -> list[Any]:
 
 
 def _with_all_regimes(report: pb.Report) -> pb.Report:
-    """Adds empty rows for the regimes that did not exist when the report was saved, if the account is complete."""
+    """Adds empty rows to a complete account for the regimes that did not exist when the report was saved."""
     rows = {row.regime: row for row in report.account}
     saved = [row.regime for row in report.account]
     is_complete = abs(sum(row.share for row in report.account) - 1) < SHARES_TOLERANCE

@@ -32,9 +32,9 @@ NUMBER_TOLERANCE = 0.02
 class VaryingSetting:
     """The setting that varies between the runs of a series.
 
-    `kind` is SWEEP if one number varies, SETTINGS if one other setting does, otherwise HISTORY. `title` names the
-    setting, `values` are its values for each run; in a history, they are the names of the runs. `differ` are the titles
-    of all settings that differ.
+    `kind` is SWEEP if one numeric setting varies, SETTINGS if one other setting varies, otherwise HISTORY. `title`
+    names the setting. `values` has one value per run; in a history, the values are the names of the runs. `differ` has
+    the titles of all settings that differ.
     """
 
     kind: str
@@ -44,9 +44,9 @@ class VaryingSetting:
 
 
 def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
-    """Returns the one known setting that differs, if everything else that differs follows from it.
+    """Returns the known setting that differs between `runs`, if all other differences follow from this setting.
 
-    Otherwise, the series is a history: several settings differ, or nothing that was recorded does.
+    Otherwise, the series is a history: several settings differ, or no recorded setting differs.
     """
     facts = [environment_of(run) | _device(run) for run in runs]
     differ = _differing(facts)
@@ -66,7 +66,7 @@ def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
 
 
 def _device(run: ComparedRun) -> dict[str, str]:
-    """Returns the device's name if the recording contains it: the device kind is no setting."""
+    """Returns the name of the device as a fact. The kind of the device is not a setting."""
     return {"device": run.report.device.name}
 
 
@@ -80,7 +80,7 @@ def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
 
 
 def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
-    """Returns the facts that all runs have and that differ. A fact that one run lacks shows nothing."""
+    """Returns the keys of the facts that all runs have and that differ. A fact that a run lacks is ignored."""
     common = set.intersection(*(set(run_facts) for run_facts in facts))
     return {
         key
@@ -98,17 +98,17 @@ def _alike(values: Sequence[str]) -> bool:
 
 
 def _facts_titled(title: str) -> set[str]:
-    """Returns all facts with this title."""
+    """Returns the keys of all facts with this title."""
     return {key for key, other in sweep_titles().items() if other == title}
 
 
 def _first_part(value: str) -> str:
-    """Returns the first of a list of types with their shares: the type with most of the time."""
+    """Returns the first type of a list of types with shares, which is the type with most of the time."""
     return value.partition(": ")[0] if " %" in value else value
 
 
 def number_of(value: str) -> float | None:
-    """Parses a number; None if the value is not one."""
+    """Returns `value` as a number, or None if `value` is not a number."""
     try:
         number = float(value)
     except ValueError:
@@ -123,12 +123,12 @@ Accounts = Sequence[dict[Regime, float]]
 def regression_point_of(
     names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
 ) -> pb.RegressionPoint | None:
-    """Returns the run at which the series gets slower, if it does so beyond the noise, otherwise None.
+    """Returns the run at which the series gets slower beyond the noise, or None if there is no such run.
 
-    `times` are the step times of each run, `accounts` the time by regime, all in ns. The series is split where the
-    squared deviation of log time within the two parts is smallest. The split counts if the later part takes
+    `times` has the step times of each run, `accounts` the time of each run by regime, all in ns. The series is split
+    where the squared deviation of log time within the two parts is smallest. The split counts if the later part takes
     RELEVANT_CHANGE longer and the steps of the two parts differ significantly (significance.py). If the later part is
-    faster by as much instead, only the runs since then are considered.
+    faster by as much instead, only the later part is considered.
     """
     begin = 0
     while len(times) - begin >= MIN_SERIES_RUNS:
@@ -145,7 +145,7 @@ def regression_point_of(
 
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
-    """Returns the first run of the later part, and mean time of its runs / mean time of the earlier ones."""
+    """Returns the first run of the later part, and (mean time of the later part / mean time of the earlier part)."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(

@@ -1,4 +1,4 @@
-"""Analyses a series of runs: a sweep with its knee, settings compared, or a history with its regression point."""
+"""Analyses a series of runs: a sweep with a knee, a comparison of settings, or a history with a regression point."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,8 @@ MAIN_REGIME_FROM = 0.5
 class SeriesGroup:
     """The runs with one setting.
 
-    `times` are the times of their undisturbed steps in ns, per step or sample, run by run.
+    `value` is the setting. `times` has for each run the times of the undisturbed steps, and `ns` the mean time by
+    regime, all in ns per step or per sample.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -52,17 +53,18 @@ class SeriesGroup:
 
     @property
     def mean(self) -> float:
-        """Time per step or sample, in ns."""
+        """Mean time per step or per sample, in ns."""
         return sum(self.ns.values())
 
     @property
     def every(self) -> Floats:
-        """Times of all steps."""
+        """The times of the undisturbed steps of all runs, in ns per step or per sample."""
         return np.concatenate(self.times)
 
 
 def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
-    """Returns the series, in the order of the varying setting if it is a number, otherwise in the given order."""
+    """Returns the series: a sweep in ascending order of its setting, other settings in descending order of time, and a
+    history in the order of `runs`."""
     judged = [run for run in runs if isinstance(run, ComparedRun)]
     series = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)
     series.notes.extend(reason for run in runs if isinstance(run, UnjudgedRun) for reason in run.because)
@@ -92,7 +94,7 @@ def _headline(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 
 
 def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, list[SeriesGroup]]:
-    """Returns the unit of times, and the runs grouped by their setting, in order; otherwise one group for each run."""
+    """Returns the unit of times, and the runs grouped by their setting, in order. In a history, each run is a group."""
     batches = [batch_size_of(run.recording) for run in runs]
     sizes = [batch.samples for batch in batches if not isinstance(batch, Missing)]
     differ = len(sizes) == len(runs) and len(set(sizes)) > 1
@@ -111,7 +113,7 @@ def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, lis
 
 
 def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> SeriesGroup:
-    """Returns a group in which every run counts equally, however many steps it has."""
+    """Returns a group in which all runs have the same weight, independent of their numbers of steps."""
     times = tuple(np.asarray(run.steady / size, np.float64) for run, size in group)
     ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
     return SeriesGroup(tuple(run for run, _ in group), value, times, ns)
@@ -168,7 +170,7 @@ def _several(setting: VaryingSetting) -> list[str]:
 
 
 def _repeats(groups: list[SeriesGroup]) -> list[str]:
-    """Returns notes about settings with runs that differ, so that something else matters too."""
+    """Returns a note about each setting whose runs differ, because then something else matters, too."""
     notes = []
     for group in groups:
         shortest, longest = _range(group)
@@ -223,7 +225,8 @@ def _settings(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 
 
 def _in_noise(a: SeriesGroup, b: SeriesGroup) -> bool:
-    """Returns True if the steps show no difference. With a single step that is unknown, and the times are compared."""
+    """Returns True if the steps of the groups do not differ significantly. False if a group has a single step, because
+    the noise is then unknown."""
     steps = a.every, b.every
     return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).differs
 

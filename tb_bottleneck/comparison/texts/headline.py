@@ -43,7 +43,7 @@ _UNPROFILED = {
     "none": "unprofiled_none",
     "unknown": "unprofiled_unknown",
 }
-"""The text about steps without a profiler, by their difference."""
+"""Maps the difference of steps without a profiler to the name of its text."""
 
 
 def refusal_headline(reasons: Sequence[str]) -> str:
@@ -58,11 +58,11 @@ def headline_of(
     means: Sequence[pb.RegimeDelta] = (),
     logged: tuple[Window | None, Window | None] = (None, None),
 ) -> str:
-    """Returns the headline: the difference, where it is, and what was expected if the devices differ.
+    """Returns the headline: the difference, the regimes responsible, and the expected speedup if the devices differ.
 
-    If both runs measured steps without a profiler, these lead. Of different work, only the times are told. `ranks` are
-    the numbers of ranks if they differ; `means` are the changes by regime on average over all steps; `logged` are the
-    steps of both telemetries.
+    If both runs measured steps without a profiler, these come first. If the runs do different work, the headline only
+    has the times. `ranks` are the numbers of ranks if they differ, `means` the changes of the mean time by regime, and
+    `logged` the steps in the telemetry of A and B.
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
@@ -85,7 +85,7 @@ def headline_of(
 
 
 def _unlike(comparison: pb.Comparison) -> str:
-    """Returns both times without a factor, which would compare different work."""
+    """Returns a sentence with both times, but without a factor, because a factor would compare different work."""
     measured = comparison.similarity
     times = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
     return headline_text("unlike").safe_substitute(
@@ -99,7 +99,7 @@ def _unlike(comparison: pb.Comparison) -> str:
 
 
 def _batches(comparison: pb.Comparison) -> str:
-    """States the samples of both runs where times are per sample: a step of one does more work."""
+    """Returns a text with the samples per step of both runs if times are per sample, otherwise an empty text."""
     if comparison.per != "sample":
         return ""
     a, b = comparison.a_batch.samples, comparison.b_batch.samples
@@ -112,7 +112,7 @@ def may_be_same_work(comparison: pb.Comparison) -> bool:
 
 
 def _job_throughput(comparison: pb.Comparison, ranks: tuple[int, int] | None) -> str:
-    """Compares the throughput of jobs of different sizes: the step of one rank does not show it."""
+    """Returns a text that compares the throughput of jobs of different sizes; empty without `ranks`."""
     if ranks is None:
         return ""
     throughput = f"{ratio_text(comparison.speedup * ranks[1] / ranks[0])} times"
@@ -139,7 +139,7 @@ def _difference(comparison: pb.Comparison) -> str:
 
 
 def _ratio(speedup: float) -> str:
-    """Formats a ratio without a test in the same words as a tested one."""
+    """Formats a speedup that was not tested, in the same words as a tested speedup."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
     return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
@@ -167,7 +167,7 @@ def _where(changes: Sequence[pb.RegimeDelta]) -> str:
 
 
 def _without_profiler(comparison: pb.Comparison) -> str:
-    """Returns the difference of the steps without a profiler; empty if a run did not measure it."""
+    """Returns a text about the difference of steps without a profiler; empty if a run did not measure such steps."""
     if not comparison.HasField("unprofiled"):
         return ""
     measured = comparison.unprofiled
@@ -181,9 +181,9 @@ def _without_profiler(comparison: pb.Comparison) -> str:
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns the difference of the means over all logged steps; empty if that is the same speedup as of the others.
+    """Returns a text about the means over all logged steps; empty if their speedup is that of the unprofiled steps.
 
-    The monitor measures a few steps before a trace without the profiler; pauses may lie outside them.
+    The monitor measures a few steps without the profiler before a trace. Pauses may lie outside of these steps.
     """
     if a is None or b is None or comparison.per != "step" or not comparison.HasField("unprofiled"):
         return ""
@@ -200,7 +200,8 @@ def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -
 
 
 def _recorded_disagree(comparison: pb.Comparison) -> bool:
-    """Returns True if the recorded speedup is another one than that without the profiler, not only another amount."""
+    """Returns True if the recorded speedup clearly differs from the speedup without a profiler, or gives another
+    result (faster, slower or none)."""
     unprofiled = comparison.unprofiled
     distance = abs(log(unprofiled.speedup / comparison.speedup))
     other_result = unprofiled.difference != comparison.difference and "unknown" not in (
@@ -211,7 +212,7 @@ def _recorded_disagree(comparison: pb.Comparison) -> bool:
 
 
 def _where_if_real(comparison: pb.Comparison) -> str:
-    """Names the regime of a difference that exceeds the interval of the means but is not in all steps."""
+    """Returns a text with the main regime of a difference that exceeds the noise, but is not significant."""
     whole = comparison.b_ns - comparison.a_ns
     main = max(comparison.by_regime, key=lambda row: row.delta_ns / whole)
     change = headline_text("change").safe_substitute(_change(main))
@@ -250,7 +251,7 @@ def _expected(comparison: pb.Comparison, device: str) -> str:
 
 
 def _limited_by(expected: pb.Expected) -> str:
-    """Names the host regime that limits the speedup; empty if none does."""
+    """Returns a text with the host regime that limits the speedup; empty if no host regime does."""
     host = [row for row in expected.by_regime if Regime(row.regime).owner is Owner.HOST]
     largest = max(host, key=lambda row: row.expected_ns)
     share = largest.expected_ns / expected.b_ns

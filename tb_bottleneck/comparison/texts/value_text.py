@@ -16,7 +16,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def speedup_range_text(speedup: float, low: float, high: float) -> str:
-    """Formats a speedup with its interval: "2.46 times the speed (1.58 to 2.93)", or "4.76 times the time (...)"."""
+    """Formats a speedup with its interval: "2.46 times the speed (1.58 to 2.93)" or, below 1, "... times the time"."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return f"about the same speed ({ratio_text(low)} to {ratio_text(high)} times)"
     if speedup > 1:
@@ -25,14 +25,14 @@ def speedup_range_text(speedup: float, low: float, high: float) -> str:
 
 
 def speedup_text(speedup: float) -> str:
-    """Formats a speedup without an interval."""
+    """Formats a speedup without an interval, as in "2.46 times the speed"."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about the same speed"
     return f"{ratio_text(speedup)} times the speed" if speedup > 1 else f"{ratio_text(1 / speedup)} times the time"
 
 
 def time_text(ns: float) -> str:
-    """Formats a duration; "nothing" for 0."""
+    """Formats a duration in ns, as in "53.0 ms"; "nothing" for 0."""
     return duration_text(ns) if round(ns) else "nothing"
 
 

@@ -1,4 +1,4 @@
-"""Changes the number of samples per step."""
+"""Predicts a run with another number of samples per step."""
 
 import numpy as np
 
@@ -22,10 +22,10 @@ ROOF_SHARE = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 0.9}
 
 
 def change_batch_size(recording: Recording, samples: int) -> Change:
-    """Returns the change to `samples` per step.
+    """Returns the change of a run to `samples` samples per step.
 
     Raises:
-        CannotPredict: the current number is not known.
+        CannotPredict: the current number of samples is unknown, `samples` is out of range, or the run is on the CPU.
     """
     now = batch_size_of(recording)
     if isinstance(now, Missing):
@@ -83,14 +83,15 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
 
 
 def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
-    """Returns the growth of kernels by roof: a kernel far below its roof has a fixed part that does not grow."""
+    """Returns the growth of kernels that reach the share `reached` of their roof. If a kernel is far below its roof, a
+    part of its time is fixed, and does not grow."""
     full = np.maximum(reached, ROOF_SHARE[estimate])
     fixed = 1 - reached / full
     return np.asarray(fixed + (1 - fixed) * grows, np.float64)
 
 
 def _by_waves(recording: Recording, in_proportion: Floats, grows: float) -> Floats:
-    """Returns the growth of kernels by grid size: a grid fills idle multiprocessors before it takes longer."""
+    """Returns the growth of kernels by grid size. A grid first fills idle multiprocessors, and then takes longer."""
     blocks, processors = recording.trace.device_ops.blocks, recording.trace.multiprocessors
     if not processors:
         return in_proportion
@@ -104,7 +105,7 @@ def _by_waves(recording: Recording, in_proportion: Floats, grows: float) -> Floa
 
 
 def _updates(recording: Recording) -> Bools:
-    """Returns the operations that the optimizer launched: their time does not depend on the batch size."""
+    """Returns a mask of the operations that the optimizer launched. Their time does not depend on the batch size."""
     trace = recording.trace
     ops = trace.device_ops
     issued = trace.calls.start[ops.call] if len(trace.calls) else ops.start

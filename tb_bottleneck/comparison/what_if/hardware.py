@@ -43,12 +43,12 @@ Factors = Callable[[Estimate], Floats]
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a run: its effect on device work, host, and samples per step.
+    """A change of a run: its effect on the device's work, on the host, and on the samples per step.
 
-    `factors` returns for each operation of the trace's device its time after / its time now; `modify` changes the rest
-    of the graph. `samples` is the factor of samples per step; `bounds` are the limits of the operations after the
-    change. `clause` completes a sentence: "the loader had 8 workers". `fix` is the scenario of the causes that the
-    change itself fixes.
+    `factors` returns for each operation of the trace's device (time after the change / time now). `modify` changes the
+    rest of the graph. `samples` is (samples per step after the change / now). `bounds` has what limits each operation
+    after the change; None means unchanged. `clause` completes a sentence: "the loader had 8 workers". `fix` is the
+    scenario whose causes the change itself fixes.
     """
 
     clause: str
@@ -61,7 +61,7 @@ class Change:
 
 
 class CannotPredict(Exception):
-    """The recording does not allow the prediction of this change; the message says why."""
+    """A change cannot be predicted from the recording. The message says why."""
 
 
 _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
@@ -70,10 +70,10 @@ LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
 def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
-    """Returns the change to a PCIe link such as "gen4x16".
+    """Returns the change of a run to the PCIe link `text`, such as "gen4x16".
 
-    If the run also moves to the device `new_device`, the link replaces the best one of that device, and `with_link`
-    already scales the copies over it.
+    If the run also moves to the device `new_device`, the link replaces the best link of that device. Then, `with_link`
+    scales the copies over the link, and this change does not.
 
     Raises:
         CannotPredict: the recording's link is not known.
@@ -109,13 +109,16 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
-    """Returns the pair with B on this link and A on the recording's link. Raises NotFound."""
+    """Returns `devices` with B on the link `text`, and A on the link of the recording.
+
+    Raises NotFound if there is no such link.
+    """
     now, _ = _now(recording)
     return DevicePair(replace(devices.a, link=now or devices.a.link), replace(devices.b, link=_parse(text)[2]))
 
 
 def _parse(text: str) -> tuple[int, int, float]:
-    """Returns generation, lanes and usable GB/s of a link. Raises NotFound."""
+    """Returns the generation, the lanes and the usable rate in GB/s of a link. Raises NotFound for an unknown link."""
     match = _LINK.fullmatch(text.strip())
     rate = link_rate(int(match[1]), int(match[2])) if match else None
     if match is None or rate is None:
@@ -127,12 +130,12 @@ def _parse(text: str) -> tuple[int, int, float]:
 
 
 def _rate(rate: float) -> str:
-    """Formats GB/s: 25, or 1.6."""
+    """Formats a rate in GB/s, as in "25" or "1.6"."""
     return f"{rate:.0f}" if rate >= 9.95 else f"{rate:.1f}"
 
 
 def _now(recording: Recording) -> tuple[float | None, str]:
-    """Returns the usable GB/s of the recording's link, and how it is known."""
+    """Returns the usable rate of the recording's link in GB/s, or None if unknown, and the source of the rate."""
     context = recording.trace.header.context
     generation, lanes = context.get("link_generation"), context.get("link_lanes", context.get("link_width"))
     if isinstance(generation, int) and isinstance(lanes, int):
@@ -142,7 +145,7 @@ def _now(recording: Recording) -> tuple[float | None, str]:
 
 
 def device_pair_to(recording: Recording, name: str) -> DevicePair:
-    """Returns the recording's device and the one with this name.
+    """Returns the pair of the recording's device and the device `name`.
 
     Raises:
         NotFound: the device is not listed.
@@ -157,7 +160,10 @@ def device_pair_to(recording: Recording, name: str) -> DevicePair:
 
 
 def change_device(recording: Recording, devices: DevicePair) -> Change:
-    """Returns the change of device: kernels by their roofs, copies by the link, the host unchanged."""
+    """Returns the change of a run to the device `devices.b`.
+
+    Roofs scale the kernels, the link scales the copies, and the host is unchanged.
+    """
 
     def factors(estimate: Estimate) -> Floats:
         ops = recording.trace.device_ops
@@ -180,7 +186,7 @@ def change_device(recording: Recording, devices: DevicePair) -> Change:
 
 
 def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
-    """Returns what is assumed about the slot if none was requested and copies depend on it."""
+    """Returns a sentence about what is assumed about the slot; none if the slot does not matter."""
     if not devices.a.link or not devices.b.link or devices.a.link == devices.b.link:
         return ()
     if not link_bound_copies(recording, recording.trace.device_ops).any():
@@ -192,7 +198,7 @@ def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ..
 
 
 def _lacking(recording: Recording, devices: DevicePair) -> list[str]:
-    """Returns the types of products that A's matrix units support and B's do not."""
+    """Returns the types of matrix multiplications that A's matrix units support and B's do not."""
     ops = recording.trace.device_ops
     names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()
     precisions = {precision_of(recording.trace.names[name]) for name in names}

@@ -1,4 +1,4 @@
-"""Changes the number of loader workers."""
+"""Predicts a run with another number of loader workers."""
 
 import numpy as np
 
@@ -25,10 +25,10 @@ _NAMES = ("workers", "num_workers", "loader_workers")
 
 
 def change_workers(recording: Recording, number: int) -> Change:
-    """Returns the change to `number` worker processes; with 0 of them, the training process makes the batches.
+    """Returns the change of a run to `number` worker processes. With 0, the training process makes the batches.
 
     Raises:
-        CannotPredict: it is not known who makes the batches now, and how fast.
+        CannotPredict: it is not known which processes make the batches now, or how fast; or `number` is not possible.
     """
     iterator = loader_iterator(recording)
     rows = fetches(recording)
@@ -82,7 +82,7 @@ def change_workers(recording: Recording, number: int) -> Change:
 def _without_workers(recording: Recording, batches: int) -> Change:
     """Returns the change to batches that the training process makes, while nothing else happens on the host.
 
-    The factors by which new workers slow each other and the host are taken back.
+    Workers slow each other and the host. Without workers, these factors are removed.
 
     Raises:
         CannotPredict: it is not known how long one process takes to make a batch.
@@ -114,17 +114,18 @@ def _without_workers(recording: Recording, batches: int) -> Change:
 
 
 _OPPOSITE = {Estimate.EXPECTED: Estimate.EXPECTED, Estimate.LOW: Estimate.HIGH, Estimate.HIGH: Estimate.LOW}
-"""A low estimate of the change from no workers to some assumes that they disturb; one of the change back, that not."""
+"""The opposite of each estimate. The low estimate for adding workers assumes that workers disturb; for removing them,
+that workers do not disturb."""
 
 
 def _at_once(recording: Recording, workers: int) -> int:
-    """Returns how many of the workers can run at once: at most the job's cores, if they were recorded."""
+    """Returns how many of `workers` can run at once: at most the number of the job's cores, if that was recorded."""
     cores = _cores(recording)
     return workers if cores is None else min(workers, cores)
 
 
 def _cores(recording: Recording) -> int | None:
-    """Returns the job's cores, or None if they were not recorded."""
+    """Returns the number of the job's cores, or None if it was not recorded."""
     cores = recording.trace.header.context.get("cores")
     return int(cores) if isinstance(cores, int | float) and 1 <= cores < MAX_WORKERS else None
 

@@ -1,4 +1,4 @@
-"""What a prediction returns: the step for each estimate, the interval of its gain, and the peak of the memory."""
+"""The results of a prediction: the step for each estimate, the interval of the gain, and the peak memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ _HALF_PRECISIONS = ("bf16", "fp16")
 def add_peak_memory(
     prediction: pb.WhatIf, recording: Recording, *, device: str | None, batch: int | None, precision: str | None
 ) -> None:
-    """Adds the predicted peak and a note about it, if memory was recorded and one of these changes is asked for.
+    """Adds the predicted peak memory and a note to `prediction`, if memory was recorded and a change is given.
 
-    Several changes at once are not predicted, except for a device with a batch or a precision.
+    Several changes at once are not predicted, except for `device` together with `batch` or `precision`.
     """
     memory = trace_memory(recording.trace)
     changes_type = precision in _HALF_PRECISIONS
@@ -78,7 +78,8 @@ def _forecast(
 
 
 def _largest_batch(memory: TraceMemory, recording: Recording, capacity: int | None) -> int | None:
-    """Returns the samples per step that fit into this memory; None if not even the recorded batch is known to."""
+    """Returns the largest number of samples per step that fits into `capacity` bytes; None if not even the recorded
+    batch is known to fit."""
     now = batch_size_of(recording)
     if isinstance(now, Missing) or capacity is None:
         return None
@@ -89,7 +90,7 @@ def _largest_batch(memory: TraceMemory, recording: Recording, capacity: int | No
 
 
 def _memory_of(device: str) -> int | None:
-    """Returns the bytes of memory of a device by any of its names. Raises NotFound if the device is not listed."""
+    """Returns the memory of a device in bytes; None if unknown. Raises NotFound if the device is not listed."""
     model = device_named(device)
     gpu = gpu_named(model.name)
     names = (device, model.name, *(() if gpu is None else (gpu.name,)))
@@ -118,10 +119,10 @@ Predict = Callable[[float], PredictedStep]
 
 @dataclass(frozen=True)
 class SpeedupWithoutProfiler:
-    """Time per recorded step before / after, without the profiler.
+    """The speedup without the profiler. `expected` is (step time before the change / step time after the change).
 
-    `measured` is True if the step time without the profiler was recorded; otherwise the host is the fastest plausible
-    one.
+    `measured` is True if the step time without the profiler was recorded. Otherwise, `expected` is for the fastest
+    plausible host.
     """
 
     expected: float
@@ -129,19 +130,19 @@ class SpeedupWithoutProfiler:
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
-    """Returns the lower bound of the step in ns: the device's compute time, or 0 if that is itself predicted."""
+    """Returns a lower bound of the step time in ns: the device's compute time, or 0 if the changes affect it."""
     least = outcomes[Estimate.HIGH].least_ns
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 
 
 def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> SpeedupWithoutProfiler | None:
-    """Returns the speedup with the fastest plausible host, or None if that is the recorded one.
+    """Returns the speedup with the fastest plausible host, or None if the recorded host is the fastest plausible one.
 
-    `predict` returns the expected outcome on a host with this factor of the recorded dispatch time.
+    `predict` takes the factor of the recorded dispatch time, and returns the expected outcome on such a host.
 
-    The host of a recording is slower than that of the training itself, and a host that limits the step hides the gain
-    from a device. The overhead is known if the step time without the profiler was recorded; otherwise the largest
-    overhead that was measured is its bound, and so bounds the prediction.
+    The profiler makes the host slower than in the training itself, and a host that limits the step hides the gain from
+    a faster device. The overhead of the profiler is known if the step time without the profiler was recorded.
+    Otherwise, the largest overhead that was ever measured is used, which bounds the prediction.
     """
     host_scale = host_scale_of(unmodified_graph(predictor.base))
     if host_scale.least == 1.0:
@@ -151,7 +152,7 @@ def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> Sp
 
 
 def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
-    """Returns the change to such a host; workers keep their own pace."""
+    """Returns the change to a host with `host` times the recorded dispatch time. Workers keep their own pace."""
     limit = worker_throughput_limit(predictor.recording)
 
     def modify(graph: ModifiedGraph) -> ModifiedGraph:
@@ -166,7 +167,7 @@ def outcome_of(
 ) -> PredictedStep:
     """Predicts the step with all changes at once, on a host with `host` times the recorded dispatch time.
 
-    With all changes, the host takes `drift` times as long for everything.
+    After the changes, all work of the host takes `drift` times as long.
     """
     recording = predictor.recording
     ops = recording.trace.device_ops
@@ -194,7 +195,10 @@ def gain_of_changes(
     samples: float,
     unprofiled: SpeedupWithoutProfiler | None,
 ) -> Gain:
-    """Returns the time per step before / after, with its interval by independent sources of error (replay/gain.py)."""
+    """Returns the gain (time per step before / after the changes) with its interval.
+
+    The interval combines independent sources of error (replay/gain.py).
+    """
     expected = outcomes[Estimate.EXPECTED]
     # In the worst case, the unexplained time grows with the samples.
     growing = expected.ns[Regime.UNEXPLAINED] * max(samples - 1, 0.0)
@@ -210,6 +214,6 @@ def gain_of_changes(
 
 
 def noise_of(run: ComparedRun) -> float:
-    """Returns half the 95 % interval of the mean of the undisturbed step times, as a share of it."""
+    """Returns half the width of the 95 % interval of the mean undisturbed step time, divided by the mean."""
     low, high = mean_interval(run.steady)
     return (high - low) / 2 / max(float(np.mean(run.steady)), 1.0)

@@ -1,4 +1,4 @@
-"""Changes the type of products."""
+"""Predicts a run with another type of matrix multiplications."""
 
 from functools import partial
 
@@ -29,12 +29,13 @@ MIN_UNKNOWN_SHARE = 0.05  # of the device's work that keeps its type because it 
 
 
 def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
-    """Returns the change of products and convolutions in wider types to this type, on matrix units.
+    """Returns the change of a run in which wide matrix multiplications and convolutions run in `dtype` instead.
 
-    With `devices`, the run also moves to another device: its units are used, and its roofs limit the kernels.
+    They then use matrix units. Wide are types such as float32 and float64. With `devices`, the run also moves to the
+    device `devices.b`, whose units are used and whose roofs limit kernels.
 
     Raises:
-        CannotPredict: the device is not known or has no units for this type, or no product runs in a wider one.
+        CannotPredict: the device is not known or has no units for `dtype`, or nothing runs in a wider type.
     """
     device = devices.b if devices is not None else device_of(recording.trace)
     if device is None:
@@ -71,7 +72,7 @@ def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
 
 
 def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
-    """Returns a sentence about products of unknown type."""
+    """Returns a sentence about matrix multiplications of unknown type; none if their share is small."""
     ops = recording.trace.device_ops
     unknown = np.zeros(len(ops), np.bool_)
     for name, rows in rows_by_name(ops.name):
@@ -86,6 +87,6 @@ def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
 
 
 def _rate(device: DeviceModel, precision: Precision) -> float | None:
-    """Returns the reachable rate of a device in TFLOP/s; that of vector units if it has none for the type."""
+    """Returns the reachable rate in TFLOP/s, of vector units if there are no units for the type; None if unknown."""
     rate = device.rate(precision) or device.vector
     return rate * (device.achievable or 1.0) if rate and precision.unit == "tensor" else rate

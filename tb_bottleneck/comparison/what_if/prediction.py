@@ -58,7 +58,10 @@ FIXABLE_REGIMES = tuple(regime for regime in REGIMES if regime.owner in (Owner.H
 
 @dataclass(frozen=True)
 class WhatIfOptions:
-    """The changed conditions; None means unchanged."""
+    """The changed conditions; None means unchanged.
+
+    `batch` is in samples per step. `link` is a PCIe link such as "gen4x16".
+    """
 
     device: str | None = None
     workers: int | None = None
@@ -68,10 +71,10 @@ class WhatIfOptions:
 
 
 def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
-    """Returns the prediction; if none can be made, the notes say why.
+    """Returns the prediction for `run` under the conditions `options`. If there is none, its notes say why.
 
     Raises:
-        NotFound: the requested device is not listed.
+        NotFound: no change is requested, or the device or the link is not listed.
     """
     prediction = pb.WhatIf(schema=SCHEMA, run=run.name, per="step")
     if isinstance(run, UnjudgedRun):
@@ -107,13 +110,13 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
 
 
 def _with_worker_limit(recording: Recording, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph with the pace of the current workers."""
+    """Returns `graph`, limited to the pace of the current workers."""
     limit = worker_throughput_limit(recording, estimate)
     return graph if limit is None else limit(graph)
 
 
 def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
-    """Returns the changes for the options. Raises NotFound, CannotPredict."""
+    """Returns the changes for `options`. Raises NotFound for unknown names or no change, and CannotPredict."""
     recording = run.recording
     changes = []
     devices = device_pair_to(recording, options.device) if options.device is not None else None
@@ -136,7 +139,7 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 
 
 def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[Change]) -> None:
-    """Adds the prediction of these changes."""
+    """Adds the results of all `changes` at once to `prediction`."""
     outcomes = {estimate: outcome_of(predictor, changes, estimate) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
@@ -179,7 +182,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
 
 
 def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler | None, samples: float) -> str:
-    """Returns the result without the profiler, if it differs."""
+    """Returns a text about the result without the profiler if it differs, otherwise an empty text."""
     if unprofiled is None:
         return ""
     change = log(unprofiled.expected * samples / prediction.after.speedup)
@@ -192,9 +195,9 @@ def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler 
 def _add_fixes(
     prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float], fixes: Sequence[Scenario | None]
 ) -> None:
-    """Adds what would own the step besides the device's own work: the causes found, otherwise the regime.
+    """Adds what would own the step after the change, except the device's own work: the causes, or else the regime.
 
-    Causes with a scenario in `fixes` are not among them: the change itself is their fix.
+    Causes whose scenario is in `fixes` are left out, because the change itself fixes them.
     """
     fixed = {cause for cause, scenario in SCENARIO_OF.items() if scenario in fixes}
     others = [finding for finding in run.findings if finding.cause not in fixed]
@@ -226,7 +229,7 @@ def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, f
 
 
 def _owner(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
-    """Names the regime that would own most of the step, and the regime that limits the change."""
+    """Returns a text with the regime that would own most of the step, and the regime that limits the change."""
     step = sum(by_regime.values())
     values = {
         "title": Regime(prediction.regime).label.lower(),

@@ -1,4 +1,4 @@
-"""The usual other conditions of a recording, each predicted: what a user would ask first."""
+"""Predictions of a recording under usual other conditions: what users ask first."""
 
 from collections.abc import Iterator
 
@@ -14,13 +14,13 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
 
 DEVICES = ("T4", "A100 SXM 80 GB", "H100 SXM", "H200 SXM", "B200", "MI300X")
-"""Names in gpus.toml."""
+"""Devices that are predicted, by their names in gpus.toml."""
 BATCHES = (2, 4)
-"""Multiples of the recorded batch."""
+"""Batch sizes that are predicted, as multiples of the recorded batch size."""
 PRECISION = "bf16"
 MOST_WORKERS = 32
 USUAL_CORES = 16
-"""Number of cores where the recording does not state it."""
+"""Number of cores that is assumed if the recording does not state it."""
 NUMBER_OF_WORKERS = (1, 2, 4, 8, 16, 32)
 
 _GROUPS = {"device": "Other devices", "batch": "Larger batches", "precision": PRECISION, "workers": "Loader workers"}
@@ -28,7 +28,7 @@ Row = tuple[str, str, WhatIfOptions]  # title, value, changes
 
 
 def what_if_table(run: JudgedRun | UnjudgedRun) -> pb.WhatIfTable:
-    """Returns the predictions; of a group that cannot be predicted, the notes say why."""
+    """Returns the table of predictions. If a group of conditions cannot be predicted, the notes say why."""
     table = pb.WhatIfTable(schema=SCHEMA, run=run.name)
     if not isinstance(run, ComparedRun):
         table.notes.extend(what_if(run, WhatIfOptions()).notes)
@@ -55,7 +55,7 @@ def _add(table: pb.WhatIfTable, prediction: pb.WhatIf, **row: str) -> None:
 
 
 def _rows(recording: Recording, samples: SamplesPerStep | Missing) -> dict[str, list[Row]]:
-    """Returns the conditions by the parameter that they change."""
+    """Maps each parameter of a prediction to the conditions that change this parameter."""
     return {
         "device": list(_devices(recording)) if recording.on_device else [],
         "batch": [] if isinstance(samples, Missing) else list(_batches(int(samples.samples))),

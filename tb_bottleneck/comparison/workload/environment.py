@@ -27,9 +27,9 @@ _NOT_RECORDED = "not recorded"
 
 
 def environment_differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRow]:
-    """Returns the facts that differ, those with a title first.
+    """Returns the facts that differ between `a` and `b`. Facts with a title come first.
 
-    A fact that only one run recorded is left out, unless it is the device.
+    A fact that only one run recorded is left out, unless the fact is the device.
     """
     first, second = environment_of(a), environment_of(b)
     titles = fact_titles()
@@ -46,7 +46,7 @@ def environment_differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRo
 
 
 def _same_types(a: str, b: str) -> bool:
-    """Returns True if two lists of types with their shares name the same types, except for tiny shares."""
+    """Returns True if two lists of types with shares contain the same types, where tiny shares are ignored."""
     return _types(a) == _types(b)
 
 
@@ -57,12 +57,12 @@ def _types(shares: str) -> set[str]:
 
 
 def environment_of(run: ComparedRun) -> dict[str, str]:
-    """Returns all known facts about a run's environment, as text by key."""
+    """Returns a dict of all known facts about the environment of `run`, from keys to values as text."""
     return _context_facts(run.recording) | _header_facts(run) | _observed_facts(run)
 
 
 def _context_facts(recording: Recording) -> dict[str, str]:
-    """Returns the plain values and lists of the run's context, and of tables in it one level deep."""
+    """Returns the plain values and the lists in the context of the run, and in the tables that the context contains."""
     facts: dict[str, str] = {}
     for key, value in list(recording.trace.header.context.items())[:MAX_FACTS]:
         if key in ignored_facts() or (key in MEASURED_FACTS and not isinstance(value, dict)):
@@ -103,7 +103,7 @@ def _header_facts(run: ComparedRun) -> dict[str, str]:
 
 
 def version_text(key: str, value: int) -> str:
-    """Formats a version: CUDA's 12040 is 12.4; versions of HIP and others stay as they are."""
+    """Formats a version. CUDA's 12040 becomes "12.4"; versions of HIP and others are not changed."""
     return f"{value // 1000}.{value % 1000 // 10}" if key.startswith("cuda_") else str(value)
 
 
@@ -141,7 +141,7 @@ def _memory(name: str) -> str:
 
 
 def _kernels(a: Recording, b: Recording) -> list[pb.ContextRow]:
-    """Returns the operators that run different kernels in the two runs."""
+    """Returns one row per operator that runs different kernels in the two runs."""
     if not a.on_device or not b.on_device:
         return []
     return [

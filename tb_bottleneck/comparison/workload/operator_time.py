@@ -14,11 +14,14 @@ from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Floats
 
 MIN_DIFFERENCE = 0.02
-"""Share of the larger peak from which a difference is listed."""
+"""Smallest difference that is listed, as a share of the larger peak."""
 
 
 def memory_rows(a: report_pb.Report, b: report_pb.Report) -> list[pb.ContextRow]:
-    """Returns the peak and the categories that differ, the largest difference first; nothing if a peak is unknown."""
+    """Returns a row for the peak memory if it differs, then a row for each category that differs, largest first.
+
+    Returns no rows if a peak is unknown.
+    """
     peaks = a.memory.peak_bytes, b.memory.peak_bytes
     if not all(peaks):
         return []
@@ -47,19 +50,22 @@ MIN_COMMON_OPERATORS = 5
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """Device time per step in ns of one operator, the kernel with the most of it, and all its kernels."""
+    """The device time of one operator. `ns` is in ns per step. `kernel` is the kernel with most of this time."""
 
     ns: float
     kernel: str
     kernels: frozenset[str]
 
     def runs_others(self, other: "OperatorTime") -> bool:
-        """Returns True if the main kernel of either run is not run by the other at all."""
+        """Returns True if neither run executes the main kernel of the other run."""
         return self.kernel not in other.kernels and other.kernel not in self.kernels
 
 
 def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, OperatorTime]:
-    """Returns the times by operator name, longest first; `lengths` replaces the recorded lengths of the operations."""
+    """Returns a dict from operator names to device times, longest first.
+
+    `lengths` (ns) replaces the recorded lengths of the device operations.
+    """
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     kernels = np.isin(ops.work, (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN))
@@ -82,7 +88,7 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
 
 
 def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
-    """Returns the costliest operators of A that run different kernels on B, with their kernels on A and B."""
+    """Returns the costliest operators of `a` that run other kernels in `b`, with their main kernels in `a` and `b`."""
     first, second = device_operators(a), device_operators(b)
     return {
         name: (first[name].kernel, second[name].kernel)
@@ -94,8 +100,8 @@ def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
 def host_ratio(a: Recording, b: Recording) -> float | None:
     """Returns the median of (time on B's host / time on A's host) over the common operators.
 
-    Only operators that call no other and launch nothing count. None if too few of them are called in both runs, or if
-    only one run recorded stacks, which slows the host by itself.
+    Only operators count that call no other operator and launch nothing. Returns None if too few of these operators run
+    in both runs, or if only one run recorded stacks, because that slows the host.
     """
     if a.trace.header.stacks_recorded != b.trace.header.stacks_recorded:
         return None
@@ -105,7 +111,7 @@ def host_ratio(a: Recording, b: Recording) -> float | None:
 
 
 def _host_times(recording: Recording) -> dict[str, float]:
-    """Returns the median time in ns of the operators with at least MIN_OPERATOR_CALLS calls, by name."""
+    """Maps the names of operators with at least MIN_OPERATOR_CALLS calls to their median host time in ns."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP, Kind.CALL)
     rows = rows[recording.in_window(trace.events.start[rows])]

@@ -1,8 +1,8 @@
 """Determines whether two recordings do the same work, by the operators that they run per step and the model's weights.
 
-The names of operators are compared first. They change without the work: a loop becomes one batched call, compiled code
-and CUDA graphs hide operators, another precision adds casts. So if the names disagree, the shapes of the weights in
-products and convolutions decide, because they depend on the model only.
+The names of operators are compared first. Names can change although the work does not: a loop becomes one batched call,
+compiled code and CUDA graphs hide operators, another precision adds casts. So if the names disagree, the shapes of the
+weights in matrix multiplications and convolutions decide, because these shapes depend only on the model.
 """
 
 from dataclasses import dataclass
@@ -58,37 +58,41 @@ UNKNOWN_SIMILARITY = (
 
 
 Calls = dict[str, float]
-"""Calls per step by name, or by the sizes of the weights."""
+"""Maps names of operators, or sizes of weights, to the number of calls per step."""
 
 
 @dataclass(frozen=True)
 class Similarity:
-    """The common share of the work, 0 to 1, and what it was measured by: "operators", "weights" or "products"."""
+    """`share` is the share of the work, 0 to 1, that two recordings have in common.
+
+    `basis` is what was compared: "operators", "weights" or "products" (matrix multiplications).
+    """
 
     share: float
     basis: str
 
     @property
     def least(self) -> float:
-        """The share from which both recordings are of the same training."""
+        """The smallest `share` at which both recordings do the same work."""
         return SAME_PRODUCTS_FROM if self.basis == PRODUCTS else SAME_WORK_FROM
 
     @property
     def same_work(self) -> bool:
-        """True if both recordings are of the same training."""
+        """True if both recordings do the same work."""
         return self.share >= self.least
 
 
 def similarity(a: Recording, b: Recording) -> Similarity | Missing:
-    """Returns the share of the work per step that both runs do.
+    """Returns the share of the work per step that `a` and `b` have in common, or Missing if it cannot be determined.
 
-    The operators that launch device work count, except the optimizer's if both runs mark those: its implementation is
-    not part of the work. On CPUs, products and convolutions count. The share is of the operators that either run has.
+    Operators that launch device work count, except those of the optimizer if both runs mark them, because the
+    implementation of the optimizer is not part of the work. On CPUs, matrix multiplications and convolutions count. The
+    share is relative to the operators that at least one run has.
 
-    If the operators disagree, or only one run has a device, the shapes of weights decide. If compiled code or graphs
-    launch kernels of a run, they hide products, so the share is then of that run's visible products. Missing if the
-    weights do not decide clearly. If one run accumulates gradients over more passes than the other, the work is
-    also counted per pass, and the larger value is returned.
+    If the operators disagree, or only one run has a device, the shapes of weights decide. Compiled code and graphs hide
+    matrix multiplications; then, the share is relative to the visible ones of that run. Missing if the weights do not
+    decide clearly. If one run accumulates gradients over more passes than the other, the work is also counted per pass,
+    and the larger value is returned.
     """
     if not a.on_device and not b.on_device:
         return Similarity(_best(a, b, (_counted(a, _rows(a, _ON_CPU)), _counted(b, _rows(b, _ON_CPU)))), OPERATORS)
@@ -110,7 +114,7 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
-    """Returns the similarity of the weights in products and convolutions."""
+    """Returns the similarity of the weights in matrix multiplications and convolutions."""
     weights, hidden = (_weights(a), _weights(b)), (_fused(a), _fused(b))
     if min(map(len, weights)) < (MIN_HIDDEN_WEIGHTS if any(hidden) else 1):
         return Missing(UNKNOWN_SIMILARITY)
@@ -121,7 +125,8 @@ def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _common_products(a: Recording, b: Recording) -> float:
-    """Returns the common share of products, convolutions and attention by name; 1 if a run hides or has few of them."""
+    """Returns the common share of matrix multiplications, convolutions and attention by name; 1 if a run hides or has
+    few of them."""
     calls = _counted(a, _rows(a, _COUNTED_PRODUCTS)), _counted(b, _rows(b, _COUNTED_PRODUCTS))
     if _fused(a) or _fused(b) or min(sum(each.values()) for each in calls) < MIN_PRODUCTS:
         return 1.0
@@ -129,9 +134,9 @@ def _common_products(a: Recording, b: Recording) -> float:
 
 
 def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> float:
-    """Returns the ratio of the operations per step if they are equal and many have common weights, otherwise 0.
+    """Returns the ratio of the operations per step if it is almost 1 and many have common weights, otherwise 0.
 
-    One product may be cut into portions: then it is called more often, on fewer rows.
+    A matrix multiplication may be cut into portions. Then it is called more often, with fewer rows per call.
     """
     work = [float(contractions(run).flops.sum()) / len(run.steps) for run in (a, b)]
     if min(work) <= 0 or min(work) < (1 - SAME_FLOPS_WITHIN) * max(work):
@@ -142,9 +147,9 @@ def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> flo
 
 
 def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
-    """Returns True if a run recorded no shapes, and both call the same products equally often.
+    """Returns True if a run recorded no shapes, and both runs call the same matrix multiplications equally often.
 
-    Two models may call products equally often, so this is no proof of the same work, but it forbids the opposite claim.
+    Different models can do that, too. So True does not prove that the work is the same, only that it may be.
     """
     if _weights(a) and _weights(b):
         return False
@@ -154,7 +159,7 @@ def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
 
 
 def _best(a: Recording, b: Recording, calls: tuple[Calls, Calls], hidden: tuple[bool, bool] = (False, False)) -> float:
-    """Returns the common share per step, or per pass if that is larger. `hidden`: the run hides some of its calls."""
+    """Returns the common share per step, or per pass if that is larger. `hidden` is True for a run that hides calls."""
     passes = passes_of(a), passes_of(b)
     share = _common_share(*calls, hidden)
     if passes[0] == passes[1]:
@@ -164,9 +169,9 @@ def _best(a: Recording, b: Recording, calls: tuple[Calls, Calls], hidden: tuple[
 
 
 def _common_share(a: Calls, b: Calls, hidden: tuple[bool, bool]) -> float:
-    """Returns the share of common calls: of the calls of either run, or of the run that hides some of its calls.
+    """Returns the share of common calls in the calls of both runs, or in the calls of the run that hides some calls.
 
-    If both hide some, the share is of the smaller one.
+    If both runs hide some calls, returns the share in the calls of the run with fewer calls.
     """
     both = sum(min(calls, b.get(name, 0.0)) for name, calls in a.items())
     sums = sum(a.values()), sum(b.values())
@@ -187,9 +192,9 @@ def _launching(recording: Recording, without: Spans) -> Calls:
 
 
 def _weights(recording: Recording) -> Calls:
-    """Returns the calls per step of products and convolutions, by the sizes of their weights; empty without shapes.
+    """Returns the calls per step of matrix multiplications and convolutions by the sizes of their weights.
 
-    Backward passes are left out: where a product computes the gradient of a weight, its inputs depend on the batch.
+    Empty without recorded shapes. Backward passes are left out, because there, sizes can depend on the batch.
     """
     trace, rows = recording.trace, _rows(recording, tuple(_PRODUCTS))
     forward = rows[~_backward_spans(recording).contains(trace.events.start[rows])]

@@ -1,1 +1,1 @@
-"""Operators, kernels and communications: their tables, what they come from, and what they wait for."""
+"""Operators, kernels and communications: their tables, their callers, and what they wait for."""

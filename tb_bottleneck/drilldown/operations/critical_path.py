@@ -1,8 +1,8 @@
-"""The critical path of a window: followed backwards from its end to what each moment had to wait for.
+"""The critical path of a window. The path is followed backwards from the end of the window to its begin.
 
-An operation of the device waited for the last of three to be done: its launch, the operation before it on its stream,
-or one of another stream. The host waited for the row before it, or in a synchronising call for the device. These are
-the dependencies that the replay simulates (replay/graph).
+An operation of the device waited for whichever was done last: its launch, the previous operation on its stream, or an
+operation on another stream. The host waited for its previous event, or, in a synchronising call, for the device. The
+replay simulates the same dependencies (replay/graph).
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 class CriticalPath(Record, frozen=True, eq=False):
-    """Sorted, disjoint parts of the window, in ns; `op` is a row of `all_device_ops`, or -1 for the host."""
+    """Sorted, disjoint parts of the window, in ns. `op` is a row of `all_device_ops`, or -1 if the host works."""
 
     begin: Ints
     end: Ints
@@ -26,7 +26,7 @@ class CriticalPath(Record, frozen=True, eq=False):
 
 @memoized
 def critical_path(recording: Recording) -> CriticalPath:
-    """Returns the critical path; empty for a run on the CPU. Its parts fill the window."""
+    """Returns the critical path of the window. Empty for a run on the CPU."""
     if not recording.on_device:
         return CriticalPath(*(np.empty(0, np.int64) for _ in range(3)))
     graph = graph_of(recording)
@@ -39,7 +39,7 @@ def critical_path(recording: Recording) -> CriticalPath:
 
 
 def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
-    """Returns the begin of each part of the path, in order of time, and its operation, or -1 for the host."""
+    """Returns the begin of each part of the path in ns, in order of time, and its operation, or -1 for the host."""
     items, ops = graph.items, recording.trace.all_device_ops
     begins: list[int] = []
     path: list[int] = []
@@ -79,8 +79,8 @@ def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
-    """Returns the item that the window ends with, and True if its operation ends there; otherwise, its host row is the
-    last one."""
+    """Returns the last item of the window or -1, and True if the window ends with the operation of that item, False if
+    it ends with the host's work."""
     items, ops, end = graph.items, recording.trace.all_device_ops, recording.steps.end
     working = np.flatnonzero(items.op >= 0)
     working = working[ops.end[items.op[working]] <= end]
@@ -93,7 +93,8 @@ def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
 
 
 def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[int, bool]:
-    """Returns the item that the host was busy with before an item, and True if the host waited for its operation."""
+    """Returns the item that the host was busy with before `item`, or -1, and True if the host waited for the operation
+    of the returned item."""
     items = graph.items
     row = int(items.follows[item])
     if row < 0:
@@ -107,7 +108,7 @@ def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[
 
 
 def _before_on_stream(stream: Ints) -> Ints:
-    """Returns the item with the previous operation of the same stream for each item; -1 for none."""
+    """Returns for each item the item with the previous operation of the same stream, or -1."""
     before = np.full(len(stream), -1, np.int64)
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
@@ -117,7 +118,7 @@ def _before_on_stream(stream: Ints) -> Ints:
 
 
 def _last_ended(op: Ints, end: Ints) -> Ints:
-    """Returns the item up to each item whose operation ends last; -1 for none."""
+    """Returns for each item the item, among all up to this one, whose operation ends last, or -1."""
     ends = np.where(op >= 0, end[op], LONG_AGO)
     latest = np.maximum.accumulate(ends)
     new = np.where(ends == latest, np.arange(len(op)), 0)

@@ -1,4 +1,4 @@
-"""What an operation of a device comes from, what it waited for before it began, and the search for rows by name."""
+"""The origin of an operation of a device, what the operation waited for, and the search for rows by name."""
 
 import numpy as np
 
@@ -19,10 +19,10 @@ _ROUNDING = 2.0**-51
 
 
 def dependencies_of(inspected: InspectedTrace, begin: float, track: str) -> pb.Dependencies:
-    """Returns the dependencies of the operation that begins at a time on a track of the timeline.
+    """Returns the dependencies of the device operation that begins at `begin` (ns) on `track`, such as "device 7".
 
     Raises:
-        NotFound: there is no such operation.
+        NotFound: no operation of a device begins then on this track.
     """
     trace, ops = inspected.trace, inspected.trace.all_device_ops
     queue = int(track.removeprefix("device ")) if track.removeprefix("device ").isdecimal() else -1
@@ -46,7 +46,7 @@ def dependencies_of(inspected: InspectedTrace, begin: float, track: str) -> pb.D
 
 
 def _add_wait(trace: Trace, op: int, message: pb.Dependencies) -> None:
-    """Adds what the operation waited for: of all that it needs, what was done last; and what waited for it."""
+    """Adds what `op` waited for (its dependency that was done last), and the operations that waited for `op`."""
     ops, dependencies = trace.all_device_ops, find_device_dependencies(trace)
     free = stream_free(ops.queue, ops.start, ops.end)
     launched = np.where(
@@ -75,7 +75,7 @@ def _add_wait(trace: Trace, op: int, message: pb.Dependencies) -> None:
 
 
 def _previous(queue: Ints) -> Ints:
-    """Returns the previous operation of the same stream for each operation; -1 for none."""
+    """Returns for each operation the previous operation of the same stream, or -1."""
     order = np.argsort(queue, kind="stable")
     previous = np.full(len(queue), -1, np.int64)
     same = queue[order[1:]] == queue[order[:-1]]
@@ -84,7 +84,7 @@ def _previous(queue: Ints) -> Ints:
 
 
 def _add_places(inspected: InspectedTrace, call: int, message: pb.Dependencies) -> None:
-    """Adds the operators that enclose the launching call, and the modules, lines and ranges that it belongs to."""
+    """Adds the operators that enclose the launching call, and the modules, lines and ranges of the call."""
     host, trace = inspected.host_rows, inspected.trace
     message.operators.extend(_chain(trace, host, call))
     if inspected.recording is None:
@@ -102,7 +102,7 @@ def _add_places(inspected: InspectedTrace, call: int, message: pb.Dependencies) 
 
 
 def _chain(trace: Trace, host: HostRows, row: int) -> list[str]:
-    """Returns the names of the operators around a row, outermost first."""
+    """Returns the names of the operators that enclose the event `row`, outermost first."""
     is_operator, chain = operator_rows(trace), list[str]()
     while row >= 0 and len(chain) < MAX_CHAIN:
         if is_operator[row]:
@@ -127,7 +127,10 @@ MAX_FOUND = 1_000
 
 
 def add_found(inspected: InspectedTrace, text: str, answer: pb.FindAnswer) -> None:
-    """Adds the rows on the timeline whose names contain a text, in any case: the first ones, and how many there are."""
+    """Adds the events of the timeline whose names contain `text` (upper or lower case) to `answer`.
+
+    Adds the first MAX_FOUND events, the number of all events, and their total time.
+    """
     wanted, parts = text.lower(), []
     for number, lane in enumerate(inspected.lanes.rows):
         named = np.flatnonzero(lane.name >= 0)

@@ -23,7 +23,7 @@ _MAX_TEXT = 300
 
 @dataclass(frozen=True, eq=False)
 class Calls(Table):
-    """The calls of one name."""
+    """All calls of the operator or kernel with one name."""
 
     start: Ints = column("ns", "start of the row")
     end: Ints = column("ns", "its end")
@@ -36,7 +36,7 @@ class Calls(Table):
 
 
 def details_of(inspected: InspectedTrace, operator: str | None, kernel: str | None) -> pb.Details:
-    """Returns the details of an operator or a kernel with this name, which may be cut as the tables cut it.
+    """Returns the details of the operator or the kernel with this name. The name may be cut to MAX_SHOWN characters.
 
     Raises:
         NotFound: nothing with this name ran in the window.
@@ -94,18 +94,18 @@ def _kernels(recording: Recording, name: str) -> Calls:
 
 
 def _numbers(recording: Recording, name: str) -> list[int]:
-    """Returns the names of the trace that begin with a name of the length at which tables cut names, or equal it."""
+    """Returns the indices of the trace's names that equal `name`, or, if `name` was cut by a table, begin with it."""
     whole = len(name) < MAX_SHOWN
     names = recording.trace.names
     return [row for row, each in enumerate(names) if (each == name if whole else each.startswith(name))]
 
 
 MAX_SHOWN = 600
-"""The tables cut longer names."""
+"""Number of characters to which tables cut names."""
 
 
 def _add(rows: Any, calls: Calls, length: Ints, key: Ints, text: Callable[[int], str]) -> None:
-    """Adds one row per key, the longest first."""
+    """Adds one row per distinct `key`, in descending order of the sum of `length`."""
     groups = groups_of(key, np.zeros(len(calls), np.int64), length)
     device, host = groups.summed(calls.device), groups.summed(calls.host)
     for group in np.lexsort((-host, -groups.total))[:MAX_ROWS].tolist():
@@ -140,7 +140,7 @@ def _add_kernels(recording: Recording, name: str, details: pb.Details) -> None:
 
 
 def _add_places(recording: Recording, calls: Calls, length: Ints, details: pb.Details) -> None:
-    """Adds the functions of the program with their call chains, and the modules."""
+    """Adds the functions of the program that make the calls, with their call chains, and the modules."""
     trace, events = recording.trace, recording.trace.events
     moments = HostTimes(calls.thread, calls.issued, np.maximum(length, 1).astype(np.float64))
     found = located(recording, moments)
@@ -164,7 +164,7 @@ def _module(name: str) -> str:
 
 
 def _shapes(recording: Recording, signature: int) -> str:
-    """Returns the shapes and types of the inputs: "[64, 128] float, [128] float"; tensors only."""
+    """Returns the shapes and types of the tensor inputs, as in "[64, 128] float, [128] float"."""
     operands = operands_of(recording.trace.signatures[signature]) if signature else None
     if operands is None:
         return "shapes not recorded"

@@ -26,7 +26,7 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class GroupRoofs:
-    """For each group: the roof that bounds most of its time, and the share of that roof that it reaches."""
+    """For each group the roof that limits most of its time, and the share of this roof, 0 to 1, that it reaches."""
 
     is_known: Bools
     reached: Floats
@@ -42,7 +42,7 @@ def group_roofs(groups: Groups, time: Ints, reached: Floats, bound_by: Ints) -> 
 
 
 def add_operators(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the operators by name: times with and without what they call, and what they launch."""
+    """Adds one row per operator name: times with and without called operators, and the launched work."""
     trace, events = recording.trace, recording.trace.events
     rows = operator_rows_of(recording)
     start, end = events.start[rows.row], events.end[rows.row]
@@ -84,7 +84,7 @@ def add_operators(recording: Recording, tables: pb.Tables) -> None:
 
 
 def _shares(recording: Recording, rows: OperatorRows, groups: Groups) -> Floats:
-    """Returns the share of the window in which work of each operator runs."""
+    """Returns for each operator the share of the window, 0 to 1, in which work of the operator runs."""
     steps, ops = recording.steps, recording.trace.device_ops
     if not recording.on_device:  # own times on several threads may overlap, and it is not known where
         return np.minimum(groups.total / max(steps.end - steps.begin, 1), 1.0)
@@ -98,7 +98,7 @@ MAX_KERNEL_NAME_LENGTH = 600
 
 
 def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
-    """Adds the kernels, without copies, by name."""
+    """Adds one row per kernel name. Copies are left out."""
     trace, ops = recording.trace, recording.trace.device_ops
     kernels = np.isin(ops.name, np.unique(trace.events.name[trace.rows(Kind.KERNEL)]))
     rows = np.flatnonzero(kernels & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end))
@@ -138,7 +138,7 @@ def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tabl
 
 
 def _weighted_mean(groups: Groups, length: Ints, values: Ints, known: Bools) -> tuple[Floats, Bools]:
-    """Returns the mean of the known values of each group, weighted by the lengths, and where there is one."""
+    """Returns for each group the mean of the known values, weighted by `length`, and a mask of groups with a mean."""
     weight = np.where(known, np.maximum(length, 1), 0)
     total = groups.summed(weight)
     return groups.summed(weight * values) / np.maximum(total, 1), total > 0
@@ -149,9 +149,10 @@ _PAIR = 2
 
 
 def add_communications(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the communications of the window by operation, process group and size.
+    """Adds the communications of the window, grouped by operation, process group and size.
 
-    A recording of one rank cannot tell the transfer from the wait for other ranks: the bandwidths are lower bounds.
+    The recording of one rank cannot tell the transfer from the wait for other ranks. So the bandwidths are lower
+    bounds.
     """
     groups = GroupTable(recording.trace.header)
     rows, known = communications_of(recording, groups), groups.groups()
@@ -191,7 +192,8 @@ _MAX_NAME_LENGTH = 600
 
 
 def add_critical_path(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
-    """Adds the parts of the critical path by name of the operation; those of the host by the owner of the idle time."""
+    """Adds the parts of the critical path, grouped by the name of the operation. Parts of the host are grouped by the
+    owner of the idle time."""
     path, trace = critical_path(recording), recording.trace
     ops, owned = trace.all_device_ops, recording.owned_spans
     on_device = np.flatnonzero(path.op >= 0)

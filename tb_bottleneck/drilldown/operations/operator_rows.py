@@ -16,7 +16,7 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, Table, by_threa
 
 @dataclass(frozen=True, eq=False)
 class OperatorRows(Table):
-    """One row per call of an operator that starts in the window, or whose work runs in it; sorted by start."""
+    """One row per call of an operator that starts in the window, or whose device work runs in it; sorted by start."""
 
     row: Ints = column("row of events", "the call")
     parent: Ints = column("row of operator rows", "the operator that calls it on its thread; -1 for none")
@@ -32,7 +32,7 @@ class OperatorRows(Table):
 
 
 def operator_rows_of(recording: Recording) -> OperatorRows:
-    """Returns the operators of the window."""
+    """Returns the calls of operators that belong to the window."""
     trace, events = recording.trace, recording.trace.events
     rows = _operators_of(recording)
     parent, own = _nesting(recording, rows)
@@ -77,7 +77,8 @@ def _running(recording: Recording) -> Bools:
 
 
 def _nesting(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns the operator that calls each operator, and the host time without those that it calls, in ns."""
+    """Returns for each operator the operator that calls it (index into `rows`, or -1), and its host time in ns without
+    the operators that it calls."""
     events = recording.trace.events
     parent, own = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
     for of_thread in by_thread(np.arange(len(rows)), events.thread[rows]).values():
@@ -89,7 +90,7 @@ def _nesting(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
 
 
 def _outermost(name: Ints, thread: Ints, start: Ints, end: Ints) -> Bools:
-    """Returns a mask of the calls that are in no call of the same operator on their thread."""
+    """Returns a mask of the calls that are not inside another call of the same operator on the same thread."""
     if not len(name):
         return np.zeros(0, np.bool_)
     order = np.lexsort((start, thread, name))
@@ -105,7 +106,8 @@ def _outermost(name: Ints, thread: Ints, start: Ints, end: Ints) -> Bools:
 
 
 def launches_of(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns the device operations that the operators launch themselves, and for each the row of its operator."""
+    """Returns the device operations that the operators in `rows` launch themselves, and for each of these operations
+    the index of its operator in `rows`."""
     trace, ops = recording.trace, recording.trace.device_ops
     none = np.empty(0, np.int64)
     if not len(ops) or not len(trace.calls) or not len(rows):
@@ -126,13 +128,14 @@ def _units(recording: Recording, ops: Ints) -> Ints:
 
 
 def _unit(name: str) -> str:
-    """Returns the unit of a kernel; empty if it is no contraction."""
+    """Returns the unit on which a kernel runs; empty if the kernel is not a contraction."""
     precision = precision_of(name)
     return precision.unit if precision is not None else ""
 
 
 def device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]:
-    """Returns for each operator the time of its device work in ns, the reached share of the roof, and its BoundBy."""
+    """Returns for each operator the time of its device work in ns, the share of the roof that it reaches, and what
+    limits it (BoundBy)."""
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     time, reached = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     bound_by = np.full(len(rows), int(BoundBy.UNKNOWN))

@@ -84,7 +84,7 @@ _PLACES: tuple[Column, ...] = (("Device", _time("device_ns")), ("Host", _time("h
 
 
 def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
-    """Returns one of the tables, after what its times are of; `table` is a key of _COLUMNS."""
+    """Returns one table as text, below a line that says what its times refer to. `table` is a key of _COLUMNS."""
     field, columns = _COLUMNS[table]
     text = _text(list(getattr(tables, field))[:rows], columns, _name, layout)
     steps = f"{tables.steps} step{'s' if tables.steps != 1 else ''}"
@@ -93,7 +93,7 @@ def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
 
 
 def details_text(details: pb.Details, rows: int, layout: Layout) -> str:
-    """Returns the groups of an operator or a kernel."""
+    """Returns the groups of calls of an operator or a kernel as text, with at most `rows` rows each."""
     parts = []
     for title, groups, columns in (
         ("By shapes", details.shapes, _DETAILS),

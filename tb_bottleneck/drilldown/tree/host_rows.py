@@ -1,4 +1,4 @@
-"""The host's rows of a trace for a tree: labels, what encloses each row, when it runs itself, and its work."""
+"""The host's events for a tree: labels, the enclosing event, the own time and the work of each event."""
 
 from collections.abc import Sequence
 
@@ -20,24 +20,24 @@ ROOT = 0
 
 
 class Labels:
-    """Texts with the kind of thing that they name, interned."""
+    """Interned labels. A label is a pair of a kind, such as "module", and a text."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], int] = {}
 
     def add(self, kind: str, text: str) -> int:
-        """Returns the number of a label."""
+        """Returns the number of the label. Equal labels have the same number."""
         return self._rows.setdefault((kind, text), len(self._rows))
 
     def of(self) -> list[tuple[str, str]]:
-        """Returns kind and text of all labels, in order of their numbers."""
+        """Returns the pairs (kind, text) of all labels, in the order of their numbers."""
         return list(self._rows)
 
 
 class Forest:
-    """Nodes below one root. `add` must get the children of a node with the same label in one call.
+    """The nodes of a tree. Equal paths of labels are one node. The parent of a node always has a smaller number.
 
-    Equal paths of labels are one node. A node's parent always has a smaller number.
+    All children of a node with the same label must be added in the same call of `add`.
     """
 
     def __init__(self, root: int) -> None:
@@ -46,7 +46,7 @@ class Forest:
         self._size = 1
 
     def add(self, parents: Ints, labels: Ints) -> Ints:
-        """Returns the node below each parent with this label; equal pairs are one node."""
+        """Adds a node below parents[i] with labels[i] for each i, and returns the nodes. Equal pairs are one node."""
         pairs, node = np.unique(parents << 32 | labels, return_inverse=True)
         self._parents.append(pairs >> 32)
         self._labels.append(pairs & 0xFFFFFFFF)
@@ -59,7 +59,7 @@ class Forest:
 
 
 def depths(up: Ints) -> Ints:
-    """Returns the number of rows above each row; `up` is the row above, or -1. Pointers double their reach."""
+    """Returns for each row the number of rows above it. up[i] is the row directly above row i, or -1."""
     depth, above = (up >= 0).astype(np.int64), up.copy()
     while (above >= 0).any():
         has = np.flatnonzero(above >= 0)
@@ -69,7 +69,7 @@ def depths(up: Ints) -> Ints:
 
 
 def sums_with_children(parent: Ints, columns: Sequence[np.ndarray]) -> None:
-    """Adds the values of all nodes to the nodes above them, in place."""
+    """Adds to each node, in place and in each of `columns`, the values of all nodes below it."""
     depth = depths(parent)
     order = np.argsort(-depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[order])) + 1
@@ -83,7 +83,7 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.CALL)
 
 
 class OwnTime(Record, frozen=True, eq=False):
-    """Sorted, disjoint time spans, in ns, with the row of the events that runs in each without a nested row."""
+    """Sorted, disjoint time spans, in ns. `row` is the innermost event that runs in each span."""
 
     begin: Ints
     end: Ints
@@ -94,13 +94,13 @@ NO_TIME = OwnTime(*(np.empty(0, np.int64) for _ in range(3)))
 
 
 class HostRows(Record, frozen=True, eq=False):
-    """`parent` has the enclosing row for each event, or -1; `own` the own time of the rows of each thread."""
+    """`parent` has the enclosing event of each event, or -1. `own` has the own time of the events of each thread."""
 
     parent: Ints
     own: dict[int, OwnTime]
 
     def nearest(self, chosen: Bools) -> Ints:
-        """Returns the nearest chosen row for each event: itself, or one that encloses it; -1 if there is none."""
+        """Returns for each event the innermost event in the mask `chosen` that is or encloses the event, or -1."""
         none = len(chosen)
         around = np.where(self.parent >= 0, self.parent, none)
         near = np.append(np.where(chosen, np.arange(none), around), none)
@@ -112,10 +112,10 @@ class HostRows(Record, frozen=True, eq=False):
 
 
 def host_rows_of(trace: Trace, main_thread: int | None) -> HostRows:
-    """Returns the nesting, without the marks of the steps. `main_thread` is a row of the trace's threads.
+    """Returns the nesting of the host's events, without step marks. `main_thread` is a row of the trace's threads.
 
-    On a thread of autograd, the outermost rows are enclosed by what the main thread runs meanwhile: it waits in the
-    call that started the backward pass.
+    The outermost events on a thread of autograd count as enclosed by what the main thread runs at that time, because
+    the main thread waits in the call that started the backward pass.
     """
     events = trace.events
     calls = np.setdiff1d(trace.rows(*HOST_KINDS), step_marks(trace), assume_unique=True)
@@ -142,10 +142,10 @@ def _autograd_threads(trace: Trace) -> list[int]:
 
 
 def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
-    """Returns the floating-point operations and the minimum bytes of each row of the events; 0 if they are not known.
+    """Returns for each event the floating-point operations and the minimum bytes moved; 0 if not known.
 
-    They follow from the recorded shapes. Of nested operators that describe the same work (linear, addmm), only the
-    innermost one counts.
+    These values follow from the recorded shapes. If nested operators describe the same work (linear, addmm), only the
+    innermost operator has the values.
     """
     events, rows = trace.events, trace.rows(Kind.CPU_OP)
     rows = rows[events.signature[rows] > 0]
@@ -161,7 +161,7 @@ def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
 
 
 def _with_inner(host: HostRows, counted: Bools) -> Ints:
-    """Returns the counted rows that enclose another one."""
+    """Returns the events in the mask `counted` that enclose another event in the mask."""
     near, rows = host.nearest(counted), np.flatnonzero(counted)
     above = host.parent[rows]
     return near[above[above >= 0]][near[above[above >= 0]] >= 0]

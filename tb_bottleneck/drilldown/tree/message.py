@@ -1,4 +1,4 @@
-"""A tree as a message of bounded size, alone or aligned with another one, with notes about what it lacks."""
+"""A tree as a message of bounded size, alone or aligned with another tree, with notes about missing data."""
 
 import re
 from dataclasses import replace
@@ -22,11 +22,9 @@ _CHANGING = re.compile(r"\(\d+\)(?=: )|(?<=CompiledFxGraph )\S+ ")
 
 
 def aligned(a: Tree, b: Tree) -> tuple[Tree, Tree]:
-    """Returns both trees with the nodes of both: node i of one is node i of the other, with zeros where it is missing.
+    """Returns both trees with the same nodes in the same order. A node that is missing in a tree has zeros there.
 
-    Nodes are the same if their paths have the same names, without the line numbers of functions.
-
-    The aligned trees show what differs.
+    Nodes are the same if their paths have the same names, where the line numbers of functions are ignored.
     """
     labels = Labels()
     forest = Forest(labels.add("root", ""))
@@ -47,7 +45,7 @@ def _label(labels: Labels, tree: Tree, node: int) -> int:
 
 
 def _names(size: int, sides: tuple[tuple[Tree, Ints], ...]) -> list[tuple[str, str]]:
-    """Returns kind and name of each node; those of the second tree where both have it."""
+    """Returns the kind and the name of each node. If both trees have the node, they are those of the second tree."""
     names = [("root", "")] * size
     for tree, node in sides:
         for at, kind, name in zip(node.tolist(), tree.kind, tree.name, strict=True):
@@ -86,7 +84,7 @@ _WORTH_MENTIONING = 0.02
 
 
 def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
-    """Returns sentences about what the tree cannot show, with the line of code that records it."""
+    """Returns sentences about what the tree cannot show, with the line of code that records the missing data."""
     notes = []
     if tree.by not in tree.kind:
         notes.append(_MISSING[tree.by])
@@ -108,11 +106,11 @@ def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
 
 
 MAX_NODES = 1_500
-"""Nodes of a message besides those that stand for others: with these, at most about 600 kB of JSON."""
+"""Largest number of nodes of a message, without the nodes that stand for left out nodes. About 600 kB of JSON."""
 
 
 def tree_message(inspected: InspectedTrace, selection: Selection) -> pb.Tree:
-    """Returns the selected part of a recording. Raises NotFound as `selected_tree`."""
+    """Returns the tree of the selected part of a recording. Raises NotFound as `selected_tree` does."""
     tree = selected_tree(inspected, selection)
     return _message(inspected, selection, largest(tree, MAX_NODES), tree)
 
@@ -120,7 +118,8 @@ def tree_message(inspected: InspectedTrace, selection: Selection) -> pb.Tree:
 def tree_messages(
     inspected: InspectedTrace, selection: Selection, other: InspectedTrace, of_other: Selection
 ) -> tuple[pb.Tree, pb.Tree]:
-    """Returns the selected parts of two recordings on the same nodes: those with the largest values or differences."""
+    """Returns the trees of the selected parts of two recordings, with the same nodes in the same order: the nodes with
+    the largest values or differences."""
     tree, against = aligned(selected_tree(inspected, selection), selected_tree(other, of_other))
     part, of_against = largest_change(tree, against, MAX_NODES)
     return _message(inspected, selection, part, tree), _message(other, of_other, of_against, against)

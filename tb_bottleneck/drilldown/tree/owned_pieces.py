@@ -1,7 +1,7 @@
-"""The owned time of the window in pieces, each with the host row that it comes from.
+"""The owned time of the window in pieces, each with the event on the host that it comes from.
 
-Busy time comes from the row that launched the running operation. Idle time comes from what the host does meanwhile, up
-to the return of the call that launches the operation after it; from then on, it comes from this call.
+Busy time comes from the event that launched the running operation. Idle time comes from what the host does at that
+time. After the return of the call that launches the next operation, idle time comes from this call.
 """
 
 import numpy as np
@@ -19,13 +19,14 @@ from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
 UNMAPPED, NOTHING = -2, -1
-"""In the rows of pieces: the time leads to no host row, and: nothing was recorded on the host then."""
+"""Values of `Pieces.row`. UNMAPPED: the origin of the time is not known. NOTHING: the host recorded nothing then."""
 
 
 class Pieces(Record, frozen=True, eq=False):
-    """Pieces of the window: their length in ns, their owner as a row of REGIMES, and where they come from.
+    """Pieces of the window. `ns` is the length of a piece, `regime` its owner as a row of REGIMES.
 
-    `row` is a row of the events, UNMAPPED or NOTHING; `op` the running device operation, -1 if the device is idle.
+    `row` is the event that the piece comes from, or UNMAPPED or NOTHING. `op` is the running device operation, or -1 if
+    the device is idle.
     """
 
     ns: Ints
@@ -35,30 +36,30 @@ class Pieces(Record, frozen=True, eq=False):
 
 
 class _Spans(Record, frozen=True, eq=False):
-    """Sorted, disjoint spans with their owner."""
+    """Sorted, disjoint spans in ns, each with its owner as a row of REGIMES."""
 
     begin: Ints
     end: Ints
     regime: Ints
 
     def cut(self, begin: Ints, end: Ints) -> tuple["_Spans", Ints]:
-        """Returns the parts in other sorted, disjoint spans, and for each the number of that other span."""
+        """Returns the parts inside the sorted, disjoint spans [begin[i], end[i]), and the index i of each part."""
         mine, other = overlapping(self.begin, self.end, begin, end)
         start, stop = np.maximum(self.begin[mine], begin[other]), np.minimum(self.end[mine], end[other])
         return _Spans(start, stop, self.regime[mine]), other
 
     def without(self, begin: Ints, end: Ints) -> "_Spans":
-        """Returns the parts outside of other sorted, disjoint spans."""
+        """Returns the parts outside the sorted, disjoint spans [begin[i], end[i])."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         return self.cut(np.append(low, end), np.append(begin, high))[0]
 
     def take(self, rows: Ints | Bools) -> "_Spans":
-        """Returns some of the spans."""
+        """Returns the spans that the index array or mask `rows` selects."""
         return _Spans(self.begin[rows], self.end[rows], self.regime[rows])
 
 
 def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
-    """Returns the pieces; they sum to the account, regime by regime."""
+    """Returns the pieces of the window. For each regime, their lengths sum to its time in the account."""
     owned = recording.owned_spans
     spans = _Spans(owned.start, owned.end, owned.regime)
     main = -1 if recording.host.main_thread is None else recording.host.main_thread
@@ -70,13 +71,13 @@ def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
 
 
 def launching_rows(trace: Trace) -> Ints:
-    """Returns the call that launched each operation of the judged device, as a row of the events; or UNMAPPED."""
+    """Returns for each operation of the judged device the launching call, as a row of the events, or UNMAPPED."""
     ops, calls = trace.device_ops, trace.rows(Kind.CALL)
     return np.where(ops.launched, calls[ops.call], UNMAPPED) if len(calls) else np.full(len(ops), UNMAPPED)
 
 
 def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pieces], _Spans]:
-    """Returns the pieces in which the device works, and the rest of the spans."""
+    """Returns the pieces in which the device works, and the rest of `spans`."""
     ops = recording.trace.device_ops
     pieces, idle = [], []
     by_regime = ops_by_regime(ops, recording.kernel_bounds)
@@ -93,7 +94,8 @@ def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pie
 
 
 def _flat(start: Ints, end: Ints) -> OwnTime:
-    """Returns the time in which any of the rows, sorted by start, runs; of several, the last one that began."""
+    """Returns the time in which at least one of the rows runs, with the running row that began last. The rows are
+    sorted by start."""
     edges = distinct_values(np.concatenate((start, end)))
     runs, row = innermost(start, end, edges[:-1]) if len(edges) else (np.zeros(0, np.bool_), NO_TIME.row)
     return OwnTime(edges[:-1][runs], edges[1:][runs], row[runs]) if len(edges) else NO_TIME
@@ -118,7 +120,7 @@ def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: 
 
 
 def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the pieces by what a thread does meanwhile; if nothing, by what the main thread does."""
+    """Returns the pieces by what the thread of each span does at that time, or, if it does nothing, the main thread."""
     pieces, rest = [], []
     for number in distinct_values(thread).tolist():
         part, others = _running(spans.take(thread == number), host.own.get(number, NO_TIME))
@@ -132,7 +134,7 @@ def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pie
 
 
 def _running(spans: _Spans, own: OwnTime) -> tuple[Pieces, _Spans]:
-    """Returns the pieces in which a row of the thread runs, and the rest."""
+    """Returns the pieces in which an event of the thread runs, and the rest of `spans`."""
     part, which = spans.cut(own.begin, own.end)
     pieces = Pieces(part.end - part.begin, part.regime, own.row[which], np.full(len(which), -1))
     return pieces, spans.without(own.begin, own.end)

@@ -1,7 +1,7 @@
-"""The path of each host row: the modules, lines, operators or ranges that enclose it.
+"""The path of each event on the host: the modules, lines, operators or ranges that enclose the event.
 
-A row of the backward pass belongs to the path of the forward operator with the same sequence number
-(measures/user_code/modules.py). With record_function ranges it stays in the range that the main thread is in,
+An event of the backward pass belongs to the path of the forward operator with the same sequence number
+(measures/user_code/modules.py). With record_function ranges, the event stays in the current range of the main thread,
 unless this range also encloses the forward operator.
 """
 
@@ -27,13 +27,13 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 BY = ("module", "line", "operator", "range")
-"""What the nodes of a tree can be."""
+"""The kinds of nodes by which a tree can group the time."""
 
 MAX_DEPTH = 200
-"""Deeper rows stay in the path of the row at this depth."""
+"""Largest depth of a path. Deeper events belong to the node at this depth."""
 
 MAX_TEXT = 300
-"""Characters of a label: names in a file can have any length."""
+"""Largest number of characters of a label. Names in a file can have any length."""
 
 _ENGINE = f"{BACKWARD}: "
 _PHASES = (OPTIMIZER, "enumerate(DataLoader", f"{_ENGINE}{ACCUMULATION}")
@@ -42,10 +42,10 @@ _COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
 
 
 class Paths(Record, frozen=True, eq=False):
-    """The nodes of the events, and where they come from.
+    """The node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that name nodes.
 
-    `node` is the node of each event, ROOT if nothing encloses it. `operator` is the innermost operator in the row that
-    names this node, or -1. `backward` marks the rows of the backward pass; `carriers` are the rows that name nodes.
+    `operator` is the innermost operator that encloses the event within the carrier of its node, or -1. `backward` marks
+    the events of the backward pass.
     """
 
     forest: Forest
@@ -57,9 +57,9 @@ class Paths(Record, frozen=True, eq=False):
 
 
 def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False) -> Paths:
-    """Returns the paths of all host rows. `by` is one of BY.
+    """Returns the paths of all events on the host. `by` is one of BY.
 
-    If `merged`, modules that differ only in numbers are one node: the layers of a stack.
+    If `merged` is True, modules whose names differ only in numbers are one node, such as the layers of a stack.
     """
     trace, labels = recording.trace, Labels()
     forest = Forest(labels.add("root", ""))
@@ -97,12 +97,12 @@ def operator_rows(trace: Trace) -> Bools:
 
 
 def has_marks(trace: Trace) -> bool:
-    """Returns True if the modules are marked by annotations, which have their true names."""
+    """Returns True if annotations mark the modules. Annotations have the true names of modules."""
     return bool(_rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(MODULE)).any())
 
 
 def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Rows, merged: bool) -> Ints:
-    """Returns the label of each row that is part of paths; -1 for all others. `backward` are the nodes of autograd."""
+    """Returns for each event its label if it names a node of paths, otherwise -1. `backward` are nodes of autograd."""
     trace = recording.trace
     label = np.full(len(trace.events), -1, np.int64)
     if by != "line":
@@ -126,9 +126,9 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
 
 
 def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -> None:
-    """Writes the line of the program as the label of what a function calls, where the recording has the lines.
+    """Labels what a function of the program calls with the calling line, where the recording has this line.
 
-    A function of the program that another one calls keeps its own label.
+    A called function that is itself a function of the program keeps its own label.
     """
     rows = np.flatnonzero((label < 0) & (trace.events.kind == Kind.PYTHON))
     line = trace.call_lines.of(rows)
@@ -141,7 +141,7 @@ def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -
 
 
 def _operators(trace: Trace) -> Bools:
-    """Returns a mask of the operators, with the nodes of autograd in place of the equally named operator in them."""
+    """Returns a mask of the operators and of the nodes of autograd."""
     rows = operator_rows(trace)
     rows |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name.startswith(BACKWARD) and not _is_phase(name))
     return rows
@@ -152,7 +152,7 @@ def _is_phase(name: str) -> bool:
 
 
 def _with_closure(trace: Trace, backward: Rows) -> Bools:
-    """Returns a mask of the rows of optimizers in which a backward pass starts: a closure runs in them."""
+    """Returns a mask of the optimizer events in which a backward pass starts, because they run a closure."""
     events = trace.events
     rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), lambda name: name.startswith(OPTIMIZER))
     own = np.flatnonzero(rows)
@@ -177,7 +177,7 @@ def _rows_with(trace: Trace, kinds: tuple[Kind, ...], test: Callable[[str], bool
 
 
 def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text: Callable[[str], str]) -> None:
-    """Writes the labels of the masked rows."""
+    """Writes to `label` the labels of the events in `mask`. `text` makes the label from the name of the event."""
     names, which = np.unique(trace.events.name[mask], return_inverse=True)
     numbers = np.array([labels.add(kind, text(trace.names[name])[:MAX_TEXT]) for name in names.tolist()], np.int64)
     if len(names):
@@ -185,9 +185,9 @@ def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text
 
 
 def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | None) -> Ints:
-    """Returns the forward operator of each node of autograd that ran, as a row of the events; -1 for other rows.
+    """Returns for each node of autograd its forward operator, as a row of the events; -1 for other events.
 
-    `ranges` marks the rows that keep the backward pass that runs in them, unless they enclose the forward operator.
+    `ranges` marks ranges. A backward pass in a range stays there (-1) unless the range encloses the forward operator.
     """
     events, forward = recording.trace.events, np.full(len(recording.trace.events), -1, np.int64)
     if not len(roots):
@@ -202,9 +202,10 @@ def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | 
 
 
 def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> Ints:
-    """Returns the carrier above each carrier, and the carrier that takes the place of each node of autograd.
+    """Returns for each carrier the carrier above it, and for each node of autograd the carrier that replaces it, or -1.
 
-    `stop` is the nearest carrier or linked node of autograd of each row, `label` is -1 for rows that are no carriers.
+    `stop` is the nearest carrier or linked node of autograd of each event. `label` is -1 for events that are no
+    carriers.
     """
     none = len(stop)
     stop_above = np.where(host.parent >= 0, stop[host.parent], -1)
@@ -219,9 +220,9 @@ def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> I
 
 
 def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
-    """Returns `up` with the outermost rows of the backward pass where they were in the forward pass.
+    """Returns `up` with the outermost events of the backward pass (`rows`) at the place of the forward pass.
 
-    A checkpoint may compute a module again in a node of autograd that belongs to the module itself, or to one in it.
+    A checkpoint may recompute a module in a node of autograd that belongs to the module itself or to a module in it.
     """
     above, up = up[rows], up.copy()
     for _ in range(MAX_DEPTH):
@@ -235,7 +236,7 @@ def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
 
 
 def _nodes(forest: Forest, label: Ints, up: Ints, has_up: Bools) -> Ints:
-    """Returns the node of each carrier, level by level."""
+    """Returns the node of each carrier. Adds the nodes to `forest` level by level."""
     up = np.where(has_up, up, -1)
     depth, node = depths(up), np.full(len(label), ROOT, np.int64)
     order = np.argsort(depth, kind="stable")

@@ -1,4 +1,4 @@
-"""What of a tree is shown: a device and a range of steps, and its largest nodes or those that contain a text."""
+"""Which part of a tree is shown: a device and a range of steps, and the largest nodes or nodes that match a text."""
 
 from dataclasses import dataclass, replace
 
@@ -16,9 +16,9 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 @dataclass(frozen=True)
 class Selection:
-    """What the tree is about; None means the judged device, and all steps of the window.
+    """What the tree is about. `device` None means the judged device; steps None mean all steps of the window.
 
-    `by` and `merged` are those of paths.paths_of; steps count from 1, and the range includes both.
+    `by` and `merged` are as in paths.paths_of. Steps count from 1. The range includes `first_step` and `last_step`.
     """
 
     by: str = "module"
@@ -29,7 +29,7 @@ class Selection:
 
 
 class Device(Record, frozen=True):
-    """A device of the process: its index and name, and the time of its operations in ns."""
+    """A device of the process. `total` is the sum of the lengths of its operations in ns."""
 
     index: int
     name: str
@@ -37,7 +37,7 @@ class Device(Record, frozen=True):
 
 
 def devices_of(inspected: InspectedTrace) -> list[Device]:
-    """Returns the devices that worked."""
+    """Returns the devices with recorded operations, in the order of their indices."""
     trace, devices = inspected.trace, []
     ops = trace.all_device_ops
     for index in distinct_values(ops.device).tolist():
@@ -48,17 +48,20 @@ def devices_of(inspected: InspectedTrace) -> list[Device]:
 
 
 def selected_tree(inspected: InspectedTrace, selection: Selection) -> Tree:
-    """Returns the tree of a part of a recording.
+    """Returns the tree of the selected part of a recording.
 
     Raises:
-        NotFound: the recording is empty, or has no such device or steps.
+        NotFound: the recording is empty, or does not contain the device or the steps.
     """
     recording = recording_of(inspected, selection)
     return tree_of(recording, inspected.host_rows, selection.by, selection.merged)
 
 
 def recording_of(inspected: InspectedTrace, selection: Selection) -> Recording:
-    """Returns the recording with the chosen device and steps as its window. Raises NotFound as `selected_tree`."""
+    """Returns the recording of the selected device, with the selected steps as its window.
+
+    Raises NotFound as `selected_tree` does.
+    """
     trace = inspected.trace
     if selection.device is not None and selection.device != trace.device_index:
         indices = [device.index for device in devices_of(inspected)]
@@ -81,13 +84,13 @@ def _steps(steps: Steps, first: int | None, last: int | None) -> Steps:
 
 
 REST = "rest"
-"""The kind of the nodes that stand for others."""
+"""The kind of the nodes that stand for left out nodes."""
 
 
 def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
-    """Returns the tree with at most `limit` of its nodes, and one more for each of these that lost some.
+    """Returns the tree with its `limit` largest nodes, and an additional node for the left out children of each node.
 
-    Nodes are compared by the share of a column (see `values_of`), or by the largest share of any column.
+    Nodes are compared by their shares of the column `by` (see `values_of`), or by their largest share of any column.
     """
     columns = [values_of(tree, by)] if by else [tree.exclusive, *tree.columns.values()]
     shares = [np.abs(column) / max(abs(float(column[0])), 1.0) for column in columns]
@@ -96,23 +99,24 @@ def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
 
 
 def largest_change(a: Tree, b: Tree, limit: int) -> tuple[Tree, Tree]:
-    """Returns two aligned trees with the nodes whose time changed most, or that contain such nodes."""
+    """Returns the aligned trees `a` and `b` with the `limit` nodes whose time per step changed most or that contain
+    such nodes."""
     change = _with_below(a.parent, np.abs(b.exclusive / max(b.steps, 1) - a.exclusive / max(a.steps, 1)))
     kept = _first(change, limit)
     return with_rest(a, kept), with_rest(b, kept)
 
 
 def values_of(tree: Tree, column: str) -> Floats:
-    """Returns a column by its name: one of tree.COLUMNS, `calls`, or `time` for the time by regime."""
+    """Returns a column by its name: one of tree.COLUMNS, "calls", or "time" for the sum of the time of all regimes."""
     if column == "calls":
         return tree.calls
     return tree.exclusive if column == "time" else tree.columns[column]
 
 
 def matching(tree: Tree, text: str) -> tuple[Tree, Rows]:
-    """Returns the tree of the nodes whose names contain a text, in any case, with those above and below.
+    """Returns the tree of the nodes whose names contain `text` (upper or lower case), and of the nodes above and below.
 
-    Also returns the outermost matching nodes, as nodes of that tree.
+    Also returns the outermost matching nodes, as nodes of the returned tree.
     """
     found = np.array([text.lower() in name.lower() for name in tree.name], np.bool_)
     inside = found.copy()  # or below a node that matches: parents have smaller numbers
@@ -128,7 +132,7 @@ def matching(tree: Tree, text: str) -> tuple[Tree, Rows]:
 
 
 def with_rest(tree: Tree, kept: Bools) -> Tree:
-    """Returns the kept nodes; a new node below each stands for its children that are left out."""
+    """Returns the nodes in the mask `kept`. If children of a node are left out, a new child stands for them."""
     rows = np.flatnonzero(kept)
     lost = np.flatnonzero(~kept & np.append(False, kept[tree.parent[1:]]))
     if not len(lost):
@@ -160,7 +164,7 @@ def with_rest(tree: Tree, kept: Bools) -> Tree:
 
 
 def taken(tree: Tree, rows: Rows) -> Tree:
-    """Returns some nodes; a node's parent must be among them."""
+    """Returns the tree of the nodes in `rows`, which must contain the parents of its nodes."""
     number = np.full(len(tree.parent), -1)
     number[rows] = np.arange(len(rows))
     return replace(
@@ -177,7 +181,7 @@ def taken(tree: Tree, rows: Rows) -> Tree:
 
 
 def _with_below(parent: Ints, values: Floats) -> Floats:
-    """Returns the largest value at or below each node."""
+    """Returns for each node the largest value of the node and all nodes below it."""
     largest_below = values.copy()
     for node in range(len(parent) - 1, 0, -1):
         largest_below[parent[node]] = max(largest_below[parent[node]], largest_below[node])
@@ -185,7 +189,8 @@ def _with_below(parent: Ints, values: Floats) -> Floats:
 
 
 def _first(rank: Floats, limit: int) -> Bools:
-    """Returns a mask of the root and the highest nodes; of equal ones, those with smaller numbers, as parents have."""
+    """Returns a mask of the root and the `limit` nodes with the highest rank. Of equal nodes, those with smaller
+    numbers come first, so that parents come before children."""
     kept = np.zeros(len(rank), np.bool_)
     kept[np.argsort(-rank, kind="stable")[:limit]] = True
     kept[0] = True

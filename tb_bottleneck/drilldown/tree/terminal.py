@@ -14,7 +14,7 @@ from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.trace.table import Floats, Ints
 
 SORTS = ("time", *(name for name in COLUMNS if name != "backward"), "calls")
-"""What rows can be sorted by: columns of a tree, and the time by regime."""
+"""The names of the values by which rows can be sorted (see selection.values_of)."""
 
 _HEADERS = ("Time", "Share", "Own", "Device", "Host", "Calls")
 _WIDTHS = (9, 6, 9, 9, 9, 7)
@@ -31,7 +31,7 @@ _MORE: dict[str, Callable[[float], str]] = {"bytes": bytes_text, "memory": bytes
 
 
 def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None = None) -> str:
-    """Returns the rows, those of one parent in descending order; times are per step."""
+    """Returns the tree as text. The children of a node are in descending order of `sort`. Times are per step."""
     order, level = _rows(tree, values_of(tree, sort), depth)
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
@@ -54,7 +54,7 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
 
 
 def grouping_text(tree: Tree) -> str:
-    """Returns what the rows of the tree are. The profiler records the line of a function's def, and no other."""
+    """Returns a text that says what the rows of the tree are. A function's line is that of its def."""
     return "function and line" if tree.by == "line" else tree.by
 
 
@@ -63,7 +63,7 @@ def _where(tree: Tree) -> str:
 
 
 def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:
-    """Returns the rows of two aligned trees; those of one parent in descending order of the change. Times are per
+    """Returns two aligned trees as text. The children of a node are in descending order of the change. Times are per
     step."""
     before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
     order, level = _rows(a, np.abs(after - before), depth)
@@ -81,7 +81,8 @@ def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) 
 
 
 def tree_dict(tree: Tree) -> dict[str, Any]:
-    """Returns the tree as nested JSON-ready objects. Totals of the window; `own_ns` is without the nodes below."""
+    """Returns the tree as nested JSON-ready objects. Times are totals of the window. `own_ns` is the time of a node
+    without the nodes below it."""
     below: list[list[int]] = [[] for _ in tree.parent]
     for node, parent in enumerate(tree.parent.tolist()):
         if parent >= 0:
@@ -117,7 +118,7 @@ _JSON_NAME = {
 
 
 def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
-    """Yields one line per node with a value of its own: `outer;inner 123`, as flame graph tools read it."""
+    """Yields one line per node that has a value of its own, as in `outer;inner 123`, which flame graph tools read."""
     own = tree.own(values_of(tree, sort))
     paths: list[str] = []
     for node, parent in enumerate(tree.parent.tolist()):
@@ -130,7 +131,8 @@ def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
 def _rows(tree: Tree, values: Floats, depth: int | None) -> tuple[Ints, list[int]]:
     """Returns the nodes in the order of rows, and the level of each node. `depth` is the last level that is shown.
 
-    A node that stands for others comes last, and is left out if it is the only one: its row would repeat the parent's.
+    A node that stands for left out nodes comes last. If it is the only child, it is left out, because its row would
+    repeat the row of the parent.
     """
     below: list[list[int]] = [[] for _ in tree.parent]
     level = [0] * len(tree.parent)

@@ -1,8 +1,8 @@
 """The tree: for each node its own time by regime, host and device time, waits, bytes, operations, memory.
 
-The time by regime is the account, split by where it comes from: over all nodes it sums to the account. Times of
-device operations and of the host are those of the rows themselves, as other profilers add them up; rows of several
-streams or threads overlap.
+The time by regime is the account, split by its origin. Over all nodes, it sums to the account. Times of device
+operations and of the host are sums of the lengths of events, as in other profilers. Events of several streams or
+threads overlap.
 """
 
 from collections.abc import Callable
@@ -39,11 +39,11 @@ _CPU, _CUDA, _HIP = 0, 1, 6
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Columns by node; node 0 is the root, and a node's parent has a smaller number.
+    """The tree as arrays with one element per node. Node 0 is the root. The parent of a node has a smaller number.
 
-    The values of a node include those of the nodes below it, except `calls`, the number of its own rows. `regimes` has
-    the shape (REGIMES, nodes), in ns. `begin` and `end` are those of the longest row of the node, in ns; equal if it
-    has no row.
+    The values of a node include the values of the nodes below it, except `calls`, the number of events of the node
+    itself. `regimes` has the shape (REGIMES, nodes), in ns. `begin` and `end` are the times of the longest event of the
+    node, in ns; they are equal if the node has no event.
     """
 
     by: str
@@ -61,18 +61,18 @@ class Tree:
 
     @property
     def exclusive(self) -> Floats:
-        """The time of the window that belongs to each node and the nodes below it, in ns."""
+        """For each node the time of the window, in ns, that belongs to the node and the nodes below it."""
         return np.asarray(self.regimes.sum(axis=0), np.float64)
 
     def own(self, values: Floats) -> Floats:
-        """Returns the part of a column that belongs to the nodes themselves."""
+        """Returns the part of the column `values` that belongs to each node itself, without the nodes below it."""
         below = np.zeros_like(values)
         np.add.at(below, self.parent[1:], values[1:])
         return values - below
 
 
 def tree_of(recording: Recording, host: HostRows, by: str, merged: bool = False) -> Tree:
-    """Returns the tree of a recording's window. `by` and `merged` are those of paths.paths_of."""
+    """Returns the tree of a recording's window. `by` and `merged` are as in paths.paths_of."""
     paths = paths_of(recording, host, by, merged)
     leaves = _Leaves(recording, paths, by)
     pieces = owned_pieces(recording, host)
@@ -101,7 +101,7 @@ class _Leaves:
         self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
 
     def of_rows(self, rows: Ints) -> Ints:
-        """Returns the nodes of rows of the events, UNMAPPED or NOTHING."""
+        """Returns the nodes of `rows`, which are rows of the events, UNMAPPED or NOTHING."""
         special = np.where(rows == UNMAPPED, self._unmapped, self.outside)
         return np.where(rows >= 0, self.node[np.maximum(rows, 0)], special)
 
@@ -118,7 +118,7 @@ class _Leaves:
 
 
 class _Charges:
-    """Adds up what belongs to each node."""
+    """Adds up the time, work and memory that belong to each node."""
 
     def __init__(self, leaves: _Leaves) -> None:
         self._leaves = leaves
@@ -149,7 +149,7 @@ class _Charges:
         self._count(node, ops.start[rows], ops.end[rows])
 
     def add_host(self, recording: Recording, host: HostRows) -> None:
-        """Adds the rows of the host in the window, and what they did."""
+        """Adds the time, waits and work of the host's events in the window."""
         trace, events, leaves, steps = recording.trace, recording.trace.events, self._leaves, recording.steps
         for own in host.own.values():
             begin, end = np.maximum(own.begin, steps.begin), np.minimum(own.end, steps.end)
@@ -169,7 +169,7 @@ class _Charges:
         self._count_rows(recording)
 
     def _count_rows(self, recording: Recording) -> None:
-        """Counts the rows that name nodes: those of paths, and the operators below them."""
+        """Counts the events that name nodes: the carriers of the paths, and the operators below them."""
         events, paths, leaves = recording.trace.events, self._leaves.paths, self._leaves
         named, operators = paths.carriers, np.flatnonzero(paths.operator == np.arange(len(paths.operator)))
         for rows, nodes in ((named, paths.node[named]), (operators, leaves.node[operators])):
@@ -177,7 +177,7 @@ class _Charges:
             self._count(nodes[inside], events.start[rows][inside], events.end[rows][inside])
 
     def _add_allocations(self, recording: Recording, host: HostRows) -> None:
-        """Adds the bytes that were allocated on the device, or in a run on the CPU by the host."""
+        """Adds the bytes that were allocated on the device, or, in a run on the CPU, on the host."""
         trace, memory = recording.trace, recording.trace.memory
         types = (_CUDA, _HIP) if recording.on_device else (_CPU,)
         chosen = np.isin(memory.device_type, types) & (memory.size > 0) & recording.in_window(memory.time)
@@ -197,7 +197,7 @@ class _Charges:
         self.columns[name] += np.bincount(node, values, len(self.parent))
 
     def _count(self, node: Ints, begin: Ints, end: Ints) -> None:
-        """Counts the rows of each node, and keeps the longest one."""
+        """Counts the events of each node, and keeps the begin and the end of the longest event."""
         self.calls += np.bincount(node, minlength=len(self.parent))
         order = np.argsort(end - begin, kind="stable")
         order = order[(end - begin)[order] > (self.end - self.begin)[node[order]]]

@@ -1,1 +1,1 @@
-"""What holds a job up: one module per kind of cause. Each proposes candidates; the replay decides what they cost."""
+"""What delays a job: one module per kind of cause. Each module proposes candidates; the replay computes their costs."""

@@ -1,6 +1,6 @@
-"""Candidates for what makes a rank late, and the amounts of its work.
+"""Candidates for the causes that delay a job, and comparisons of the amounts of work of its ranks.
 
-The amounts of work of ranks are compared by shapes, uploaded bytes, and parts of all-to-alls.
+The amounts of work are compared by shapes, uploaded bytes, and the parts of all-to-alls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,12 @@ Fix = Callable[[Changed, JobContext], Changed]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A possible cause: the positions of its ranks, and the change of the job that would fix it.
+    """A possible cause. `ranks` are positions among the recorded ranks; `fix` is the change that would fix the cause.
 
-    `facts` are figures for its evidence, by name. `low` and `high` are the least and the most that the fix may do;
-    without them, the other errors of a gain count. `bound` is the length of the job after the fix in ns, for causes
-    whose fix is not simulated.
+    `facts` maps names to figures for the evidence. `low` and `high` are the changes if the fix does the least and the
+    most that it may do; None means that no such estimates exist. `host` is the number of the host of a cause that
+    concerns a host, otherwise -1. `bound` is the length of the job after the fix in ns, if the fix is not simulated
+    (`fix` is None), otherwise None.
     """
 
     cause: str
@@ -37,7 +38,7 @@ class Candidate:
 
 
 def fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
-    """Returns the job with these fixes, in this order."""
+    """Returns the job with the fixes of `candidates`, which are applied in order."""
     changed = unchanged(context)
     for candidate in candidates:
         changed = candidate.fix(changed, context) if candidate.fix is not None else changed
@@ -45,7 +46,7 @@ def fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
 
 
 def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the share of the job's length that remains after the fixes that are not simulated."""
+    """Returns the share of the job's length, 0 to 1, that remains after those fixes that are not simulated."""
     share = 1.0
     for candidate in candidates:
         share *= candidate.bound / context.replay.length if candidate.bound is not None else 1.0
@@ -53,7 +54,7 @@ def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float
 
 
 def work_ratio(context: JobContext, rank: int) -> float:
-    """Returns how many times the work of its peers a rank has; 1 if it is not known."""
+    """Returns (work of `rank` / usual work of its peers); 1 if the amounts are not known."""
     table = context.amounts
     peers = context.grid.peers(rank)
     usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
@@ -61,8 +62,8 @@ def work_ratio(context: JobContext, rank: int) -> float:
 
 
 def expert_skew(context: JobContext) -> float:
-    """Returns by how much the largest part of an all-to-all exceeds the mean part: the median over the all-to-alls with
-    parts of their own, as a share."""
+    """Returns (largest part / mean part - 1) of an all-to-all, as the median over the all-to-alls with uneven parts;
+    0 if there are none."""
     rows = context.job.rows
     skew = rows.skew[(rows.operation == Operation.ALL_TO_ALL) & (rows.skew > 0)]
     return float(np.median(skew)) / 1000 if len(skew) else 0.0

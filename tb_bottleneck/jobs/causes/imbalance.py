@@ -52,8 +52,8 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
 
 
 def _correlation(device: Floats, work: Floats) -> float:
-    """Returns the correlation of device time with the amount of work, each relative to its step; 1 if the amount is not
-    known: device time that varies with the step and not with the rank is then the only sign."""
+    """Returns the correlation of device time with the amount of work, each relative to its step. Returns 1 if the
+    amount is not known, because then device time that varies with the step, not the rank, is the only sign."""
     if np.isnan(work).all() or device.shape != work.shape:
         return 1.0
     a, b = (device - np.nanmean(device, axis=0)).ravel(), (work - np.nanmean(work, axis=0)).ravel()
@@ -76,24 +76,25 @@ FAST_SHARE = 0.1
 
 
 class SlowRows(NamedTuple):
-    """Rows of slow groups or channels. Per row, the typical time there, and elsewhere for the same transfer, in ns."""
+    """Rows of slow groups or channels. `time` is for each row the typical time in its channel, `usual` the typical time
+    of the same transfer in other channels, in ns."""
 
     rows: Ints
     time: Floats
     usual: Floats
 
     def facts(self) -> dict[str, float | str]:
-        """The evidence: of a typical row."""
+        """Returns the figures for the evidence: the medians of `time` and `usual`."""
         return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
 
     def at_usual_speed(self, changed: Changed, context: JobContext) -> Changed:
-        """Returns the job with these transfers as elsewhere."""
+        """Returns the job with the transfers of `rows` as fast as in other channels."""
         return wires_at_most(changed, self.rows, self.usual)
 
 
 def slow_links(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with all slow groups or channels: those slower than others of the same kind and size; and
-    one with those of which not all ranks were recorded, where a late rank looks like a slow link."""
+    """Yields one candidate with all slow groups or channels, which are slower than others of the same kind and size,
+    and one with slow groups that have unrecorded ranks, because there, a late rank looks like a slow link."""
     rows, slow, partly = context.job.rows, _slow_rows(context), _partly_recorded_slow_rows(context)
     if len(slow.rows):
         ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
@@ -106,13 +107,13 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
 
 
 def _slow_rows(context: JobContext) -> SlowRows:
-    """Returns the rows of slow channels."""
+    """Returns the rows of slow channels whose ranks were all recorded."""
     return _slower_rows(context, np.flatnonzero(_complete(context)), context.wires.wire, np.median)
 
 
 def _partly_recorded_slow_rows(context: JobContext) -> SlowRows:
-    """Returns the same for groups within the layers with ranks that were not recorded: their fastest calls count, in
-    which no rank was late by chance."""
+    """Returns the rows of slow groups within the layers that have unrecorded ranks. The fastest calls of a group are
+    compared, in which no rank was late by chance."""
     job, recorded = context.job, set(context.job.ranks)
     partly = [
         kind in LAYER_KINDS and not recorded.issuperset(group.ranks)
@@ -127,8 +128,8 @@ def _fast(times: Floats) -> float:
 
 
 def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]) -> SlowRows:
-    """Returns those of the chosen rows that belong to a slow channel, among channels of the same kind, operation and
-    size."""
+    """Returns the rows in `chosen` that belong to a channel that is slower than other channels of the same kind,
+    operation and size. `times` has one element per row of the job."""
     rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
@@ -149,14 +150,14 @@ def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Call
 
 
 def _complete(context: JobContext) -> Bools:
-    """Returns per row: True if all members of its pair were recorded."""
+    """Returns a mask of the rows: True if all members of the pair of the row were recorded."""
     complete = context.pairs.pair >= 0
     complete[complete] = context.wires.complete[context.pairs.pair[complete]]
     return np.asarray(complete, np.bool_)
 
 
 def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the two ranks of each message in order; -1 for collectives."""
+    """Returns for each row the lower and the higher rank of the message; -1 for collectives."""
     table = context.job.rows
     own = np.array(context.job.ranks, np.int64)[table.rank[rows]]
     message, peer = np.isin(table.operation[rows], P2P), table.peer[rows]
@@ -172,11 +173,11 @@ def _number(*columns: Ints) -> Ints:
 
 
 def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate for each kind of transfer that takes a large share of the step with no work beside it: of
-    gradients and parameters, of activations within the layers, and of messages between stages.
+    """Yields a candidate for each kind of transfer that takes a large share of the step without work beside it.
 
-    The first can run beside the work that follows. What needs the results of the others cannot: their gain is a bound,
-    without any transfer.
+    The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
+    stages. Transfers of gradients and parameters can run beside the work that follows. The other transfers cannot,
+    because the next work needs their results; their gain is the bound for a job without these transfers.
     """
     rows = context.job.rows
     if not len(rows):
@@ -194,9 +195,10 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
 
 
 def _exposed_time(context: JobContext) -> Floats:
-    """Returns per row the time of its transfer without work beside it in ns, as if no link was slow.
+    """Returns for each row the time in ns of its transfer without work beside it, as if no link was slow.
 
-    Messages of one batch are one kernel, which transfers from when the last of them can. The first row has its time.
+    All messages of one batch are one kernel, which transfers as soon as its last message can. The first row of a batch
+    has the time of the kernel.
     """
     rows = context.job.rows
     messages = np.isin(rows.operation, P2P)
@@ -217,10 +219,10 @@ def _exposed_time(context: JobContext) -> Floats:
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields a candidate if these rows are exposed for a large share of the step.
+    """Yields a candidate if the rows `mine` are exposed for a large share of the step.
 
-    `share` and `kind` are those of all rows. All operations count together, since gathers and scatters of one layer run
-    beside the same work; those with a small part are left alone.
+    `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
+    of one layer run beside the same work. Operations with a small part are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)

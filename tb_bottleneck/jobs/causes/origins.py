@@ -1,7 +1,7 @@
-"""Where the waiting of a job comes from: the last rank to arrive, followed back through the groups.
+"""Finds the ranks that cause the waiting in a job. The search begins at the rank that arrives last in each pair.
 
-A rank may arrive last because it has waited itself, in another group: a stage for its activations, a rank for those
-that share its layers. It is then not the culprit. The rank that it waited for is, unless that one waited too.
+A rank may arrive last because it has waited itself in another group: a stage waits for its activations, or a rank waits
+for the ranks that share its layers. Then, the rank is not the culprit, but the rank that it waited for may be.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ _MAX_JUMPS = 64
 
 
 def origins(context: JobContext) -> Ints:
-    """Returns per pair the rank (position) that its waiting goes back to."""
+    """Returns for each pair the position of the rank that caused the waiting."""
     wires, table = context.wires, context.own
     if not context.pairs.count:
         return np.zeros(0, np.int64)
@@ -35,7 +35,7 @@ def origins(context: JobContext) -> Ints:
 
 
 def _columns(context: JobContext) -> Ints:
-    """Returns per row the column of the step in which it starts."""
+    """Returns for each row the column of OwnTable of the step in which the row starts."""
     points, column = context.graph.points, np.zeros(len(context.job.rows), np.int64)
     starts = np.flatnonzero(~points.resumes)
     column[points.row[starts]] = context.own.step[starts]
@@ -43,7 +43,10 @@ def _columns(context: JobContext) -> Ints:
 
 
 def _waited_for(context: JobContext) -> tuple[Ints, Floats]:
-    """Returns by rank and step the rank that it waits for most, and for how long in ns."""
+    """Returns the position of the rank that each rank waits for most in each step, and the time of this waiting in ns.
+
+    Both arrays have the shape (ranks, steps).
+    """
     pairs, wires, rows = context.pairs, context.wires, context.job.rows
     ranks, steps = context.own.total.shape
     mine = np.flatnonzero((pairs.pair >= 0) & (wires.wait > 0))
@@ -57,7 +60,7 @@ def _waited_for(context: JobContext) -> tuple[Ints, Floats]:
 
 
 def _mean_wait(context: JobContext) -> Floats:
-    """Returns per pair how long the ranks wait that did not arrive last, in ns."""
+    """Returns for each pair the mean waiting time in ns of the ranks that did not arrive last."""
     pairs = context.pairs
     paired = pairs.pair >= 0
     total = np.bincount(pairs.pair[paired], weights=context.wires.wait[paired], minlength=pairs.count)

@@ -22,7 +22,7 @@ MIN_COLLECTED = 0.5
 
 
 def pauses(context: JobContext) -> Iterator[Candidate]:
-    """Yields the candidates."""
+    """Yields the candidates for pauses: of interruptions, of slow batches, and of unsynchronised garbage collection."""
     excess = np.nan_to_num(context.own.excess)
     slow = fixed_kinds(context)
     collected = collections(context)
@@ -48,7 +48,7 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
 
 
 def collections(context: JobContext) -> Floats:
-    """Returns the recorded garbage collection by rank and step, in ns; 0 if the own times are not by step."""
+    """Returns the time of garbage collection in ns, of shape (ranks, steps); 0 if the own times are not by step."""
     table = np.zeros(context.own.own.shape[:2])
     if not context.own.by_step:
         return table
@@ -61,8 +61,8 @@ def collections(context: JobContext) -> Floats:
 def _of_kind(
     context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools, remaining: Floats | float = 0.0
 ) -> Iterator[Candidate]:
-    """Yields a candidate for pauses of one kind. `slow` are ranks and kinds that take longer in most steps; `remaining`
-    is the time by rank and step that the fix leaves, beside the usual one: that of another cause."""
+    """Yields a candidate for pauses of one kind. `slow` marks the ranks and kinds that take longer in most steps.
+    `remaining` is the time in ns by rank and step that another cause explains, and that this fix does not remove."""
     ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):
         return

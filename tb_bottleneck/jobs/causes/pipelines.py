@@ -1,4 +1,4 @@
-"""What holds up a pipeline: uneven stages, uneven microbatches, and too few of them."""
+"""What delays a pipeline: uneven stages, uneven microbatches, and too few microbatches."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ MIN_BUBBLE = 0.34
 def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     """Yields a candidate for the slowest stage.
 
-    If a stage has no recorded rank, the others do not pass on in the replay what a fix saves: the bound is then that of
-    m microbatches, of which all but the first wait for the slowest stage.
+    If a stage has no recorded rank, the replay does not show what a fix saves. Then, the bound is computed for m
+    microbatches, of which all but the first wait for the slowest stage.
     """
     device, expected = context.own.typical[:, Own.DEVICE], context.own.typical_of(context.expected_device)
     usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
@@ -66,7 +66,7 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 
 
 def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate if the microbatches of a stage take different times, and not by chance."""
+    """Yields a candidate if the times of the microbatches of a stage differ by more than chance."""
     points = context.graph.points
     device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
     used = np.flatnonzero((classes >= 0) & (device > 0))
@@ -89,10 +89,11 @@ def _is_noise(correlation: float | None) -> bool:
 
 
 def _passes_correlation(context: JobContext) -> float | None:
-    """Returns the correlation of the forward and the backward time of a microbatch, each relative to its rank; None if
-    too few passes have both, or in an interleaved pipeline, where the n-th passes are not of one microbatch.
+    """Returns the correlation of the forward time and the backward time of a microbatch, each relative to its rank.
 
-    A long sequence takes longer in both (OSDI'25, arXiv 2505.05713). What only one of them shows is noise.
+    A long sequence takes longer in both passes (OSDI'25, arXiv 2505.05713). A difference in only one pass is noise.
+    Returns None if too few microbatches have both times, if these do not vary, or for an interleaved pipeline, where
+    the n-th forward pass and the n-th backward pass are not of the same microbatch.
     """
     times: list[tuple[float, float]] = []
     if is_interleaved(context):
@@ -115,7 +116,7 @@ def _passes_correlation(context: JobContext) -> float | None:
 
 
 def _microbatches_of(context: JobContext) -> float:
-    """Returns the messages that a rank of the first recorded stage sends per step; 0 without any."""
+    """Returns the number of messages that a rank of the first recorded stage sends per step; 0 if it sends none."""
     rows = context.job.rows
     first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
     return float(((rows.operation == Operation.SEND) & np.isin(rows.rank, first)).sum()) / len(first) / context.steps

@@ -1,8 +1,8 @@
-"""Ranks that take longer than their peers in almost every step: in all, or in one kind of own time.
+"""Ranks that take longer than their peers in almost every step, in total or in one kind of own time.
 
-What dominates the excess tells the cause: the loader (`rank_input`), more work (`data_imbalance`,
-`expert_imbalance`), the same kernels taking longer (`throttled_rank`), or anything else (`slow_rank`). If all ranks of
-one host of several are slow for the same reason, the host is (`slow_host`).
+The main part of the excess decides the cause: the loader (`rank_input`), pauses (`rank_interruption`), more work
+(`data_imbalance`, `expert_imbalance`), slower kernels (`throttled_rank`), or anything else (`slow_rank`). If all ranks
+of one of several hosts are slow for the same reason, the cause is the host (`slow_host`).
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ MIN_EXPERT_SKEW = 0.2
 
 
 def slow_ranks(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate per cause, with all its ranks; per host for slow hosts."""
+    """Yields one candidate per slow host, and one candidate per cause with all other ranks of this cause."""
     by_cause: defaultdict[str, list[int]] = defaultdict(list)
     longer = _longer_kinds(context, MIN_EXCESS)
     for rank in persistent_ranks(context).tolist():
@@ -46,9 +46,9 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
 
 
 def persistent_ranks(context: JobContext) -> Ints:
-    """Returns the ranks whose own time exceeds the usual one in most steps, in all or in one kind.
+    """Returns the positions of the ranks whose own time exceeds the usual time in most steps, in total or in one kind.
 
-    A kind is judged alone too: work that varies from step to step would hide a host that is always slower.
+    Each kind is also judged alone, because work that varies from step to step would hide a host that is always slower.
     """
     table = context.own
     usual = _usual_total(context)
@@ -57,10 +57,10 @@ def persistent_ranks(context: JobContext) -> Ints:
 
 
 def _longer_kinds(context: JobContext, least: float) -> Bools:
-    """Returns per rank and kind: True if that kind alone takes longer than usual in most steps, by a share of the step.
+    """Returns a mask of shape (ranks, kinds): True if the kind alone takes longer than usual in most steps.
 
-    Of device time, only what the amount of work does not explain counts. Host and unexplained time are one kind: the
-    recording tells them apart by luck.
+    The excess must exceed the share `least` of the usual own time. Device time that the amount of work explains does
+    not count. Host time and unexplained time are one kind, because recordings cannot reliably tell them apart.
     """
     table = context.own
     excess = table.excess.copy()
@@ -71,7 +71,7 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
 
 
 def fixed_kinds(context: JobContext) -> Bools:
-    """Returns per rank and kind: True if the fix of a slow rank makes this kind like that of its peers."""
+    """Returns a mask of shape (ranks, kinds): True if the fix of a slow rank changes this kind to that of its peers."""
     slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
     fixed = np.zeros_like(longer)
     fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
@@ -79,7 +79,8 @@ def fixed_kinds(context: JobContext) -> Bools:
 
 
 def slow_devices(context: JobContext) -> Ints:
-    """Returns the ranks whose device computes longer than those of their peers in most steps, with more work or not."""
+    """Returns the positions of the ranks whose device computes longer than the devices of their peers in most steps,
+    even if they have more work."""
     excess = context.own.excess[:, :, Own.DEVICE]
     longer = _in_most_steps(excess > MIN_EXCESS * _usual_total(context), context.own.total)
     return np.flatnonzero(longer | _longer_kinds(context, MIN_EXCESS)[:, Own.DEVICE])
@@ -102,7 +103,7 @@ def _usual_total(context: JobContext) -> Floats:
 
 
 def _cause(context: JobContext, rank: int, longer: Bools) -> str:
-    """Returns the cause for a rank. `longer` are the kinds that alone take longer in most steps."""
+    """Returns the cause for a slow rank. `longer` is a mask of the kinds that alone take longer in most steps."""
     excess = np.nanmedian(context.own.excess[rank], axis=0)
     kind = Own(int(np.argmax(np.where(longer, excess, -np.inf) if longer.any() else excess)))
     if kind is Own.INPUT:
@@ -122,7 +123,8 @@ def _cause(context: JobContext, rank: int, longer: Bools) -> str:
 
 
 def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
-    """Returns the hosts whose recorded ranks, at least two, are all slow, if other hosts are not."""
+    """Returns a dict from hosts to their ranks, for hosts with at least two recorded ranks that are all slow, if other
+    hosts are not slow."""
     slow = {}
     for host in sorted(set(context.hosts[ranks].tolist()) - {-1}):
         members = np.flatnonzero(context.hosts == host).tolist()
@@ -165,7 +167,7 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
 
 
 def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
-    """Returns the own times of the slowest and the fastest of the other peers, in the shape of the table."""
+    """Returns the own times of the slowest and of the fastest other peer, in the shape of the table of own times."""
     table, slowest, fastest = context.own, context.own.usual.copy(), context.own.usual.copy()
     for stage in np.unique(context.grid.stage[members]).tolist():
         peers = np.flatnonzero(context.grid.stage == stage)
@@ -177,7 +179,7 @@ def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
 
 
 def origin_share(context: JobContext, ranks: Ints) -> float:
-    """Returns the share of the waiting time in all pairs that goes back to one of these ranks."""
+    """Returns the share, 0 to 1, of the waiting time in all pairs that one of `ranks` caused."""
     wires, pairs = context.wires, context.pairs
     paired = pairs.pair >= 0
     waits = np.bincount(pairs.pair[paired], weights=wires.wait[paired], minlength=pairs.count)

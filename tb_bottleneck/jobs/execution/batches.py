@@ -1,6 +1,7 @@
-"""Runs the analyses of many recordings on an executor, and returns their results in the order of the tasks.
+"""Runs the analyses of many recordings on an executor, and returns the results in the order of the tasks.
 
-A worker that dies costs only the recording that killed it: the recordings of failed batches are run again one by one.
+If a worker dies, only the recording that killed the worker is lost. All recordings of failed batches run again, one by
+one.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +22,10 @@ _Batch = tuple[int, ...]
 def analyse_in_batches(
     tasks: Sequence[Task], open_executor: OpenExecutor, workers: int, progress: Callable[[int, int], None]
 ) -> list[RankResult]:
-    """Returns the results of tasks that run on executors. `progress` is called with the tasks done and all tasks.
+    """Returns the results of `tasks`, in the same order.
 
-    An interrupted run cancels what has not started.
+    `progress` is called with the number of finished tasks and the number of all tasks. An interruption cancels the
+    tasks that have not started.
     """
     size = max(min(len(tasks) // (workers * BATCHES_PER_WORKER), MAX_BATCH), 1)
     batches: list[_Batch] = [tuple(range(at, min(at + size, len(tasks)))) for at in range(0, len(tasks), size)]
@@ -48,7 +50,7 @@ def _run(
     results: dict[int, RankResult],
     done: Callable[[], None],
 ) -> list[tuple[_Batch, BaseException]]:
-    """Adds the results of the batches, and returns those that failed with their errors."""
+    """Adds the results of the batches to `results`. Returns the failed batches with their errors."""
     failed: list[tuple[_Batch, BaseException]] = []
     executor = open_executor()
     futures: dict[Future[list[RankResult]], _Batch] = {}
@@ -73,7 +75,7 @@ def _run(
 
 
 def analyse_batch(tasks: list[Task]) -> list[RankResult]:
-    """Returns the results of some tasks. Runs in a worker."""
+    """Returns the results of `tasks`. This function runs in a worker."""
     return [analyse(task) for task in tasks]
 
 

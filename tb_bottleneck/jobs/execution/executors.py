@@ -1,7 +1,7 @@
 """Chooses where many recordings are analysed: in this process, in local processes, or on a Dask cluster.
 
-All run the same module-level function on plain data. A Dask cluster is configured from outside (its own YAML files and
-DASK_* variables); this module only connects.
+All executors run the same module-level function on plain data. A Dask cluster is configured by its own YAML files and
+DASK_* variables. This module only connects to the cluster.
 """
 
 import json
@@ -24,7 +24,10 @@ NO_DASK = 'Dask is not installed: pip install "tb_bottleneck[dask]"'
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where to run. Without any value, in local processes."""
+    """Where to run: on a Dask cluster, or, if no value is set, in local processes.
+
+    `workers` is the number of workers of a local Dask cluster.
+    """
 
     scheduler: str = ""
     scheduler_file: str = ""
@@ -32,14 +35,14 @@ class ClusterOptions:
 
     @classmethod
     def of(cls, scheduler: str, scheduler_file: str, workers: int, environment: Mapping[str, str]) -> "ClusterOptions":
-        """Returns the options; the environment counts only without an option."""
+        """Returns the options. If no option is given, `environment` is used."""
         if not (scheduler or scheduler_file or workers):
             scheduler = environment.get(SCHEDULER_VARIABLE, "")
         return cls(scheduler, scheduler_file, workers)
 
     @property
     def on_dask(self) -> bool:
-        """True if a Dask cluster is asked for."""
+        """True if a Dask cluster is requested."""
         return bool(self.scheduler or self.scheduler_file or self.workers)
 
 
@@ -49,7 +52,7 @@ def usable_cores() -> int:
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """Returns a pool of processes that share nothing with this one."""
+    """Returns a pool of spawned processes, which share no state with this process."""
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start)
 
 
@@ -60,7 +63,7 @@ def _start() -> None:
 
 @contextmanager
 def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Executor], int]]:
-    """Yields a function that opens an executor on the cluster, and its number of workers.
+    """Yields a function that opens an executor on the cluster, and the number of workers of the cluster.
 
     Raises NotFound for a missing scheduler file, and NoCluster if Dask is not installed, the scheduler cannot be
     reached, or a worker runs other code.
@@ -78,7 +81,7 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 
 @contextmanager
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
-    """Yields what a client connects to: a cluster of this machine that ends with the run, or the one that was named."""
+    """Yields the arguments of a client: for the named cluster, or for a local cluster that ends with the block."""
     address = _written_address(options.scheduler_file) if options.scheduler_file else options.scheduler
     if address:
         _check(address)
@@ -93,7 +96,7 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
 
 
 def _written_address(path: str) -> str:
-    """Returns the address in a scheduler's file. Raises NotFound or ValueError."""
+    """Returns the address in a scheduler's file. Raises NotFound without such a file, ValueError without an address."""
     status_of(path)  # Dask would wait for a file that does not exist
     with filesystem_of(path).open(path) as file:
         written = json.loads(file.read(MAX_SCHEDULER_FILE))
@@ -104,7 +107,7 @@ def _written_address(path: str) -> str:
 
 
 def _check(address: str) -> None:
-    """Raises OSError or ValueError for an address that a client of Dask would only fail on a minute later."""
+    """Raises OSError or ValueError for an unusable address. A Dask client would fail only after a minute."""
     from distributed.comm import resolve_address
     from distributed.security import Security
 
@@ -114,7 +117,7 @@ def _check(address: str) -> None:
 
 
 def _checked_workers(client: Any) -> int:
-    """Returns the number of workers. Raises NoCluster if there is none, or if one has another version of this code."""
+    """Returns the number of workers. Raises TimeoutError without any, NoCluster if one has other code than this."""
     client.wait_for_workers(1, timeout=30)
     versions = client.run(code_version)
     others = sorted(address for address, version in versions.items() if version != code_version())

@@ -1,7 +1,7 @@
-"""The analysis of many recordings in batches: the report of each, and the summary of its rank.
+"""The analysis of a recording: its report, and the summary of its rank.
 
-An analysis runs in this process or in a worker. Modules that only the cache needs are imported when there is one:
-without it, the diagnosis of a small trace takes less time than their import.
+An analysis runs in this process or in a worker. Modules that only the cache needs are imported only if there is a
+cache, because their import takes longer than the diagnosis of a small trace.
 """
 
 import os
@@ -26,8 +26,8 @@ Progress = Callable[[int, int], None]
 class Task:
     """One recording to analyse.
 
-    With `summarise`, the rank is summarised for the analysis of its job; with `write`, the report is also written next
-    to the recording.
+    If `summarise` is True, the rank is summarised for the analysis of its job. If `write` is True, the report is also
+    written next to the recording.
     """
 
     path: str
@@ -39,7 +39,8 @@ class Task:
 
 @dataclass(frozen=True)
 class RankResult:
-    """What travels back: a serialised report, the encoded summary of the rank or nothing, and what went wrong."""
+    """The result of a task: the serialised report, the encoded summary of the rank, or empty, and a text about what
+    went wrong, or empty."""
 
     report: bytes
     summary: bytes = b""
@@ -63,7 +64,7 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 
 
 def _with_files(task: Task, progress: Progress | None) -> RankResult:
-    """Uses and fills the cache, and writes the report next to the recording."""
+    """Returns the result of one recording. Reads and fills the cache, and writes the report if requested."""
     from tb_bottleneck.report.cache.file_identity import identity_of
     from tb_bottleneck.report.cache.report_store import Store
     from tb_bottleneck.report.cache.sidecar import is_repeatable
@@ -84,7 +85,7 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
 
 
 def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -> "tuple[pb.Report | None, bytes]":
-    """Returns the saved report and summary, or None if one that is needed is missing."""
+    """Returns the saved report and summary. The report is None if it is missing, or if a needed summary is missing."""
     from tb_bottleneck.report.cache import sidecar
 
     if identity is None or not task.cache:
@@ -113,7 +114,7 @@ def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]
 
 
 def _written(path: str, identity: "FileIdentity", report: "pb.Report") -> str:
-    """Writes the report beside its trace. Returns what went wrong."""
+    """Writes the report next to its trace. Returns a text about what went wrong, or an empty text."""
     from tb_bottleneck.report.cache import sidecar
 
     try:

@@ -22,10 +22,10 @@ def analyse_all(
     scheduler_file: str = "",
     workers: int = 0,
 ) -> list[RankResult]:
-    """Returns the results in the order of the tasks; they are the same wherever the tasks run.
+    """Returns the results in the order of `tasks`. The results do not depend on where the tasks run.
 
-    `processes` is the number of local processes, 0 for as many as are useful. The other options name a Dask cluster, or
-    the number of workers of a local one; at most one of them is given.
+    `processes` is the number of local processes; 0 means as many as are useful. `scheduler` and `scheduler_file` name a
+    Dask cluster, and `workers` is the number of workers of a local Dask cluster. At most one of these options is given.
     """
     with bar as begin:
         environment = {} if processes else os.environ
@@ -44,7 +44,7 @@ def analyse_all(
 
 
 def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
-    """Returns True if the tasks run in this process: that is asked for, or others would not save time."""
+    """Returns True if the tasks run in this process, because that is requested or other processes save no time."""
     if processes:
         return processes == 1
     if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
@@ -57,7 +57,7 @@ def _several_cores() -> bool:
 
 
 def _bytes(tasks: Sequence[Task]) -> int:
-    """Returns the size of the files; those that cannot be read count as empty."""
+    """Returns the total size of the files in bytes. Files that are not found count as empty."""
     total = 0
     for task in tasks:
         with suppress(NotFound):

@@ -1,1 +1,1 @@
-"""Finds the rows of all ranks that are one and the same collective or message."""
+"""Finds the rows of different ranks that belong to the same collective or message."""

@@ -1,9 +1,9 @@
 """Aligns the clocks of the hosts: all ranks leave a synchronising collective at about the same time.
 
-The ranks of a host share its clock. Groups connect the hosts: from one clock on, each clock is set by the pairs that it
-shares with clocks that are set already. A clock's offset is then the median difference of its ends from the mean end of
-each pair, found by relaxation. Where a recording is long, a drift is fitted too.
-Hosts that no pair connects, too few collectives, or ends that contradict each other give no alignment.
+The ranks of a host share its clock. Groups connect the hosts: starting with one clock, each clock is set by the pairs
+that it shares with clocks that are already set. Then, relaxation finds the offset of each clock: the median difference
+of its ends from the mean end of each pair. If a recording is long, a drift is fitted, too.
+The clocks are not aligned if no pair connects the hosts, there are too few collectives, or ends contradict each other.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.syn
 
 @dataclass(frozen=True, eq=False)
 class Clocks:
-    """Offsets per rank in ns, to be subtracted from its times: `offset` at `origin`, plus `drift` per ns after it.
+    """Offsets of the clocks in ns, to be subtracted from the times of each rank.
 
-    `error` is the uncertainty in ns: the 90th percentile of the differences that remain, without those that are many
-    times as large as most; 0 if all ranks share one clock; None if `because` says why the clocks cannot be aligned. The
-    offsets are estimates even then.
+    The offset of a rank is `offset` at the time `origin`, plus `drift` per ns after that. `error` is the uncertainty in
+    ns: the 90th percentile of the remaining differences, without outliers. `error` is 0 if all ranks share one
+    clock, and None if the clocks cannot be aligned for the reason `because`. Even then, the offsets are estimates.
     """
 
     offset: Floats
@@ -51,15 +51,15 @@ class Clocks:
     because: str = ""
 
     def aligned(self, rank: Ints, times: Ints) -> Floats:
-        """Returns times in ns since the origin, on the common clock."""
+        """Converts `times` of the ranks `rank` (positions) to times in ns since `origin` on the common clock."""
         since = (times - self.origin).astype(np.float64)
         return since - self.offset[rank] - self.drift[rank] * since
 
 
 def hosts_of(job: JobTable) -> Ints:
-    """Returns the number of each recorded rank's host, from 0 in order of the lowest rank; -1 where it is not known.
+    """Returns the number of the host of each recorded rank, from 0 in order of the lowest rank; -1 if it is not known.
 
-    Without any name, the ranks per host decide: torchrun gives each host that many consecutive ranks
+    If no host has a name, the number of ranks per host decides: torchrun gives each host that many consecutive ranks
     (torch/distributed/elastic/agent/server/api.py, `_assign_worker_ranks`).
     """
     facts = [summary.facts for summary in job.summaries]
@@ -96,17 +96,17 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
 
 
 def _error(residual: Floats) -> float | None:
-    """Returns the 90th percentile without the ends of different collectives, which would hide themselves in it."""
+    """Returns the 90th percentile of `residual`, without outliers, which are ends of different collectives."""
     if not len(residual):
         return None
     return float(np.percentile(residual[residual <= MAX_APART * np.median(residual)], 90))
 
 
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
-    """Returns per pair: True if a rank leaves a synchronising collective before another one arrives, or, if collectives
-    were paired by their order only, if the ranks do not leave it together, unlike others.
+    """Returns a mask of the pairs that are wrong: a rank leaves a synchronising collective before another rank arrives.
 
-    Pairs over several clocks are judged only if these are aligned.
+    If collectives were paired only by their order, a pair is also wrong if its ranks do not leave together although the
+    ranks of other pairs do. Pairs of ranks with different clocks are judged only if these clocks are aligned.
     """
     rows, hosts = job.rows, hosts_of(job)
     used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
@@ -126,9 +126,9 @@ def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
 
 
 def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
-    """Returns per pair: True if a rank leaves closer to the median end of another pair of its group than to its own.
+    """Returns a mask of the pairs in which a rank leaves closer to the median end of another pair of its group.
 
-    If not, the rank was late itself, as on a machine whose cores are busy.
+    Otherwise, the rank itself was late, as on a machine whose cores are busy.
     """
     middle, groups = _medians(end, pair, count), np.zeros(count, np.int64)
     groups[pair] = group
@@ -143,7 +143,7 @@ def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
 
 
 def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats]:
-    """Returns the least and the largest value per class; inf and -inf for a class without values."""
+    """Returns the smallest and the largest value of each class; inf and -inf for a class without values."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, classes, values)
     np.maximum.at(high, classes, values)
@@ -151,8 +151,8 @@ def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats
 
 
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
-    """Returns the rows that connect clocks: collectives if they suffice, else also messages, which both ranks leave
-    together; of both only the small ones if they suffice."""
+    """Returns a mask of the rows that connect clocks: collectives, and, if these do not suffice, also messages, which
+    both ranks leave together. If small ones suffice, only small collectives and messages are used."""
     rows, paired = job.rows, pairs.pair >= 0
     mine = clock[rows.rank]
     low, high = np.full(pairs.count, count), np.full(pairs.count, -1)
@@ -169,7 +169,7 @@ def _suffices(pair: Ints, clock: Ints, count: int) -> bool:
 
 
 def _residuals(end: Floats, pair: Ints) -> Floats:
-    """Returns how much later than the mean of its pair each row ends."""
+    """Returns for each row its end minus the mean end of its pair."""
     if not len(pair):
         return end
     count = np.maximum(np.bincount(pair), 1)
@@ -177,10 +177,10 @@ def _residuals(end: Floats, pair: Ints) -> Floats:
 
 
 def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the offset of each clock, by relaxation: the median residual of its rows becomes zero.
+    """Returns the offset of each clock. Relaxation makes the median residual of the rows of each clock zero.
 
-    It begins with offsets that agree already. Otherwise clocks that most rows connect would agree with each other only:
-    the replicas of a pipeline exchange many messages within, and few collectives between them.
+    The relaxation begins with offsets that already agree. Otherwise, only clocks that many rows connect would agree:
+    each replica of a pipeline exchanges many messages within, but few collectives with other replicas.
     """
     offset = _first_offsets(end, pair, clock, count)
     for _ in range(_ROUNDS if len(end) else 0):
@@ -192,9 +192,9 @@ def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns offsets from one clock on: in each round, those of the clocks that share a pair with a clock that is set.
+    """Returns first offsets. Starts with one clock; each round sets the clocks that share a pair with a set clock.
 
-    Clocks that are not connected keep 0.
+    Clocks that are not connected keep the offset 0.
     """
     offset, known = np.zeros(count), np.zeros(count, np.bool_)
     known[:1] = True
@@ -212,7 +212,7 @@ def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _medians(values: Floats, classes: Ints, count: int) -> Floats:
-    """Returns the lower median per class; 0 for a class without values."""
+    """Returns the lower median of each class; 0 for a class without values."""
     order = np.lexsort((values, classes))
     size = np.bincount(classes, minlength=count)
     middle = np.cumsum(size) - size + np.maximum(size - 1, 0) // 2
@@ -220,7 +220,7 @@ def _medians(values: Floats, classes: Ints, count: int) -> Floats:
 
 
 def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the drift of each clock against the mean of its pairs: the median of the slopes (Theil-Sen)."""
+    """Returns the drift of each clock relative to its pairs: the median slope from the first to the second half."""
     drift = np.zeros(count)
     if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
         return drift
@@ -241,7 +241,7 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
-    """Returns why the clocks cannot be aligned; empty if they can."""
+    """Returns the key of the reason why the clocks cannot be aligned; empty if they can be aligned."""
     if not _connected(pair, clock, count):
         return "hosts_not_connected"
     if len(np.unique(pair)) < MIN_COLLECTIVES:
@@ -250,9 +250,9 @@ def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
 
 
 def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin: int) -> Floats:
-    """Returns offsets with which ranks that no pair connects begin their steps together.
+    """Returns offsets with which the steps of ranks that no pair connects begin at the same time.
 
-    This is exact to some milliseconds: enough to replay the ranks together, not to tell waiting from transfer.
+    The error is some milliseconds. That suffices to replay the ranks together, but not to tell waiting from transfer.
     """
     begins: dict[int, list[Floats]] = {}
     numbers = sorted(set.intersection(*(set(summary.numbers) for summary in job.summaries)))
@@ -269,12 +269,12 @@ def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin:
 
 
 def _connected(pair: Ints, clock: Ints, count: int) -> bool:
-    """Returns True if pairs connect all clocks, directly or over others."""
+    """Returns True if pairs connect all clocks, directly or through other clocks."""
     return bool((_labels(pair, clock, count) == 0).all())
 
 
 def _labels(pair: Ints, clock: Ints, count: int) -> Ints:
-    """Returns the lowest clock that pairs connect each one with, directly or over others."""
+    """Returns for each clock the lowest clock that pairs connect it with, directly or through other clocks."""
     label = np.arange(count)
     for _ in range(count):
         lowest = np.full(int(pair.max(initial=0)) + 1, count)

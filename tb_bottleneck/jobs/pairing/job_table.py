@@ -14,7 +14,7 @@ from tb_bottleneck.trace.table import Ints, Table, column
 
 @dataclass(frozen=True, eq=False)
 class JobRows(Table):
-    """Communications of all ranks, those of one rank after those of another, in order of start."""
+    """The communications of all ranks, sorted by rank, then by start."""
 
     rank: Ints = column("row of ranks", "position of the rank among the recorded ones")
     step: Ints = column("count", "number of the step, or its position if steps are not numbered")
@@ -32,7 +32,7 @@ class JobRows(Table):
 
 @dataclass(frozen=True, eq=False)
 class JobTable:
-    """All ranks of a job. `first` has the row of each rank's first communication, and the number of rows at the end."""
+    """The recorded ranks of a job. The rows of the rank at position i are `rows` first[i] to first[i + 1] - 1."""
 
     summaries: tuple[RankSummary, ...]
     groups: tuple[ProcessGroup, ...]
@@ -41,12 +41,12 @@ class JobTable:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Numbers of the recorded ranks, ascending."""
+        """The numbers of the recorded ranks, in ascending order."""
         return tuple(summary.facts.rank for summary in self.summaries)
 
     @property
     def world_size(self) -> int:
-        """Number of ranks of the job."""
+        """The number of all ranks of the job, including ranks that were not recorded."""
         return self.summaries[0].facts.world_size
 
     @cached_property
@@ -69,10 +69,10 @@ def job_table(summaries: Sequence[RankSummary]) -> JobTable:
 
 
 def _joined_groups(summaries: Sequence[RankSummary]) -> tuple[tuple[ProcessGroup, ...], list[Ints]]:
-    """Returns the groups of all ranks, and per rank the job's row of each of its groups.
+    """Returns the groups of the job, and for each rank the job's row of each group of the rank.
 
-    A group is identified by its name, or by name and ranks if ranks of the same name differ. Ranks that list a group
-    are in it, where the list itself was cut.
+    A group is identified by its name, or by its name and ranks if groups of the same name have different ranks. If the
+    list of ranks of a group was cut, the ranks that list the group are its ranks.
     """
     lists: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
     for summary in summaries:

@@ -24,13 +24,14 @@ _Token = tuple[int, int]
 
 
 def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
-    """Returns the step and the position of each row; step UNKNOWN for rows of class -1 and those not numbered.
+    """Returns the step and the position in the step of each row. The step is UNKNOWN if the row cannot be numbered.
 
-    Collectives of a class (a process group, or an operation and a size) are numbered equally on all ranks. Where steps
-    are numbered, a collective is the n-th of its class in its step. A rank that lost rows has another sequence of
-    operations and sizes in a step than most ranks: it is aligned to theirs, and what does not match stays unknown.
-    Where steps are not numbered, windows may begin at different collectives. The sequences of a whole recording are
-    then shifted to the longest agreement; repeated steps agree at several shifts, of which the clocks choose one.
+    `classes` has the class of each row: its process group, or its group, operation and size; -1 for none. The
+    collectives of a class get the same numbers on all ranks. If steps are numbered, the position of a collective is n
+    if it is the n-th of its class in its step. If a rank lost rows, its sequence of operations and sizes differs from
+    that of most ranks. Then, the sequence is aligned to theirs, and rows that do not match are not numbered.
+    If steps are not numbered, windows may begin at different collectives. Then, the sequences of the whole recordings
+    are shifted until they agree. Repeated steps agree at several shifts; the clocks choose one of these shifts.
     """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():
@@ -40,7 +41,7 @@ def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
 
 
 def _sequences(job: JobTable, classes: Ints) -> dict[int, dict[int, Rows]]:
-    """Returns per class and rank the rows in order of issue."""
+    """Returns for each class a dict from ranks to their rows of this class, in order of issue."""
     found: defaultdict[int, dict[int, Rows]] = defaultdict(dict)
     chosen = np.flatnonzero(classes >= 0)
     order = chosen[np.lexsort((job.rows.order[chosen], job.rows.rank[chosen], classes[chosen]))]
@@ -91,9 +92,9 @@ def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordi
 
 
 def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
-    """Returns the position of the first of `rows` in the reference, or None if no shift or several agree.
+    """Returns the position of the first of `rows` in `reference`, or None if no shift agrees, or no single one.
 
-    Of several shifts by whole steps, the clocks choose the one at which the ends are nearest, if that is clear.
+    If several shifts agree, the shift with the nearest ends is used, if it is clearly nearer than the others.
     """
     ids: dict[_Token, int] = {}
     one, other = (np.array([ids.setdefault(token, len(ids)) for token in _tokens(job, of)]) for of in (reference, rows))
@@ -112,15 +113,16 @@ def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
 
 P2P = (int(Operation.SEND), int(Operation.RECV))
 SIZED = tuple(int(op) for op in (Operation.ALL_REDUCE, Operation.BROADCAST, Operation.REDUCE))
-"""Operations in which all ranks have the same number of bytes. Gathers of shards may be uneven."""
+"""Operations in which all ranks have the same number of bytes. In gathers of shards, ranks may have different sizes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Sets of rows that are one operation.
+    """The pairs of a job. A pair is the set of rows, of two or more ranks, that belong to the same operation.
 
-    `pair` has the number of each row's pair, or -1. `wrong` counts rows in pairs that contradict themselves, `unpaired`
-    rows without a counterpart although their group has other recorded ranks. `level` is how the pairs were found.
+    `pair` has the number of the pair of each row, or -1. `count` is the number of pairs. `wrong` is the number of rows
+    in pairs that contradict themselves. `unpaired` is the number of rows without a pair although other ranks of their
+    group were recorded. `level` names how the pairs were found.
     """
 
     pair: Ints
@@ -130,7 +132,7 @@ class Pairs:
     unpaired: int
 
     def without(self, pairs: Bools) -> "Pairs":
-        """Returns the pairs without some that are wrong."""
+        """Returns the pairs without those in the mask `pairs`. Their rows count as wrong."""
         bad = (self.pair >= 0) & pairs[self.pair]
         return _numbered(np.where(bad, -1, self.pair), self.level, self.wrong + int(bad.sum()), self.unpaired)
 
@@ -138,10 +140,10 @@ class Pairs:
 def pairs_of(job: JobTable) -> Pairs:
     """Returns the pairs of a job.
 
-    Collectives are identified, in order of trust and at one level for all collectives of a job, by: Comms Id; group,
-    operation and sequence number, which some writers count per operation; group, step and position in the step; for
-    recordings without groups also the operation and the size. A message is the n-th of its step from one rank to
-    another in its group: sequence numbers of senders and receivers are counted apart.
+    The most trustworthy available level identifies all collectives of a job: (1) Comms Id; (2) group, operation and
+    sequence number, which some writers count per operation; (3) group, step and position in the step; (4) for
+    recordings without groups, also the operation and the size. A message is identified as the n-th message of its step
+    from one rank to another in its group, because senders and receivers count sequence numbers separately.
     """
     rows = job.rows
     messages = np.isin(rows.operation, P2P)
@@ -174,12 +176,12 @@ def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
 
 
 def _size(rows: JobRows) -> Ints:
-    """Returns the sizes that all ranks share, else 0."""
+    """Returns the size of each row if all ranks have the same size in its operation, otherwise 0."""
     return np.where(np.isin(rows.operation, SIZED), rows.bytes, 0)
 
 
 def _message_ids(job: JobTable, messages: Bools) -> Ints:
-    """Returns the identity of each message: group, sender, receiver, step, n-th."""
+    """Returns a number for each message that identifies its group, sender, receiver, step and position in the step."""
     rows = job.rows
     own = np.array(job.ranks, np.int64)[rows.rank[messages]]
     peer, sends = rows.peer[messages], rows.operation[messages] == Operation.SEND
@@ -193,7 +195,7 @@ def _message_ids(job: JobTable, messages: Bools) -> Ints:
 
 
 def positions(classes: Ints, order: Ints) -> Ints:
-    """Returns the position of each row among those of its class, by order."""
+    """Returns the position of each row among the rows of its class, sorted by `order`."""
     by_class = np.lexsort((order, classes))
     sorted_classes = classes[by_class]
     first = np.searchsorted(sorted_classes, sorted_classes, side="left")
@@ -203,7 +205,7 @@ def positions(classes: Ints, order: Ints) -> Ints:
 
 
 def ids_of(columns: tuple[Ints, ...]) -> Ints:
-    """Returns one number per distinct combination of values."""
+    """Returns for each row a number that identifies the combination of its values in `columns`."""
     ids = np.zeros(len(columns[0]), np.int64)
     for values in columns:
         _, inverse = np.unique(values, return_inverse=True)
@@ -216,7 +218,7 @@ def _counts(ids: Ints) -> Ints:
 
 
 def _contradicting(rows: JobRows, ids: Ints) -> Bools:
-    """Returns per pair: True if its operations or sizes differ, or if a rank is in it twice."""
+    """Returns a mask of the pairs whose operations or sizes differ, or that contain a rank twice."""
     count = int(ids.max(initial=0)) + 1
     paired = ids >= 0
     operation = np.where(np.isin(rows.operation, P2P), int(Operation.SEND), rows.operation)
@@ -234,7 +236,7 @@ def _contradicting(rows: JobRows, ids: Ints) -> Bools:
 
 
 def _has_recorded_peers(job: JobTable) -> Bools:
-    """Returns per row: True if another recorded rank is in its group (of a message: if it is the peer)."""
+    """Returns a mask of the rows whose group has another recorded rank. For messages, the peer must be recorded."""
     recorded = set(job.ranks)
     several = np.array([len(recorded & set(group.ranks)) > 1 for group in job.groups] or [False])
     rows = job.rows

@@ -1,9 +1,9 @@
-"""Waits of all ranks for each other that no recorded communication explains.
+"""Finds waits of all ranks for each other that no recorded communication explains.
 
-Ranks of different stages are done with a step at different times, and yet begin the next collective of their groups
-together: they waited for each other in something that is not in the recording, such as a collective in a CUDA graph, a
+Ranks of different stages finish a step at different times, but may begin the next collectives of their groups together.
+Then, they waited for each other in an operation that is not in the recording, such as a collective in a CUDA graph, a
 barrier over a store, or a norm of all gradients. The recording shows this as own time, for example as kernels that take
-as long as the wait. Here the shortest of these times is the work; the rest becomes a barrier that all ranks leave
+as long as the wait. The shortest of these times is taken as the work. The rest becomes a barrier that all ranks leave
 together.
 """
 
@@ -32,17 +32,17 @@ MIN_SHARE, MIN_COUNT = 0.8, 2
 # Ranks that are tried first: a barrier is one of all ranks.
 MAX_TRIED = 64
 NAME = "not recorded"
-"""Name of the group of such barriers."""
+"""Name of the group of barriers that were not recorded."""
 
 _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
-"""Own time that may hide a wait. Waiting for data or for a checkpoint is known to be that."""
+"""Kinds of own time that may hide a wait. The other kinds are known to be waiting for data or a checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The starts of synchronising collectives of one rank: `point` is the start's row of its points, `kind` tells alike
-    ones of all ranks apart. On the common clock, in ns: the rank was `free` since its last wait, began nothing else
-    since `issued`, and started the collective at `time`. Until then it has `worked` so long since its window began."""
+    """The starts of synchronising collectives of one rank. `point` is the row of the start in the rank's points. `kind`
+    is equal for equal collectives of all ranks. On the common clock in ns, the rank has not waited since `free`, has
+    begun nothing else since `issued`, and starts the collective at `time`. `worked` is its work until then, in ns."""
 
     point: Ints
     kind: Ints
@@ -53,8 +53,8 @@ class Arrivals:
 
 
 def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable:
-    """Returns the job with these barriers, or the same job if it has none. `points` also has the waits that were too
-    short to be recorded."""
+    """Returns the job with a barrier for each unrecorded wait of all ranks, or the same job if there is none. `points`
+    also contains the waits that were too short to be recorded."""
     some = range(0, len(job.summaries), -(-len(job.summaries) // MAX_TRIED))
     if _places(job, _arrivals(job, clocks, points, some)) is None:
         return job
@@ -73,7 +73,7 @@ def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable
 
 
 def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
-    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits); None without any."""
+    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits), or None."""
     if len(arrivals) < 2:
         return None
     reference = min(arrivals, key=lambda each: len(each.point))
@@ -94,7 +94,7 @@ def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
 
 
 def _arrivals(job: JobTable, clocks: Clocks, points: RankPoints, ranks: Iterable[int]) -> list[Arrivals]:
-    """Returns the arrivals of some ranks, by their position among the recorded ones."""
+    """Returns the arrivals of each of `ranks`, which are positions among the recorded ranks."""
     kinds = {name: number for number, name in enumerate(sorted({group.description for group in job.groups}))}
     described = np.array([kinds[group.description] for group in job.groups] or [0], np.int64)
     bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
@@ -126,8 +126,8 @@ def _window_begin(job: JobTable, clocks: Clocks, row: int) -> float:
 
 
 def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints | None:
-    """Returns of each rank the arrivals of a kind nearest to those of the reference, of shape (ranks, arrivals); None
-    if a rank has none. Those that are nearest to two are left out."""
+    """Returns for each rank its arrivals of `kind` that are nearest to those of `reference`, of shape (ranks,
+    arrivals); None if there are none. Leaves out arrivals that are nearest to two arrivals of `reference`."""
     wanted = reference.time[reference.kind == kind]
     found, unique = [], np.ones(len(wanted), np.bool_)
     for each in arrivals:
@@ -150,7 +150,8 @@ def _values(arrivals: list[Arrivals], places: Ints, name: str) -> Floats:
 def _with_barriers(
     summary: RankSummary, at: Ints, arrival: Floats, release: Floats, ranks: tuple[int, ...]
 ) -> RankSummary:
-    """Returns the summary of a rank with a barrier before each of these points, in ns since the begin of its window."""
+    """Returns the summary of a rank with a barrier before each point in `at`. `arrival` and `release` are in ns since
+    the begin of the window."""
     order = np.argsort(at, kind="stable")
     at, old = at[order], summary.communications
     start = np.round(arrival[order]).astype(np.int64)
@@ -201,6 +202,6 @@ def _inserted(values: Ints, at: Ints, first: Ints, second: Ints) -> Ints:
 
 
 def is_barrier(job: JobTable) -> Bools:
-    """Returns per row of the job: True for a barrier that was not recorded."""
+    """Returns a mask of the rows of the job: True for barriers that were not recorded."""
     named = np.array([group.name == NAME for group in job.groups] or [False])
     return named[job.rows.group] if len(job.rows) else np.zeros(0, np.bool_)

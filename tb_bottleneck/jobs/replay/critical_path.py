@@ -1,4 +1,4 @@
-"""The critical path of a job: the work and the transfers that its length consists of, from victim to origin."""
+"""The critical path of a job: the work and the transfers whose times sum to the length of the job."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ _TOLERANCE_NS = 10.0
 
 
 def critical_work(graph: JobGraph, result: Result, own: Floats, wire: Floats) -> Bools:
-    """Returns per point: True if the work before it is on the critical path of the simulated job.
+    """Returns a mask of the points: True if the work before the point is on the critical path of the simulated job.
 
-    `own` are the times per point and kind, `wire` those per row, in ns. The path is followed back from the rank that
-    ends last: of the edges to a node, the one that it waited for longest.
+    `own` has the own times per point and kind, `wire` the wire times per row, in ns. The path is followed back from the
+    rank that ends last. At each node, it follows the edge that was done last.
     """
     work = own.sum(axis=1)
     weight = graph.fixed.copy()

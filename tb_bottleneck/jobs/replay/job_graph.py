@@ -1,9 +1,9 @@
 """The dependency graph of a job.
 
-Nodes are the points of each rank (jobs/summary/rank_summary.py), the arrival of each communication, and each pair. A
-rank works from point to point. A communication arrives when its rank reaches its start, or behind the one before it on
-the same stream. A pair begins when the last member arrives; each member ends one wire time later. A rank that waits for
-a communication continues after its end.
+The nodes are the points of each rank (jobs/summary/rank_summary.py), the arrival of each communication, and each pair.
+A rank works from point to point. A communication arrives when its rank reaches its start, or after the previous
+communication on the same stream. A pair begins when its last member arrives. Each member ends one wire time later. A
+rank that waits for a communication continues after the end of the communication.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ QUEUED_NS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class JobGraph:
-    """Edges with the time from one node to another; `base` is the earliest time of each node.
+    """The edges between `nodes` nodes, from `source` to `target`. `base` is the earliest time of each node, in ns.
 
-    Each edge takes `fixed` ns plus the own time of a point (`point`, -1 for none) plus the wire time of a row (`row`,
-    -1 for none): a scenario changes own and wire times only.
+    Each edge takes `fixed` ns, plus the own time of a point (`point`, or -1), plus the wire time of a row (`row`, or
+    -1). A scenario changes only own times and wire times.
     """
 
     nodes: int
@@ -52,9 +52,8 @@ class JobGraph:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The rows of the edges, by the level of their target, then by target; `bounds` are the first of each level.
-
-    `left` are the nodes in a cycle or behind one.
+    """The edges in topological order. `edges` has the rows of the edges, sorted by the level of their target, then by
+    target. `bounds` has the first edge of each level. `left` has the nodes that are in a cycle or after a cycle.
     """
 
     edges: Ints
@@ -76,7 +75,7 @@ class _Edges:
         point: Ints | None = None,
         row: Ints | None = None,
     ) -> None:
-        """Adds edges that take `fixed` ns, the own time of a point and the wire time of a row."""
+        """Adds edges that take `fixed` ns, plus the own time of `point`, plus the wire time of `row`; None means 0."""
         none = np.full(len(source), -1)
         fixed = np.zeros(len(source)) if fixed is None else fixed
         self._parts.append((source, target, fixed, none if point is None else point, none if row is None else row))
@@ -88,8 +87,8 @@ class _Edges:
 
 
 def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | None = None) -> JobGraph:
-    """Returns the graph of a job, by default with its recorded points. Its nodes are points, then arrivals by row, then
-    pairs."""
+    """Returns the graph of a job. `points` are by default its recorded points. The nodes are first the points, then the
+    arrivals of the rows, then the pairs."""
     points, rows = points_of_job(job, pairs) if points is None else points, len(job.rows)
     arrival, meeting = len(points), len(points) + rows
     begin = clocks.aligned(np.arange(len(job.summaries)), np.array([s.facts.begin_ns for s in job.summaries]))
@@ -131,7 +130,8 @@ def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meetin
 
 
 class _Starts:
-    """Per row: the row that it was queued behind (or -1), a row that ended before it in the same wait, the delay."""
+    """For each row the row behind which it was queued (or -1), the row that ended before it in the same wait (or -1),
+    and the delay in ns."""
 
     def __init__(self, job: JobTable, points: RankPoints, row_point: Ints) -> None:
         rows = job.rows
@@ -153,7 +153,7 @@ class _Starts:
             self._within_waits(np.arange(first, end), start, reached, own_end)
 
     def _within_waits(self, mine: Ints, start: Floats, reached: Floats, end: Ints) -> None:
-        """Communications that start while the rank waits follow the last one that ended in the wait before them."""
+        """Lets communications that start while the rank waits follow the last one that ended before in this wait."""
         inside = mine[(start[mine] - reached[mine] > 1_000) & (self.queue[mine] < 0)]
         if not len(inside):
             return
@@ -167,7 +167,7 @@ class _Starts:
 
 
 def _levels(nodes: int, source: Ints, target: Ints) -> Levels:
-    """Returns the levels by Kahn's algorithm: a node's level is the longest path to it."""
+    """Returns the levels by Kahn's algorithm. The level of a node is the length of the longest path to the node."""
     by_source = np.argsort(source, kind="stable")
     first = np.searchsorted(source[by_source], np.arange(nodes + 1))
     waiting = np.bincount(target, minlength=nodes)
@@ -189,7 +189,7 @@ def _levels(nodes: int, source: Ints, target: Ints) -> Levels:
 
 
 def cyclic_pairs(graph: JobGraph, pairs: Pairs) -> Bools:
-    """Returns per pair: True if it is in a cycle, or behind one: ranks cannot wait for each other in a circle."""
+    """Returns a mask of the pairs in a cycle or after a cycle. Such pairs are wrong, as waits cannot form a cycle."""
     meeting = graph.nodes - pairs.count
     left = graph.levels.left
     wrong = np.zeros(pairs.count, np.bool_)

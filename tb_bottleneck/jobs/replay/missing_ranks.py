@@ -1,8 +1,9 @@
 """Completes the graph of a job with its missing ranks, which behave like recorded peers.
 
-A rank that waits for a missing one would wait less if a third rank, which both depend on, were faster. So each missing
-rank that a recorded one waits for gets the own work, the order of communications and the wire times of a recorded peer:
-of a rank at the same place of its groups, those that share layers with it first, then the nearest.
+A rank that waits for a missing rank would wait less if a third rank, on which both depend, were faster. So each missing
+rank for which a recorded rank waits gets the own work, the order of communications and the wire times of a recorded
+peer. The peer has the same place in its groups. Ranks with known wire times come first, then those that share layers
+with the missing rank, then the nearest ranks.
 """
 
 from collections import defaultdict
@@ -23,15 +24,15 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 UNKNOWN = -2
 MAX_TRIED = 64
-"""Peers that are tried for a missing rank."""
+"""Largest number of peers that are tried for a missing rank."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteGraph:
-    """The graph of all ranks. Points, rows and ranks of missing ones follow those of the recorded ones.
+    """The graph of all ranks. The points, rows and ranks of missing ranks come after those of recorded ranks.
 
-    Per point, row and rank, the recorded one that it behaves like; `pair` is the pair of each row. `missing` are the
-    numbers of the ranks that follow.
+    `point`, `row` and `rank` have for each point, row and rank the recorded one that it behaves like. `pair` has the
+    pair of each row, or -1. `missing` are the numbers of the missing ranks.
     """
 
     graph: JobGraph
@@ -42,12 +43,13 @@ class CompleteGraph:
     missing: tuple[int, ...] = ()
 
     def simulated(self, own: Floats, wire: Floats, tail: Floats) -> Result:
-        """Returns the job with these times of the recorded points, rows and ranks, in ns."""
+        """Returns the simulated job. `own`, `wire` and `tail` are the times in ns of the recorded points, rows and
+        ranks."""
         return sweep(self.graph, own[self.point], self._wires(wire), tail[self.rank])
 
     def _wires(self, recorded: Floats) -> Floats:
-        """Returns the wire times: with a missing rank, the shortest of the pair. The others may contain waits for it,
-        and those of its peer waits for a missing rank too."""
+        """Returns the wire times of all rows. In a pair with a missing rank, all rows get the shortest wire time of the
+        pair, because the other times may contain waits for missing ranks."""
         wire, added = recorded[self.row], np.arange(len(self.row)) >= len(recorded)
         if added.any():
             count, paired = int(self.pair.max(initial=-1)) + 1, self.pair >= 0
@@ -65,7 +67,8 @@ def as_recorded(graph: JobGraph, pairs: Pairs) -> CompleteGraph:
 
 
 def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, recorded: CompleteGraph) -> CompleteGraph:
-    """Returns the graph of a job with its missing ranks; `recorded`, if nobody waits for them or none has a peer."""
+    """Returns the graph of a job with its missing ranks. Returns `recorded` if no rank waits for a missing rank, or if
+    the missing ranks cannot be added."""
     peers = _Peers(job, pairs, grid).found() if job.numbered else []
     graph = recorded.graph
     if not peers:
@@ -90,8 +93,8 @@ def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, reco
 
 @dataclass(frozen=True)
 class _Peer:
-    """A missing rank, the position of the recorded one that it behaves like, and its group in place of each of the
-    peer's, UNKNOWN for one of which no rank was recorded."""
+    """The missing rank `missing`, and the position of the recorded peer that it behaves like. `groups` maps each group
+    of the peer to the group of the missing rank, or to UNKNOWN if no rank of that group was recorded."""
 
     missing: int
     position: int
@@ -99,7 +102,7 @@ class _Peer:
 
 
 class _Peers:
-    """Finds the recorded ranks that missing ones behave like."""
+    """Finds the recorded ranks that missing ranks behave like."""
 
     def __init__(self, job: JobTable, pairs: Pairs, grid: Grid) -> None:
         self._job, self._grid = job, grid
@@ -112,7 +115,7 @@ class _Peers:
                 self._groups_of[rank].append(row)
 
     def found(self) -> list[_Peer]:
-        """Returns the missing ranks that rows without a pair wait for, unless they are more than the recorded ones."""
+        """Returns the missing ranks for which rows without a pair wait; none if they outnumber the recorded ranks."""
         job, rows = self._job, self._job.rows
         missing = set(rows.peer[self._alone].tolist()) - {-1}
         for row in np.unique(rows.group[self._alone[rows.peer[self._alone] < 0]]).tolist():
@@ -139,7 +142,7 @@ class _Peers:
         return None
 
     def _group_of(self, row: int, peer: int, missing: int) -> int | None:
-        """Returns the group that a missing rank has in place of one of its peer; None if its place there differs."""
+        """Returns the group of `missing` that matches `row` of `peer`; UNKNOWN if none, None if the place differs."""
         group, kind = self._job.groups[row], self._grid.kinds[row]
         if missing in group.ranks:
             return None if self._exchanges[row] else row
@@ -155,7 +158,7 @@ class _Peers:
 
 
 def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobRows:
-    """Returns the rows of all ranks, those of missing ones with their own groups and counterparts."""
+    """Returns the rows of all ranks. The rows of missing ranks have the groups and peers of the missing ranks."""
     rows = job.rows.take(row)
     group, counterpart = rows.group.copy(), rows.peer.copy()
     for number, peer in enumerate(peers, len(job.ranks)):
@@ -171,7 +174,7 @@ def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobR
 
 
 def _with_rows(pairs: Pairs, job: JobTable, ranks: tuple[int, ...]) -> Pairs:
-    """Returns the pairs with the rows of missing ranks, by group, step and position in the step."""
+    """Returns the pairs including the rows of missing ranks, paired by group, step and position in the step."""
     rows, recorded = job.rows, len(pairs.pair)
     messages = np.isin(rows.operation, P2P)
     own = np.array(ranks, np.int64)[rows.rank]
@@ -196,8 +199,8 @@ def _with_rows(pairs: Pairs, job: JobTable, ranks: tuple[int, ...]) -> Pairs:
 
 
 def _points(points: RankPoints, chosen: Ints, added: Ints, first: Ints, first_like: Ints) -> RankPoints:
-    """Returns the points of all ranks. `added` are the numbers of points of each missing rank; `first` has the first
-    row of each rank, `first_like` that of its peer."""
+    """Returns the points of all ranks. `added` has the number of points of each missing rank. `first` has the first row
+    of each rank, `first_like` the first row of its peer."""
     ranks = len(first_like) - len(added)
     rank = np.concatenate((points.rank, np.repeat(np.arange(ranks, len(first_like)), added)))
     columns = {item.name: getattr(points, item.name)[chosen] for item in fields(RankPoints)}

@@ -10,7 +10,7 @@ from tb_bottleneck.trace.table import Floats
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The simulated job: when each node is reached, the end of each rank's window, and the length of all, in ns."""
+    """The simulated job: the time of each node, the end of each rank's window, and the length of the job, in ns."""
 
     node: Floats
     end: Floats
@@ -18,8 +18,8 @@ class Result:
 
 
 def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
-    """Returns the job with these own times per point and kind, wire times per row, and own times after the last points
-    per rank, in ns."""
+    """Returns the simulated job. `own` has the own times per point and kind, `wire` the wire times per row, and `tail`
+    the own time of each rank after its last point, all in ns."""
     work = own.sum(axis=1)
     weight = graph.fixed.copy()
     weight[graph.point >= 0] += work[graph.point[graph.point >= 0]]

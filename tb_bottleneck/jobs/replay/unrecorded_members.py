@@ -1,8 +1,8 @@
-"""Arrivals of ranks that were not recorded, where recorded ranks of their group wait for them.
+"""Arrivals of ranks that were not recorded, if recorded ranks of their group wait for them.
 
-When such a rank arrives is known from when its collective begins to transfer. It is taken as the rank's own pace: so
-long after the collective of its group before, even if the recorded ranks are faster. Without this, a job that waits
-for an unrecorded rank would be replayed faster than it was.
+The begin of the transfer of a collective shows when such a rank arrives. The replay keeps the time since the previous
+collective of the group, even if the recorded ranks are faster. Otherwise, the replay of a job that waits for an
+unrecorded rank would be too fast.
 """
 
 from dataclasses import replace
@@ -17,13 +17,14 @@ from tb_bottleneck.jobs.replay.wire_times import WireTimes
 from tb_bottleneck.trace.table import Floats, Ints
 
 MIN_LATE = 0.25
-"""Share of the transfer from which on a later begin is an arrival, and not the spread of transfers. It is chosen."""
+"""Smallest delay, as a share of the transfer, that counts as a late arrival and not as spread of transfers. Chosen."""
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:
-    """Returns per pair when its transfer begins, on the common clock, and how long after the last recorded arrival.
+    """Returns for each pair the begin of its transfer on the common clock, and the delay after the last recorded
+    arrival, both in ns.
 
-    The second is 0 for a pair whose ranks are all recorded, and where the difference is within the errors.
+    The delay is 0 if all ranks of the pair are recorded, and if the delay is within the errors.
     """
     rows, paired = job.rows, np.flatnonzero(pairs.pair >= 0)
     pair = pairs.pair[paired]
@@ -38,8 +39,8 @@ def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> 
 
 
 def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begins: Floats, late: Floats) -> JobGraph:
-    """Returns the graph in which collectives that wait for unrecorded ranks begin as recorded: as long after the one
-    before it in the group, or at the same time if it is the first."""
+    """Returns the graph in which collectives that wait for unrecorded ranks begin as recorded: with the recorded time
+    since the previous collective of the group. The first collective begins at its recorded time."""
     chosen = np.flatnonzero(late > 0)
     if not len(chosen):
         return graph
@@ -63,7 +64,7 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
 
 
 def _before(job: JobTable, pairs: Pairs, begins: Floats) -> Ints:
-    """Returns per pair the one before it in its group, or -1."""
+    """Returns for each pair the previous pair of its group, or -1."""
     group = np.zeros(pairs.count, np.int64)
     paired = pairs.pair >= 0
     group[pairs.pair[paired]] = job.rows.group[paired]

@@ -1,8 +1,8 @@
 """The points of all ranks in one table, with waits that were too short to be recorded.
 
-A rank that arrives last may find a collective done before it looks: its recording shows no wait. If most members of the
-pair wait, the others would wait too if they were faster, so a wait of no time is added for them: after the same share
-of the work up to their next communication.
+If a rank arrives last, the collective may be done before the rank waits for it. Then, its recording shows no wait. If
+most members of the pair wait, the other members would wait, too, if they were faster. So a wait of no time is added for
+them, after the same share of the work up to their next communication.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ MOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RankPoints:
-    """Points of all ranks, by rank and order.
+    """Points of all ranks, sorted by rank, then by order. Times are in ns since the begin of the window of the rank.
 
-    `time` is recorded, in ns since the begin of the rank's window; `reached` is when the rank itself got there, which
-    is earlier by a wait, and for a communication that starts during one. `added` is True for waits that were not
-    recorded. `own` is the own time before each point by kind.
+    `time` is the recorded time. `reached` is the time at which the rank's own work reached the point: at the end of a
+    wait, or for a communication that starts during a wait, it is earlier than `time`. `resumes` is True for the end of
+    a wait. `first` marks the first point of each rank. `added` is True for waits that were not recorded. `own` is the
+    own time before each point, by kind.
     """
 
     rank: Ints
@@ -41,15 +42,15 @@ class RankPoints:
 
 @dataclass(frozen=True, eq=False)
 class _UsualWaits:
-    """Per pair: after how many more starts its members wait for it, and after which share of their work from there to
-    the next start. `share` is NaN if most members do not wait."""
+    """For each pair, `starts` is the number of further starts after which its members wait for it, and `share` the
+    share of the work from there to the next start after which they wait; NaN if most members do not wait."""
 
     starts: Ints
     share: Floats
 
 
 def points_of_job(job: JobTable, pairs: Pairs) -> RankPoints:
-    """Returns the points of all ranks."""
+    """Returns the points of all ranks, including waits that were too short to be recorded."""
     usual = _usual_waits(job, pairs)
     parts = [_of_rank(job, position, pairs, usual) for position in range(len(job.summaries))]
     columns = {
@@ -75,7 +76,8 @@ def _usual_waits(job: JobTable, pairs: Pairs) -> _UsualWaits:
 
 
 def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
-    """Returns the rows that a rank waits for, the starts in between, and the share of its work since the last start."""
+    """Returns the rows that a rank waits for, the number of starts in between, and the share of the work from the last
+    to the next start that is done when the rank waits."""
     summary = job.summaries[position]
     points, done = summary.points, np.cumsum(summary.own.sum(axis=1))
     start, resume = np.flatnonzero(points.resumes == 0), np.flatnonzero(points.resumes == 1)
@@ -103,7 +105,7 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
 
 
 def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
-    """Returns when the rank's own work got to each point: the end of the wait before it plus its own time since."""
+    """Returns when the rank's own work reached each point: the end of the previous wait plus own time since then."""
     done = np.cumsum(own.sum(axis=1))
     waits = np.concatenate(([-1], np.where(resumes, np.arange(len(time)), -1)))[: len(time)]
     last = np.maximum.accumulate(waits)

@@ -1,9 +1,9 @@
-"""Separates waiting from transfer: nobody waits for the rank that arrives last.
+"""Separates waiting from transfer. The rank that arrives last does not wait.
 
-Where the clocks of a pair's ranks are one or aligned well enough, the transfer of a rank is the time from the last
-arrival to its end. Elsewhere it is the shortest duration of the pair, which needs no clocks. If members of a group were
-not recorded, all recorded ones may have waited: the transfer is then at most what the same operation took in this group
-and in complete groups of the same kind and size, of each the fastest tenth.
+If the ranks of a pair share a clock, or their clocks are aligned well enough, the transfer of a rank is the time from
+the last arrival to the rank's end. Otherwise, the transfer is the shortest duration in the pair, which needs no clocks.
+If members of a group were not recorded, all recorded members may have waited. Then, the transfer is at most the fastest
+tenth of the times of the same operation in this group and in complete groups of the same kind and size.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,10 @@ MAX_CLOCK_ERROR = 0.25
 
 @dataclass(frozen=True, eq=False)
 class WireTimes:
-    """Per row the transfer in ns (`wire`) and what the row took longer (`wait`); a row without a pair has no wait.
+    """For each row, `wire` is the time of the transfer and `wait` the rest of its duration, in ns.
 
-    Per pair the row that arrived last (`last`), and whether all members were recorded (`complete`).
+    The wait of a row without a pair is 0. For each pair, `last` is the row that arrived last, and `complete` is True if
+    all members were recorded.
     """
 
     wire: Floats
@@ -36,8 +37,8 @@ class WireTimes:
 
 
 def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kinds: Sequence[str]) -> WireTimes:
-    """Returns the wire time and the wait of each row. `hosts` are the numbers of the ranks' hosts, -1 if not known, and
-    `kinds` the kinds of the groups."""
+    """Returns the wire time and the wait of each row. `hosts` has the number of the host of each rank, or -1 if it is
+    not known. `kinds` has the kind of each group."""
     rows = job.rows
     duration = (rows.end - rows.start).astype(np.float64)
     paired = np.flatnonzero(pairs.pair >= 0)
@@ -60,10 +61,10 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kind
 
 
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
-    """Returns wire times of ranks that did not wait which are no longer than until they continued.
+    """Limits the wire times of ranks that did not wait, to the time until the rank continued.
 
-    A collective that its rank did not wait for, unlike the other ranks, was done by then, whatever its row says: a
-    thread of Gloo that loses its core ends its row late.
+    If a rank did not wait for a collective, unlike the other ranks, the collective was done when the rank continued,
+    even if its row ends later: a thread of Gloo that loses its core ends its row late.
     """
     added = np.flatnonzero(points.added)
     row = points.row[added]
@@ -79,7 +80,7 @@ def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: C
 
 
 def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
-    """Returns the pairs whose ranks share a clock, or have clocks that are more exact than their transfer is long."""
+    """Returns a mask of the pairs whose ranks share a clock, or whose clock error is small relative to the transfer."""
     low, high = np.full(pairs.count, np.iinfo(np.int64).max), np.full(pairs.count, -1)
     np.minimum.at(low, pairs.pair[paired], host)
     np.maximum.at(high, pairs.pair[paired], host)
@@ -89,15 +90,15 @@ def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: 
 
 
 def _sizes(job: JobTable) -> Ints:
-    """Returns per row how many ranks take part."""
+    """Returns for each row the number of ranks that take part in its operation."""
     groups = [group.size or len(group.ranks) or job.world_size for group in job.groups]
     size = np.array(groups or [0], np.int64)[job.rows.group] if len(job.rows) else np.zeros(0, np.int64)
     return np.where(np.isin(job.rows.operation, P2P), 2, size)
 
 
 def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: Sequence[str]) -> Floats:
-    """Returns per pair the fastest tenth of the times of this operation and size: in its group, or in complete groups
-    of its kind and size if that is less."""
+    """Returns for each pair the fastest tenth of the times of the same operation and size: in its group, or in complete
+    groups of the same kind and size if that is less."""
     rows, size = job.rows, _sizes(job)
     role = np.unique(kinds or ("",), return_inverse=True)[1][rows.group[last]]
     alike = (rows.operation[last], rows.bytes[last])
@@ -109,7 +110,8 @@ def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: S
 
 
 def _fast_of(shortest: Floats, counted: Bools, *keys: Ints) -> Floats:
-    """Returns per pair the fastest tenth of the counted ones with the same keys; inf if there is none."""
+    """Returns for each pair the fastest tenth of the times of the pairs in the mask `counted` with the same `keys`; inf
+    if there are none."""
     _, kind = np.unique(np.stack(keys), axis=1, return_inverse=True)
     kind = kind.ravel()
     used = np.flatnonzero(counted)

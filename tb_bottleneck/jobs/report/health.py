@@ -1,4 +1,4 @@
-"""The health of the analysis of a job, and the saved reports of the jobs that are judged."""
+"""The health of the analysis of a job, and a writer that saves the reports of jobs."""
 
 import logging
 from collections import defaultdict
@@ -34,25 +34,25 @@ MOST_LATE, MAX_PEERS = 0.9, 8
 
 
 def is_cut_short(summary: RankSummary) -> bool:
-    """Returns True if a part of the steps is missing in a damaged recording. Such a rank counts as missing."""
+    """Returns True if a damaged recording lacks a part of its steps. The rank of such a recording counts as missing."""
     calls = np.bincount(summary.communications.step, minlength=summary.steps)
     return summary.facts.lost and bool(calls.min() < MIN_STEADY * calls.max() or not calls.max())
 
 
 def unpaired_share(context: JobContext) -> float:
-    """Returns the share of the rows without a counterpart on other recorded ranks."""
+    """Returns the share of rows, 0 to 1, without a pair although other ranks of their group were recorded."""
     return context.pairs.unpaired / max(len(context.job.rows), 1)
 
 
 def is_trusted(context: JobContext) -> bool:
-    """Returns True if enough is paired, and the replay reproduces the recording. Of a pipeline, the times of the ranks
-    alone show uneven stages, too few microbatches, and slow ranks."""
+    """Returns True if enough rows are paired, and the replay reproduces the recording. A pipeline needs no pairs: its
+    uneven stages, too few microbatches and slow ranks follow from the times of the ranks alone."""
     enough = context.pairs.count > 0 or context.grid.stages > 1
     return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
 
 def health_of(context: JobContext) -> pb.Health:
-    """Returns the health: missing ranks, wrong pairs, clocks, replay."""
+    """Returns the health of the analysis. Reasons are, for example, missing ranks, wrong pairs or unaligned clocks."""
     reasons = list(_reasons(context))
     return pb.Health(status="degraded" if reasons else "ok", reasons=reasons)
 
@@ -80,7 +80,7 @@ def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
 
 
 def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
-    """Yields what the recorded ranks wait for that is not recorded, and how the replay treats it."""
+    """Yields a reason for each kind of unrecorded waiting: what the ranks wait for, and how the replay treats it."""
     complete, ranks = context.complete, context.job.ranks
     if complete.missing:
         peers = complete.rank[len(ranks) :].tolist()
@@ -97,14 +97,14 @@ def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
 
 
 def waited_share(context: JobContext, rows: Bools) -> float:
-    """Returns the share of the time of all ranks in which they wait for others in these communications."""
+    """Returns the share of the time of all ranks, 0 to 1, in which they wait for other ranks in the `rows`."""
     total = sum(float(summary.edges[-1] - summary.edges[0]) for summary in context.job.summaries)
     return float(context.waited[0][rows].sum()) / max(total, 1.0)
 
 
 def late_ranks(context: JobContext) -> tuple[float, list[int]]:
-    """Returns the share of the time in which recorded ranks wait for ranks without a recording, and the fewest of those
-    that are in most of these waits."""
+    """Returns the share of the time in which recorded ranks wait for ranks without a recording, and a small set of
+    unrecorded ranks that take part in most of these waits."""
     job, (_, late) = context.job, context.begins
     rows = context.pairs.pair >= 0
     rows[rows] = late[context.pairs.pair[rows]] > 0
@@ -121,8 +121,8 @@ def late_ranks(context: JobContext) -> tuple[float, list[int]]:
 
 
 def connecting_ranks(context: JobContext) -> list[int]:
-    """Returns the fewest ranks without a recording of which each recorded rank shares a collective or a message with
-    one; none if there are no such ranks, or too many to name."""
+    """Returns a small set of unrecorded ranks, such that each recorded rank shares a collective or a message with one
+    of them. Empty if there is no such set, or if it is too large to name."""
     job, rows = context.job, context.job.rows
     messages, recorded = rows.peer >= 0, set(job.ranks)
     partners: defaultdict[int, set[int]] = defaultdict(set)  # of each missing rank, the recorded ones
@@ -155,7 +155,10 @@ _log = logging.getLogger(__name__)
 
 
 class JobWriter:
-    """Writes the jobs in the order of `jobs_in`. `problems` has a sentence for each that could not be written."""
+    """Saves the reports of jobs. `write` must be called in the order of `jobs_in(reports)`.
+
+    `problems` has one sentence for each job that could not be saved.
+    """
 
     def __init__(self, reports: Sequence[pb.Report], paths: Sequence[str]) -> None:
         self.problems: list[str] = []
@@ -164,7 +167,7 @@ class JobWriter:
         )
 
     def write(self, job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> None:
-        """Writes the report of the next job."""
+        """Saves the report of the next job. `context` is None if the analysis of the job is not trusted."""
         traces = next(self._traces)
         try:
             tables = tables_of(job, reports, context)
@@ -178,7 +181,7 @@ class JobWriter:
 
 
 def tables_of(job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> JobTables:
-    """Returns a job with its tables."""
+    """Returns a job with its tables. Without `context`, there is only the table of ranks."""
     if context is None:
         return JobTables(job, rank_table(reports, context), None)
     return JobTables(job, rank_table(reports, context), step_table(context), pipeline_table(context))

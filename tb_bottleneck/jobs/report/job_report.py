@@ -37,23 +37,24 @@ from tb_bottleneck.report.rank_rows import OF_RANKS
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
-"""By what a cause costs: as for the findings of one rank."""
+"""Smallest cost share of a cause for each severity, as for the findings of one rank."""
 
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
 _log = logging.getLogger(__name__)
 
 Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
-"""Takes a job, the reports of its ranks, and its analysis, or None if it is not trusted."""
+"""A function that takes a job, the reports of its ranks, and its analysis, or None if the analysis is not trusted."""
 
 
 def judged_together(
     directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes], keep: Keep | None = None
 ) -> tuple[list[pb.Report], list[pb.Job]]:
-    """Returns the reports, joined if they are about one process, and the jobs that several of them are about.
+    """Returns all reports, and the jobs whose ranks the reports are about.
 
-    Each report comes with its directory and the encoded summary of its rank or nothing. The reports of a job's ranks
-    state its verdict. `keep` is called with each job.
+    `directories` has the directory of each report, `summaries` the encoded summary of its rank, or empty bytes. Reports
+    about the same process are joined. The reports of the ranks of a job state the verdict of the job. `keep` is called
+    for each job.
     """
     joined = with_equal_predictions(join(zip(directories, reports, strict=True)))
     jobs = jobs_of(joined, [_decoded(summary) for summary in summaries], keep)
@@ -75,7 +76,7 @@ def _decoded(summary: bytes) -> RankSummary | None:
 def jobs_of(
     reports: Sequence[pb.Report], summaries: Sequence[RankSummary | None], keep: Keep | None = None
 ) -> list[pb.Job]:
-    """Returns the jobs that several reports are about. Each report comes with the summary of its recording or None."""
+    """Returns the jobs with several reports. `summaries` has the summary of the rank of each report, or None."""
     jobs = []
     for members in jobs_in(reports):
         own = {reports[position].rank: reports[position] for position in members}
@@ -91,7 +92,7 @@ def jobs_of(
 
 
 def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobContext | None]:
-    """Returns the job, and its analysis if it is trusted."""
+    """Returns the job, and its analysis, or None if the analysis is not trusted."""
     job = job_of(reports)
     if len(summaries) < 2:
         return job, None
@@ -175,7 +176,7 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
 
 
 def _regime(culprit: Culprit, regime: str) -> str:
-    """Returns the regime of the culprit's excess if it is known, else that of the cause."""
+    """Returns the regime of the excess of the culprit. If that is not known, returns `regime`, that of the cause."""
     facts = culprit.candidate.facts
     excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
     largest = max(excess, key=lambda kind: excess[kind])

@@ -1,4 +1,4 @@
-"""One step of a pipeline for its diagram: the passes of each rank, and which of them are on the critical path."""
+"""One step of a pipeline for its diagram: the passes of each rank, and which passes are on the critical path."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from tb_bottleneck.schema.job_pb2 import PipelineTable
 from tb_bottleneck.trace.table import Bools
 
 MAX_RANKS, MAX_SPANS = 32, 8_000
-"""More would not be told apart in a diagram, and would make the answer large."""
+"""Largest numbers of ranks and of spans. In a larger diagram, they could not be told apart."""
 
 
 def pipeline_table(context: JobContext) -> PipelineTable | None:
-    """Returns the step in the middle of the recording; None without a pipeline, clocks, or a step of all ranks."""
+    """Returns the step in the middle of the recording; None without a pipeline, aligned clocks, common step or pass."""
     job, graph = context.job, context.graph
     if context.grid.stages < 2 or context.clocks.because:
         return None
@@ -43,7 +43,8 @@ def pipeline_table(context: JobContext) -> PipelineTable | None:
 
 
 def _shown(context: JobContext, critical: Bools) -> list[int]:
-    """Returns the ranks of the diagram by replica and stage: first the replicas with most of the critical path."""
+    """Returns the positions of the ranks in the diagram, sorted by replica and stage. If there are too many ranks, the
+    replicas with the largest part of the critical path are chosen."""
     stage = context.grid.stage
     replica = np.array([int((stage[:row] == stage[row]).sum()) for row in range(len(stage))])
     on_path = np.bincount(replica[context.graph.points.rank[critical]], minlength=int(replica.max()) + 1)

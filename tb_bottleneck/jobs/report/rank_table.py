@@ -15,14 +15,14 @@ from tb_bottleneck.schema.job_pb2 import RankTable, StepTable
 from tb_bottleneck.trace.table import Floats, Ints
 
 MAX_STEPS = 12
-"""Steps of a rank in the table: a timeline of more would not show them apart."""
+"""Largest number of steps of a rank in the table. A timeline could not show more steps apart."""
 
 MAX_ROWS = 24_000
-"""Rows of the table of steps, about 2 MB: of very many ranks it has fewer steps."""
+"""Largest number of rows of the table of steps, about 2 MB. With very many ranks, the table has fewer steps."""
 
 
 def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> RankTable:
-    """Returns the table of the ranks. `context` is None if their collectives could not be paired."""
+    """Returns the table of the ranks. `context` is None if the analysis of the job is not trusted."""
     if context is None:
         return rank_rows(reports)
     ranks = context.job.ranks
@@ -45,7 +45,8 @@ def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> 
 
 
 def step_table(context: JobContext) -> StepTable | None:
-    """Returns the first steps of all ranks; None if the clocks are not aligned or the ranks have no step in common."""
+    """Returns a table of the first common steps of all ranks. None if the clocks are not aligned, or the ranks have no
+    step in common."""
     job, clocks, hosts = context.job, context.clocks, context.hosts
     one_clock = hosts[0] >= 0 and bool((hosts == hosts[0]).all())
     if clocks.error is None and not one_clock:
@@ -98,19 +99,19 @@ LARGE_MESSAGE_BYTES = 4 << 20
 
 @dataclass(frozen=True, eq=False)
 class _Costs:
-    """Of the rows of a job: kind of group, size of the group, waited and transferred share of the step."""
+    """Times of the rows of a job: `wait` for other ranks and `wire` for the transfer. `total` is the whole time."""
 
     wait: Floats
     wire: Floats
     total: float
 
     def share(self, times: Floats, rows: Ints) -> float:
-        """Returns the share of the step that these rows take. Those of concurrent streams overlap, up to the whole."""
+        """Returns the share of the step that `rows` take, at most 1, because rows of several streams may overlap."""
         return min(float(times[rows].sum()) / self.total, 1.0)
 
 
 def group_rows(context: JobContext) -> list[pb.Group]:
-    """Returns one entry per kind and size of process groups with its costs and bandwidths, the costliest first."""
+    """Returns one entry for each kind and size of process groups, with costs and bandwidths, costliest first."""
     job = context.job
     if not len(job.rows):
         return []
@@ -161,7 +162,7 @@ def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Ite
 
 
 def _bus_gbps(context: JobContext, operation: Operation, size: int, rows: Ints) -> float:
-    """Returns the median bus bandwidth of the large messages in GB/s; 0 if there is none with a pair."""
+    """Returns the median bus bandwidth of the paired large messages in `rows` in GB/s; 0 if it is not known."""
     table = context.job.rows
     rows = rows[(table.bytes[rows] >= LARGE_MESSAGE_BYTES) & (context.pairs.pair[rows] >= 0)]
     wire = context.wires.wire[rows]
@@ -172,7 +173,7 @@ def _bus_gbps(context: JobContext, operation: Operation, size: int, rows: Ints) 
 
 
 def bus_factor(operation: Operation, size: int) -> float:
-    """Returns bus bandwidth / algorithm bandwidth for n ranks, as nccl-tests defines it (doc/PERFORMANCE.md)."""
+    """Returns (bus bandwidth / algorithm bandwidth) for `size` ranks, as in nccl-tests (doc/PERFORMANCE.md)."""
     if operation is Operation.ALL_REDUCE:
         return 2 * (size - 1) / max(size, 1)
     if operation in (Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_TO_ALL):

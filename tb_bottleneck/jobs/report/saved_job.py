@@ -1,8 +1,8 @@
 """The saved report of a job: a file next to the traces of its ranks, which the tab shows without reading a trace.
 
-It names the trace of each rank with its size and time of modification: if one of them has changed, the report is stale.
-A logdir is often shared, so the file is untrusted: it contains ids and numbers, which are checked, and names of groups
-and files, which are shown as text. All other texts are added again by wording.py.
+The file contains the name, the size and the modification time of the trace of each rank. If a trace has changed, the
+report is stale. A logdir is often shared, so the file is untrusted. It contains ids and numbers, which are checked, and
+names of groups and files, which are shown as text. wording.py adds all other texts again.
 """
 
 import errno
@@ -35,10 +35,10 @@ from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 FORMAT = 1
-"""Version of the file. A file of another version is not read."""
+"""Version of the file format. Files of other versions are not read."""
 
 MAX_BYTES = 64 << 20
-"""A larger file is not read; the report of 10,000 ranks takes about 6 MB."""
+"""Largest size of a file that is read. The report of 10,000 ranks takes about 6 MB."""
 
 LARGEST = 2.0**62
 
@@ -65,7 +65,7 @@ class Stale(BottleneckError):
 
 @dataclass(frozen=True)
 class JobTables:
-    """A job with the tables of its ranks and steps."""
+    """A job with the tables of its ranks, its steps and its pipeline. Tables that do not exist are None."""
 
     job: pb.Job
     ranks: RankTable
@@ -74,15 +74,15 @@ class JobTables:
 
 
 def saved_path(traces: Sequence[str]) -> Path:
-    """Returns the path of the saved report of a job with these traces, in order of rank."""
+    """Returns the path of the saved report of the job with these traces. `traces` are paths in order of rank."""
     return Path(traces[0] + JOB_ENDING)
 
 
 def write(tables: JobTables, traces: Sequence[str]) -> Path:
-    """Writes the report of a job, whose ranks have these traces, and returns its path.
+    """Writes the report of a job, and returns the path of the file. `traces` are the traces of its ranks, in order.
 
     Raises:
-        OSError: it could not be written, the traces are at a URL or in several directories, or one has disappeared.
+        OSError: the file cannot be written, the traces are at a URL or in several directories, or a trace is missing.
     """
     if any(map(is_url, traces)):
         raise OSError(errno.EROFS, "reports are written next to local files only")
@@ -105,10 +105,10 @@ def write(tables: JobTables, traces: Sequence[str]) -> Path:
 
 
 def read(path: str, run: str) -> JobAnswer:
-    """Returns the saved report as an answer without the ids of the recordings.
+    """Reads the saved report at `path`. The returned answer does not contain the ids of the recordings.
 
     Raises:
-        Unreadable: the file cannot be read, or tb_bottleneck would not have written it.
+        Unreadable: the file cannot be read, or has content that tb_bottleneck does not write.
         Stale: traces of the job have changed or disappeared.
     """
     try:
@@ -168,7 +168,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _file_name(name: str) -> str:
-    """Returns a name that cannot leave the directory. Raises ValueError otherwise."""
+    """Returns `name`. Raises ValueError if `name` is not a plain file name, so that no path leaves the directory."""
     _expect(
         isinstance(name, str) and 0 < len(name) < 1000 and not {"/", "\\", "\0"} & set(name) and name not in (".", "..")
     )
@@ -176,7 +176,7 @@ def _file_name(name: str) -> str:
 
 
 def _refuse_stale(path: str, traces: Sequence[tuple[str, int, int]]) -> None:
-    """Raises Stale if a trace is not the one that was analysed."""
+    """Raises Stale if a trace is not the analysed file any more. `traces` are (name, size, modification time)."""
     storage, directory = filesystem_of(path), path.removesuffix(os.path.basename(path))
     changed = 0
     for name, size, mtime_ns in traces:
@@ -192,7 +192,7 @@ def _refuse_stale(path: str, traces: Sequence[tuple[str, int, int]]) -> None:
 
 
 def _check(answer: JobAnswer, traces: int) -> None:
-    """Raises ValueError if tb_bottleneck would not have written these ids and numbers."""
+    """Raises ValueError if `answer` has ids or numbers that tb_bottleneck does not write."""
     job, table, steps = answer.job, answer.ranks, answer.steps
     count = len(table.rank)
     refuse_not_finite(answer)
@@ -219,7 +219,8 @@ def _check(answer: JobAnswer, traces: int) -> None:
 
 
 def _check_values(message: Message) -> None:
-    """Raises ValueError if an id is not known, a number is negative, or a share exceeds 1 where it cannot."""
+    """Raises ValueError if an id in `message` is unknown, a number is negative, or a share exceeds 1 where that is
+    impossible."""
     for field, value in message.ListFields():
         values = [value] if isinstance(value, Message | int | float | str) else value
         known = _WORDS.get(field.name)

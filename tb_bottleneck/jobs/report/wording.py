@@ -1,7 +1,7 @@
-"""The texts of a job that follow from its ids and numbers: what a saved report leaves out, and a reader adds again.
+"""The texts of a job that follow from its ids and numbers. A saved report does not contain them; reading adds them.
 
-A saved report lies in a shared directory and is untrusted. Whatever a user may read as advice, or copy, therefore comes
-from our own tables.
+A saved report is in a shared directory and is untrusted. Therefore, all advice and code that users may read or copy
+comes from our own tables.
 """
 
 import re
@@ -36,17 +36,17 @@ _FIGURES = {
 
 
 def action_of(culprit: pb.Culprit) -> str:
-    """Returns what to change, in a few words."""
+    """Returns a few words that say what to change to fix the culprit."""
     return job_texts().causes[culprit.cause].action.safe_substitute(ranks=ranks_text(culprit.ranks))
 
 
 def action_sentence(job: pb.Job) -> str:
-    """Returns the first fix with its gain; empty if there is no culprit."""
+    """Returns a sentence with the fix of the first culprit and its gain; empty if there is no culprit."""
     return with_gain(action_of(job.culprits[0]), job.culprits[0].speedup) if job.culprits else ""
 
 
 def headline_of(job: pb.Job) -> str:
-    """Returns the cause, without what a single rank's report says."""
+    """Returns the headline about the main cause, without texts from the report of a single rank."""
     if job.culprits:
         first = job.culprits[0]
         headline = job_texts().causes[first.cause].headline
@@ -57,7 +57,7 @@ def headline_of(job: pb.Job) -> str:
 
 
 def without_texts(job: pb.Job) -> pb.Job:
-    """Returns a copy of a job without texts, except figures in sentences about its health and names of groups."""
+    """Returns a copy of a job without texts. Sentences with figures about its health, and names of groups, are kept."""
     names = {line.label: name for name, line in job_texts().evidence.items()}
     plain = pb.Job()
     plain.CopyFrom(job)
@@ -82,10 +82,10 @@ def without_texts(job: pb.Job) -> pb.Job:
 
 
 def with_texts(plain: pb.Job) -> None:
-    """Adds the texts to a job without them.
+    """Adds the texts to `plain`, a job without texts, in place.
 
     Raises:
-        ValueError, KeyError: it contains what tb_bottleneck would not have written.
+        ValueError, KeyError: the job contains values that tb_bottleneck does not write.
     """
     texts = job_texts()
     for row in plain.account:
@@ -124,12 +124,15 @@ def with_texts(plain: pb.Job) -> None:
 
 
 def recording_path(run: str, source: str) -> str:
-    """Returns the path of a recording in the logdir."""
+    """Returns the path of a recording relative to the logdir: RUN/SOURCE."""
     return source if run in ("", ".") else f"{run}/{source}"
 
 
 def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
-    """Fills the names of recordings, by rank, into the code of the fixes: one of the culprit, one of another rank."""
+    """Fills names of recordings into the code of the fixes: that of a culprit, and that of another rank.
+
+    `recordings` maps ranks to the names of their recordings.
+    """
     for culprit in job.culprits:
         slow = [recordings[rank] for rank in culprit.ranks if rank in recordings]
         peers = [recordings[rank] for rank in sorted(recordings) if rank not in culprit.ranks]
@@ -147,12 +150,12 @@ def _explain_efficiency(efficiency: pb.Efficiency) -> None:
 
 
 def _is_number(name: str) -> bool:
-    """Returns True for the number of a rank or stage."""
+    """Returns True if `name` is the number of a rank or a stage."""
     return re.fullmatch("[0-9]{1,7}", name) is not None
 
 
 def printable(name: str) -> str:
-    """Returns a name from a recording without control characters, and not too long."""
+    """Returns `name`, which comes from a recording, without control characters and shortened if it is too long."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:MAX_NAME])
 
 
@@ -173,7 +176,7 @@ def _explain(gain: pb.Speedup) -> None:
 
 
 def _label(fact: pb.Evidence) -> None:
-    """Replaces the name of a fact by its label."""
+    """Replaces the name of `fact` by the label of the fact."""
     name, line = fact.label, job_texts().evidence[fact.label]
     if fact.HasField("value"):
         _expect(fact.unit == line.unit and line.unit not in ("text", "factor") and not fact.text)
@@ -186,7 +189,7 @@ def _label(fact: pb.Evidence) -> None:
 
 
 def _pattern(template: Template) -> str:
-    """Returns the pattern of the sentences that a template gives."""
+    """Returns a regular expression for the sentences that `template` can give."""
     why = "|".join(map(re.escape, job_texts().why.values()))
     return re.sub(r"\\\$(\w+)", lambda match: _FIGURES.get(match[1], f"(?:{why})"), re.escape(template.template))
 

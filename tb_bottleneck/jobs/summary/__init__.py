@@ -1,1 +1,1 @@
-"""The summary of one rank: all that the analysis of a job needs of its recording."""
+"""The summary of one rank: all data that the analysis of a job needs from the recording of the rank."""

@@ -53,7 +53,7 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
 
 
 def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
-    """Yields issue time and the columns from `group` on, except `step` and `order`."""
+    """Yields for each communication its issue time in ns, and its columns of Communications without step and order."""
     ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
     ops = ops.take(ops.launched)
     call = ops.call
@@ -83,8 +83,8 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
 
 
 def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
-    """Returns per call the innermost annotation around it whose name begins with one of these prefixes, as its row in
-    the events; -1 without one."""
+    """Returns for each call the innermost enclosing annotation whose name begins with one of `prefixes`, as a row of
+    the events; -1 if there is none."""
     times, threads = trace.calls.start[call], trace.calls.thread[call]
     marks = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     marks = marks[name_matches(trace.names, trace.events.name[marks], lambda name: name.startswith(prefixes))]
@@ -99,7 +99,7 @@ def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
 
 
 class _BatchedMessages:
-    """The messages of each thread that no kernel of their own has; each is given to the next batch after it."""
+    """The messages of each thread that have no kernel of their own. Each message belongs to the next batch after it."""
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.rows(Kind.CPU_OP)
@@ -109,7 +109,7 @@ class _BatchedMessages:
         self._next: dict[int, int] = {}
 
     def before(self, thread: int, time: int) -> list[Message]:
-        """Returns the sends and receives that a thread issued before a time, and after the batch before."""
+        """Returns the sends and receives that `thread` issued before `time` (ns), and after the previous batch."""
         rows: Rows = self._rows.get(thread, np.empty(0, np.intp))
         last = int(np.searchsorted(self._trace.events.start[rows], time))
         first, self._next[thread] = self._next.get(thread, 0), last
@@ -131,7 +131,7 @@ def _bytes_of(message: Message) -> int:
 
 
 def _skew(message: Message) -> int:
-    """Returns by how much the largest part of an all-to-all exceeds the mean part, in per mille."""
+    """Returns (largest part / mean part - 1) of an all-to-all, in per mille."""
     return max(_skew_of(message.split_in), _skew_of(message.split_out))
 
 
@@ -167,7 +167,7 @@ def _send_rows(trace: Trace) -> dict[int, Rows]:
 
 
 def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
-    """Returns the peer from the arguments of the operator that issued a message of Gloo, or -1."""
+    """Returns the peer of a message of Gloo, from the arguments of the operator that issued the message, or -1."""
     rows = sends.get(int(trace.events.thread[row]))
     position = int(np.searchsorted(trace.events.start[rows], trace.events.start[row])) - 1 if rows is not None else -1
     if rows is None or position < 0:

@@ -1,4 +1,4 @@
-"""Encodes a summary as bytes of limited size: the tables by columns, compressed, after a header in JSON.
+"""Encodes a summary as bytes of limited size: a header in JSON, then the columns of the tables, all compressed.
 
 The decoder checks everything: a summary may come from a cache or from another machine.
 """
@@ -26,7 +26,7 @@ from tb_bottleneck.trace.header import MAX_GROUPS, ProcessGroup
 from tb_bottleneck.trace.table import Ints, Table
 
 MAX_BYTES = 64 * 1024
-"""The largest encoded summary. Later steps are left out of a larger one."""
+"""Largest size of an encoded summary. If a summary is larger, its last steps are left out."""
 
 _MAGIC = b"tb_bottleneck rank 2\n"
 _MAX_DECODED = 64 << 20
@@ -41,7 +41,8 @@ T = TypeVar("T", bound=Table)
 
 
 def encode(summary: RankSummary) -> bytes:
-    """Returns at most MAX_BYTES, with as many steps as fit; at least one step is kept, if it fits or not."""
+    """Returns the encoded summary, with as many steps as fit into MAX_BYTES. At least one step is kept, even if the
+    result is then larger."""
     text = _encoded(summary)
     while len(text) > MAX_BYTES and summary.steps > 1:
         fitting = summary.steps * MAX_BYTES // len(text)
@@ -51,7 +52,7 @@ def encode(summary: RankSummary) -> bytes:
 
 
 def first_steps(summary: RankSummary, steps: int) -> RankSummary:
-    """Returns the summary of the first steps."""
+    """Returns the summary of the first `steps` steps."""
     keep = summary.communications.step < steps
     row = np.cumsum(keep) - 1
     end = int(summary.edges[steps])
@@ -70,7 +71,7 @@ def first_steps(summary: RankSummary, steps: int) -> RankSummary:
 
 
 def decode(text: bytes) -> RankSummary:
-    """Returns the summary. Raises Unreadable if the bytes are not one."""
+    """Returns the summary that `encode` has encoded. Raises Unreadable if `text` is not an encoded summary."""
     try:
         return _decoded(text)
     except (ValueError, TypeError, KeyError, IndexError, zlib.error, RecursionError) as error:
@@ -97,7 +98,7 @@ def _group_values(group: ProcessGroup) -> tuple[Any, ...]:
 
 
 def _ranges(ranks: tuple[int, ...]) -> list[list[int]]:
-    """Returns the ranks as [first, step, count], which is short for the usual groups."""
+    """Returns the ranks as a list of ranges [first, step, count], which is short for usual groups."""
     if len(ranks) < 2:
         return [[rank, 1, 1] for rank in ranks]
     step = ranks[1] - ranks[0]
@@ -107,7 +108,7 @@ def _ranges(ranks: tuple[int, ...]) -> list[list[int]]:
 
 
 def _packed(column: Ints) -> bytes:
-    """Returns the differences by planes of bytes: equal high bytes lie together, and compress well."""
+    """Returns the differences of `column`, ordered by byte position, because then, equal high bytes compress well."""
     values = column.astype(np.int64)
     differences: Ints = values - np.concatenate(([0], values[:-1]))
     zigzag = (differences << 1) ^ (differences >> 63)
@@ -159,13 +160,13 @@ def _columns(lengths: list[int], body: bytes) -> Any:
 
 @lru_cache(maxsize=MAX_GROUPS)
 def _group(name: str, description: str, ranges: tuple[tuple[int, int, int], ...], size: int) -> ProcessGroup:
-    """Returns a group. The ranks of a job have the same groups, whose lists would otherwise exist once per rank."""
+    """Returns a cached group. All ranks of a job have the same groups, so equal groups share one object."""
     ranks = tuple(first + step * position for first, step, count in ranges for position in range(min(count, 1 << 17)))
     return ProcessGroup(name, description, ranks, size)
 
 
 def _check(summary: RankSummary) -> None:
-    """Raises ValueError if rows refer to rows that do not exist."""
+    """Raises ValueError if values contradict each other or refer to rows that do not exist."""
     steps, communications, points = summary.steps, summary.communications, summary.points
     checks = (
         steps >= 1 and bool((np.diff(summary.edges) > 0).all()),

@@ -1,6 +1,6 @@
 """Extracts the summary of one rank from its recording, with the work of each step and the costliest kernels.
 
-An error in it costs the summary, and not the report.
+If the extraction fails, only the summary is missing; the report is not affected.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ MAX_KERNELS = 16
 
 
 def step_work_of(recording: Recording) -> StepWork:
-    """Returns the elements, uploaded bytes and collected garbage per step."""
+    """Returns for each step the elements of operators, the uploaded bytes, and the time of garbage collection."""
     trace, events = recording.trace, recording.trace.events
     operators = trace.rows(Kind.CPU_OP)
     elements = _elements(recording)[events.signature[operators]]
@@ -43,7 +43,7 @@ def step_work_of(recording: Recording) -> StepWork:
 
 
 def kernel_times_of(recording: Recording) -> KernelTimes:
-    """Returns the kernels that take the most time."""
+    """Returns the MAX_KERNELS kernels that take the most time, costliest first."""
     ops = recording.trace.device_ops
     inside = (ops.start >= recording.steps.begin) & (ops.start < recording.steps.end)
     ops = ops.take(inside & np.isin(ops.work, COMPUTE_KERNELS))
@@ -58,7 +58,7 @@ def kernel_times_of(recording: Recording) -> KernelTimes:
 
 
 def _elements(recording: Recording) -> Ints:
-    """Returns the elements of the first input per signature."""
+    """Returns for each signature of the trace the number of elements of the first input."""
     return np.array([_first_elements(signature) for signature in recording.trace.signatures], np.int64)
 
 
@@ -81,8 +81,8 @@ def _hash(name: str) -> int:
 
 
 def summary_of(recording: Recording, host_name: str = "") -> RankSummary | None:
-    """Returns the summary, or None if the recording is not one rank of several. `host_name` counts if the recording has
-    none."""
+    """Returns the summary, or None if the recording is not of one of several ranks. `host_name` is used if the
+    recording does not name its host."""
     header, steps = recording.trace.header, recording.steps
     if header.rank is None or header.world_size is None or not header.rank < header.world_size >= 2:
         return None
@@ -122,7 +122,7 @@ def _facts(recording: Recording, rank: int, world_size: int, host_name: str) -> 
 
 
 def _account(recording: Recording) -> Ints:
-    """Returns the time per step by regime, in ns."""
+    """Returns the time of each step by regime in ns, of shape (steps, REGIMES)."""
     edges = recording.steps.edges
     by_regime = recording.owned_spans.covered(edges[:-1], edges[1:])
     return np.stack([by_regime[regime] for regime in REGIMES], axis=1)
@@ -132,9 +132,10 @@ _log = logging.getLogger(__name__)
 
 
 def encoded_summary(recording: Recording, path: str) -> bytes:
-    """Returns the encoded summary of the recording at `path`; empty if it is not one rank of several.
+    """Returns the encoded summary of the recording at `path`; empty if the recording is not of one of several ranks.
 
-    It has the recorded times: those of several ranks are on one clock, and a rank waits for others that record, too.
+    The summary has the recorded times, with the profiler's time, because the ranks wait for each other while all of
+    them are recorded. Also returns an empty summary after any error except MemoryError.
     """
     try:
         summary = summary_of(recording.as_recorded, host_of(os.path.basename(path)))

@@ -1,4 +1,4 @@
-"""What a rank did itself: its operations, its process groups, and its time without waiting for others."""
+"""The operations and process groups of a rank, and its own time, which is the time without waiting for other ranks."""
 
 import re
 from collections import Counter
@@ -38,25 +38,25 @@ _PEER = re.compile(r"(\d{1,8})\s*(->|<-)\s*(\d{1,8})", re.ASCII)
 
 
 def operation_of(name: str) -> Operation:
-    """Returns the operation that a name of torch, NCCL or Gloo contains, or OTHER."""
+    """Returns the operation that `name`, a name of torch, NCCL or Gloo, contains, or OTHER."""
     plain = name.lower().replace("_", "")
     return next((operation for word, operation in _WORDS if word in plain), Operation.OTHER)
 
 
 def peer_in(name: str) -> int:
-    """Returns the other rank in `nccl:send 0->1` or `nccl:recv 1<-0`, or -1."""
+    """Returns the other rank in a name such as `nccl:send 0->1` or `nccl:recv 1<-0`, or -1."""
     match = _PEER.search(name)
     return int(match[3]) if match else -1
 
 
 UNNAMED = ProcessGroup("", "", (), 0)
-"""The group of collectives that do not name theirs."""
+"""The group of collectives that do not name their group."""
 
 _RANK = re.compile(r"\d{1,8}", re.ASCII)
 
 
 class GroupTable:
-    """Process groups of one rank by name, in order of first use: those of the header and of its collectives."""
+    """The process groups of one rank, from the header of the trace and from its collectives, in order of first use."""
 
     def __init__(self, header: Header) -> None:
         self._header = {group.name: group for group in header.groups}
@@ -65,11 +65,12 @@ class GroupTable:
         self._served: list[Counter[str]] = []
 
     def unnamed(self) -> int:
-        """Returns the row of the group of collectives that do not name theirs."""
+        """Returns the row of UNNAMED, the group of collectives that do not name their group."""
         return self._row("", UNNAMED)
 
     def row_of(self, message: Message) -> int:
-        """Returns the row of a message's group. The header's list of ranks is complete, the message's may be cut."""
+        """Returns the row of the group of `message`. The list of ranks in the header is used if there is one, because
+        the list in the message may be cut."""
         if not message.group and not message.ranks:
             return self.unnamed()
         key = message.group or message.ranks
@@ -82,7 +83,7 @@ class GroupTable:
         return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
 
     def count(self, row: int, operation: Operation, annotation: str) -> None:
-        """Counts a communication of a group by the annotation that it was launched in."""
+        """Counts a communication of the group `row`, launched in the annotation `annotation`."""
         name = operation.name.lower()
         serves = (
             text for prefix, names, text in group_annotations() if annotation.startswith(prefix) and name in names
@@ -90,8 +91,11 @@ class GroupTable:
         self._served[row][next(serves, "")] += 1
 
     def groups(self) -> tuple[ProcessGroup, ...]:
-        """Returns the groups in use. What most communications of a group serve is added to a description that does not
-        say it."""
+        """Returns the process groups that were used, in the order of their first use.
+
+        If a group's description does not show its kind, the purpose of most of its communications, for example "fsdp",
+        is appended to the description.
+        """
         return tuple(map(self._described, self._groups, self._served))
 
     @staticmethod
@@ -112,7 +116,7 @@ class GroupTable:
 
 
 def ranks_in(text: str) -> tuple[int, ...]:
-    """Returns the ranks of a list as text, or nothing if it is cut.
+    """Returns the ranks in `text`, a list as text. Returns no ranks if the list is cut.
 
     Kineto cuts lists of over 30 ranks and appends "..." (libkineto/src/output_json.cpp, kTruncatLength).
     """
@@ -140,9 +144,9 @@ class Waits(Table):
 def waits_of(recording: Recording, communications: Communications) -> Waits:
     """Returns the intervals in which a rank waits for a communication.
 
-    The rank waits in an interval of exposed communication until the last communication that ends in it, if work was
-    queued behind that communication or the host was blocked by it. Until that work was launched, the device was idle
-    because of the host, and the communication only ran meanwhile: that is the rank's own time.
+    In an interval of exposed communication, the rank waits until the end of the last communication that ends in the
+    interval, if work was queued behind this communication, or the communication blocked the host. The time before that
+    work was launched is the rank's own time, because the host kept the device idle.
     """
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
@@ -157,14 +161,14 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
 
 
 def points_of(recording: Recording, communications: Communications, waits: Waits) -> Points:
-    """Returns the starts and the waits of a rank, with its own time in between."""
+    """Returns the points of a rank, which are the starts and the ends of waits, with the own time between points."""
     return points_between(communications, waits, _own(recording, union(waits.start, waits.end)))
 
 
 def ends_with(communications: Communications, waits: Waits) -> Communications:
-    """Returns the communications, ended where their rank stops waiting for them.
+    """Returns the communications, which end at the latest when their rank stops waiting for them.
 
-    A thread of Gloo may leave its row some time after it has released the waiting thread.
+    The recorded end can be later, because a thread of Gloo may end its row after it has released the waiting thread.
     """
     end = communications.end.copy()
     np.minimum.at(end, waits.communication, waits.end)
@@ -172,7 +176,8 @@ def ends_with(communications: Communications, waits: Waits) -> Communications:
 
 
 def points_between(communications: Communications, waits: Waits, own: Sequence[Spans]) -> Points:
-    """Returns the points of a rank with these waits, and its own time by kind (Own), in ns since the window's begin."""
+    """Returns the points of a rank. `own` has the spans of own time for each kind of Own. All times are in ns since the
+    begin of the window."""
     time = np.concatenate((communications.start, waits.end))
     row = np.concatenate((np.arange(len(communications)), waits.communication))
     resumes = np.repeat([0, 1], [len(communications), len(waits)])
@@ -183,7 +188,8 @@ def points_between(communications: Communications, waits: Waits, own: Sequence[S
 
 
 def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
-    """Returns per interval: the communication that ends last in it, or -1, and until when the rank waits for it."""
+    """Returns for each interval in `exposed` the communication that ends last in the interval, or -1, and the time in
+    ns until which the rank waits for it."""
     by_end = np.argsort(communications.end, kind="stable")
     starts, ends = communications.start[by_end], communications.end[by_end]
     if not len(ends):
@@ -201,8 +207,8 @@ def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints
 
 
 def _host_waits(exposed: Spans, communications: Communications) -> Waits:
-    """Returns the waits for collectives that run on the host: of the intervals that are exposed in each of them and end
-    soon before it, the longest. Other intervals are the rank's own: it continued while the collective ran."""
+    """Returns the waits for collectives that run on the host. The wait for a collective is the longest exposed interval
+    that ends shortly before its end. In other intervals, the rank continued, so they are its own time."""
     start, end = communications.start, communications.end
     late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
     first = np.searchsorted(exposed.ends, np.maximum(end - late, start), side="right")
@@ -219,10 +225,10 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
 
 
 def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
-    """Returns per end of a communication whether work was queued behind it, or the host was blocked by it, and when
-    that work was issued.
+    """Returns for each end of a communication in `times` True if work was queued behind it or the host was blocked, and
+    the time in ns when that work was issued, or 0 if the host was blocked.
 
-    Until then the host kept the device idle, whatever the communication did: that time would remain without a wait.
+    Until that time, the host kept the device idle, independent of the communication.
     """
     ops, calls = recording.trace.device_ops, recording.trace.calls
     following = np.searchsorted(ops.start, times - TOLERANCE_NS)
@@ -234,7 +240,7 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:
-    """Returns the rank's own time by kind, without the waits, since the begin of the window."""
+    """Returns the spans of own time for each kind of Own, without `waits`, in ns since the begin of the window."""
     spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
     begin = recording.steps.begin
     return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]

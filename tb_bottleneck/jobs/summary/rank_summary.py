@@ -28,7 +28,7 @@ class Operation(IntEnum):
 
     @property
     def synchronises(self) -> bool:
-        """True if no rank can complete it before the last one arrives."""
+        """True if no rank can complete the operation before the last rank arrives."""
         return self in _SYNCHRONISING
 
     @property
@@ -50,7 +50,7 @@ _SYNCHRONISING = frozenset(
 
 
 class Own(IntEnum):
-    """What a rank does in the time in which it waits for no communication."""
+    """Kinds of own time: what a rank does while it does not wait for a communication."""
 
     DEVICE = 0
     INPUT = 1
@@ -66,7 +66,8 @@ OWN_REGIMES = {
     Own.INTERRUPTION: (Regime.INTERRUPTION,),
     Own.OTHER: (Regime.UNEXPLAINED,),
 }
-"""The regimes of each. In exposed communication that the rank does not wait for, the host launched no other work."""
+"""The regimes of each kind of own time. HOST includes exposed communication that the rank does not wait for, because
+then, the host launched no other work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +90,9 @@ class Communications(Table):
 
 @dataclass(frozen=True, eq=False)
 class Points(Table):
-    """Where the rank's own work meets communications, in order of time: a start, or the end of a wait.
+    """The points of a rank, in order of time. A point is the start of a communication, or the end of a wait for it.
 
-    The rank works `device` + ... + `other` ns between the point before and this one.
+    `device`, `input`, `host`, `interruption` and `other` are the own time between the previous point and this point.
     """
 
     time: Ints = column("ns", "since the begin of the window")
@@ -106,7 +107,7 @@ class Points(Table):
 
 @dataclass(frozen=True, eq=False)
 class StepWork(Table):
-    """Amount of work per step. Equal amounts in different times show a slow device or host."""
+    """The amount of work of each step. If equal amounts take different times, a device or a host is slow."""
 
     elements: Ints = column("count", "elements of the first inputs of all operators; 0 if not recorded")
     uploaded: Ints = column("bytes", "copied from host to device")
@@ -115,7 +116,7 @@ class StepWork(Table):
 
 @dataclass(frozen=True, eq=False)
 class KernelTimes(Table):
-    """The kernels that take the most time, by hash of the name."""
+    """The kernels that take the most time. Hashes replace their names."""
 
     name: Ints = column("id", "hash of the name")
     count: Ints = column("count", "calls in the window")
@@ -125,7 +126,7 @@ class KernelTimes(Table):
 
 @dataclass(frozen=True)
 class RankFacts:
-    """Single values about a rank. `begin_ns` is the begin of the window since 1970, on the clock of the rank's host."""
+    """Single values about a rank. `begin_ns` is the begin of the window in ns since 1970, on the clock of its host."""
 
     rank: int
     world_size: int
@@ -159,12 +160,12 @@ class RankSummary:
 
     @property
     def steps(self) -> int:
-        """Number of judged steps."""
+        """The number of judged steps."""
         return len(self.edges) - 1
 
     @property
     def own(self) -> Floats:
-        """Own time per point and kind (Own), in ns."""
+        """The own time in ns, of shape (points, kinds of Own)."""
         points = self.points
         parts = (points.device, points.input, points.host, points.interruption, points.other)
         return np.stack(parts, axis=1).astype(np.float64)
