@@ -35,6 +35,14 @@ def test_an_offset_behind_the_end_has_no_rows(offset: int) -> None:
     assert json.loads(answer({}, [1, 2], offset))["rows"] == []
 
 
+def test_a_page_has_a_row_also_beside_many_facts() -> None:
+    facts = {f"fact{number:03}": "x" * 87 for number in range((MAX_CHARACTERS - 3_000) // 100)}
+    rows = [{f"name{number}": "x" * 90 for number in range(60)}, {"name": "small"}]
+    page = json.loads(answer(facts, rows))
+    assert "left_out" in page["rows"][0]
+    assert page["rows"][1:] == [{"name": "small"}]
+
+
 def test_a_row_that_is_too_large_is_left_out() -> None:
     huge = {f"name{number}": ["x" * 200] * 20 for number in range(100)}
     text = answer({}, [huge, {"name": "small"}])
