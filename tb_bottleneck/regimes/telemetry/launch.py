@@ -18,13 +18,13 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement,
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Only the utilisation shows gaps between kernels: the device's span includes them."""
+    """Returns the judgement. Needs the utilisation: only the utilisation shows gaps between kernels."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         return Judgement(
             ABSTAINS, share, missing="on a CPU, only a trace distinguishes dispatching from the work of operators"
         )
-    for needed in (timed_phase_count, device_idle, *((utilisation,) if measures.on_device else ())):
+    for needed in (timed_phase_count, device_idle, utilisation):
         signal = measures(needed)
         if isinstance(signal, Missing):
             return Judgement(ABSTAINS, share, missing=signal.because)

@@ -113,11 +113,9 @@ MAX_NAMED = 8
 
 
 def render_training(row: Row, layout: Layout) -> str:
-    """Returns the report of a training: its job, and the recording that counts. Its other recordings are only named."""
+    """Returns a training as text: its job, if any, and its first report. Its other recordings are only named."""
     parts = []
     if row.job is not None:
-        pass
-
         parts.append(render_job(row.job, layout))
     parts.append(render(row.report, layout))
     if len(row.reports) > 1:
