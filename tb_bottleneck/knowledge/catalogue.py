@@ -91,8 +91,8 @@ def _patterns(file: str, table: str, label_key: str, prefix: str) -> tuple[NameP
 def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
     """Returns the patterns for the activity of events on the host. `on` is annotation, python, operator or overhead.
 
-    `trains` is True if the recording contains a training. Otherwise, patterns for events such as evaluation are left
-    out: they interrupt a training, but without a training they are the work itself.
+    If `trains` is False, the patterns for evaluation and similar events are left out: such events interrupt a training,
+    but in a recording without training they are the work itself.
     """
     entries = load("host_activities.toml")["activity"]
     entries = [entry for entry in entries if entry["on"] == on and (trains or not entry.get("amid_training"))]

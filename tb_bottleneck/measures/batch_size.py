@@ -57,11 +57,11 @@ def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     """Returns the samples of one step.
 
     The number comes from the run's context (`batch_size`), otherwise from the first dimension of the input of each
-    step's first layer. It is multiplied by the forward passes per step (`passes_of`). Missing if no shapes were
-    recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear layer may have
-    the samples in its first or in its second dimension: the first dimension of the loss's input decides. A compiled
-    model has no recorded layers: there, the input is used whose samples, or samples times positions, equal the first
-    dimension of the loss's input; otherwise that dimension itself.
+    step's first layer. This number is multiplied by the forward passes per step (`passes_of`). Missing if no shapes
+    were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear layer may
+    have the samples in its first or in its second dimension: the first dimension of the loss's input decides. A
+    compiled model has no recorded layers: there, the input is used whose samples, or samples times positions, equal the
+    first dimension of the loss's input; otherwise that dimension itself.
     """
     passes = passes_of(recording)
     logged = recording.trace.header.context.get("batch_size")

@@ -23,8 +23,8 @@ _IN_WORDS = {"generic_jump": "a branch depends on the value of a tensor"}
 class Compiled(Record, frozen=True):
     """One compilation. Texts are untrusted.
 
-    `frame` is torch's number of the function, `number` counts the compilations of this function. `start_us` is since
-    1970. `reason` is the guard that failed; empty for the first compilation.
+    `frame` is torch's number of the function, `number` counts the compilations of this function. `start_us` is in us
+    since 1970. `reason` is the guard that failed; empty for the first compilation.
     """
 
     frame: str
@@ -38,7 +38,7 @@ class Compiled(Record, frozen=True):
 
 
 class Break(Record, frozen=True):
-    """A place in the program where a graph breaks. `count` is the number of breaks there. Texts are untrusted."""
+    """A place in the program where a graph breaks, `count` times. `reason` is torch's reason. Texts are untrusted."""
 
     file: str
     line: int

@@ -20,7 +20,12 @@ MAX_GRAPHS, MAX_OUTSIDE, MAX_NAME = 10, 5, 80
 
 
 class ReplayedGraph(Record, frozen=True):
-    """All launches of one graph. Times are medians per launch, in ns. `operations` is the number per launch."""
+    """All launches of one graph. Times are medians per launch, in ns. `operations` is the number per launch.
+
+    `span` is the time from the start of the first operation to the end of the last one. `idle_inside` is the device's
+    idle time within this span, `idle_before` before it (None if nothing ran before). `call` is the time of the host's
+    call. `place` is the place in the program that launches the graph; None if it is not known.
+    """
 
     operations: int
     launches: int
@@ -40,8 +45,9 @@ class OutsideKernel(Record, frozen=True):
 
 
 class GraphReplays(Record, frozen=True):
-    """The replays. `graphs` and `outside` list the most costly entries, sorted by total time; `launches` and
-    `outside_count` count all. `outside_ns` is the time in which the device runs operations outside of graphs."""
+    """The replays. `graphs` and `outside` list the most costly entries, sorted by total time. `launches` is the number
+    of all launches, `outside_count` that of all device operations outside of graphs, and `outside_ns` the time in ns in
+    which the device runs such operations."""
 
     graphs: tuple[ReplayedGraph, ...]
     launches: int

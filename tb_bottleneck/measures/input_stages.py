@@ -46,8 +46,8 @@ _NUMBER = re.compile(r"_\d+$")
 class Stage:
     """One stage of making batches. Texts are untrusted.
 
-    `stage` is one of STAGES, `name` names a transform or data set. `ns` is the time of the stage in all stacks, `place`
-    the frame of the program with most of this time.
+    `stage` is one of STAGES. `name` names a transform, data set or collate function; it is empty for other stages. `ns`
+    is the time of the stage in all stacks. `place` is the frame of the program with most of this time; empty if none.
     """
 
     stage: str
@@ -59,8 +59,11 @@ class Stage:
 class LoaderWork(Record, frozen=True):
     """The stages, longest first, and what is known about the processes that make batches.
 
-    `batches` is the number of batches made; 0 if it is not known. Other numbers that are not known are None. The bytes,
-    reads and opens are totals over all these batches.
+    `basis` is "frames" if the profiler recorded the stacks, "samples" if the monitor sampled them in the workers.
+    `batches` is the number of batches made; 0 if it is not known. Other numbers that are not known are None.
+    `waiting_share` is the share (0 to 1) of the workers' time in which they have no batch to make. The bytes, reads and
+    opens are totals over all these batches: `read_bytes` from all read calls, `disk_bytes` from disks. `beside` has the
+    stages that run while these processes make other batches: pinning on another thread, copies to the device.
     """
 
     stages: tuple[Stage, ...]
@@ -99,7 +102,7 @@ def stage_text(stage: Stage) -> str:
 def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...]:
     """Returns the stages in `stacks`, pairs of frames and time in ns, sorted by time.
 
-    The result has at most MAX_STAGES stages, and one for the rest.
+    The result has at most MAX_STAGES stages, and one entry for all others.
     """
     times: dict[tuple[str, str], float] = defaultdict(float)
     places: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -141,7 +144,7 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
 
 
 def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
-    """Returns a function that adds the class to the profiler's name of a frame if `facts` has it."""
+    """Returns a function that adds the class to the name of a frame if `facts` has this class."""
     known = facts.get("loader_classes")
     if not isinstance(known, dict) or len(known) > MAX_STACKS:
         return str

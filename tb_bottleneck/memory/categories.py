@@ -145,7 +145,7 @@ class MemoryAccount(Record, frozen=True):
     """The state of one device's memory at its peak.
 
     `bytes_of` has the bytes by category, which sum to the memory in use. `estimated` bytes are included: they were
-    allocated before the recording of a CPU, whose totals leave them out. `capacity` is the size of the device's memory;
+    allocated before a recording on the CPU, whose totals leave them out. `capacity` is the size of the device's memory;
     None if unknown. `source` is trace, snapshot or telemetry.
     """
 

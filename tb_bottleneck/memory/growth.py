@@ -25,8 +25,11 @@ SOON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """`left` is the number of bytes that each step leaves behind, `kept` a mask of these blocks, and `activations` the
-    mean bytes of activations per step."""
+    """Memory that steps leave behind.
+
+    `left` has the bytes that each step leaves behind, `kept` is a mask of the blocks with these bytes, and
+    `activations` is the mean of the bytes of activations per step.
+    """
 
     left: Ints
     kept: Bools

@@ -19,7 +19,7 @@ MAX_EVENTS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Bytes in use by category at `times` (ns since the beginning of the step). `peak` is the index of the peak.
+    """Bytes in use by category at `times` (ns since the start of the step). `peak` is the index of the peak in `times`.
 
     Constant parts, such as parameters from before the recording, are included; cached memory is not. `length` is the
     length of the step in ns.
@@ -34,7 +34,7 @@ class MemoryCurve:
 def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
     """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps.
 
-    `edges` has the begin of each step and the end of the last one, in ns.
+    `edges` has the start of each step and the end of the last step, in ns.
     """
     step, peak_row = step_of_peak(memory, edges), memory.peak_row
     if step is None or peak_row is None:
@@ -82,7 +82,7 @@ def _highest(total: Ints, peak: int) -> Rows:
 
 
 class MemoryHistory(Record, frozen=True, eq=False):
-    """Bytes in tensors by step: the highest value during the step, and the value at its end.
+    """Bytes in tensors by step: `peaks` has the highest value during the step, `ends` the value at its end.
 
     Each point stands for `steps` steps.
     """
@@ -95,7 +95,7 @@ class MemoryHistory(Record, frozen=True, eq=False):
 def history_of(memory: RecordedMemory, edges: Ints) -> MemoryHistory | None:
     """Returns the history, or None with fewer than two steps.
 
-    `edges` has the begin of each step and the end of the last one, in ns. Bytes from before the recording that are
+    `edges` has the start of each step and the end of the last step, in ns. Bytes from before the recording that are
     estimated are in both columns.
     """
     count = len(edges) - 1
@@ -122,7 +122,7 @@ MIN_SHARE = 1e-3
 
 
 class Lifetime(Record, frozen=True):
-    """One block. Times are in ns since the beginning of the step; None if it exists before or after the step."""
+    """One block. Its times are in ns since the start of the step; None if it exists before or after the step."""
 
     site: Site
     begin: int | None
@@ -133,7 +133,7 @@ def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
     """Returns blocks that exist in the step of the peak, the largest first; empty if the peak lies outside the steps.
 
     The result has the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks
-    with the longest lifetime. `edges` has the begin of each step and the end of the last step, in ns.
+    with the longest lifetime. `edges` has the start of each step and the end of the last step, in ns.
     """
     step = step_of_peak(memory, edges)
     if step is None:
@@ -173,5 +173,5 @@ class MemoryCourse(Record, frozen=True, eq=False):
 
 
 def course_of(memory: RecordedMemory, edges: Ints) -> MemoryCourse:
-    """Returns the course. `edges` has the begin of each step and the end of the last one, in ns."""
+    """Returns the course of `memory`. `edges` has the start of each step and the end of the last step, in ns."""
     return MemoryCourse(curve_of(memory, edges), lifetimes_of(memory, edges), history_of(memory, edges))

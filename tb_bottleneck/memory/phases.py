@@ -44,7 +44,7 @@ _MAKES_BATCH = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """Phases as consecutive intervals: the phase from `starts[i]` to `starts[i + 1]` is `phase[i]`."""
+    """Phases as consecutive intervals: from `starts[i]` to `starts[i + 1]` (ns), the Phase is `phase[i]`."""
 
     starts: Ints
     phase: Ints
@@ -55,7 +55,7 @@ class Phases:
 
     @property
     def ends(self) -> Ints:
-        """Ends of the intervals."""
+        """Ends of the intervals in ns."""
         return np.append(self.starts[1:], np.iinfo(np.int64).max)
 
     @property

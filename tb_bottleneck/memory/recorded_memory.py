@@ -63,9 +63,9 @@ class RecordedMemory(Protocol):
 
 
 def step_of_peak(memory: RecordedMemory, edges: Ints) -> tuple[int, int] | None:
-    """Returns begin and end of the step with the peak, in ns, or None if the peak lies outside the steps.
+    """Returns the start and the end of the step with the peak, in ns, or None if the peak lies outside the steps.
 
-    `edges` has the begin of each step and the end of the last one.
+    `edges` has the start of each step and the end of the last step, in ns.
     """
     if memory.peak_row is None or len(edges) < 2:
         return None

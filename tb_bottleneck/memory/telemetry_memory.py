@@ -35,7 +35,7 @@ documentation of cudaMallocHost warns of excessive amounts without a number)."""
 
 @dataclass(frozen=True, eq=False)
 class TelemetryMemory:
-    """The memory of one device, or of the host, over a run."""
+    """The memory of one device, or of the host, over a run. `kind` is the kind of the device, as in MemoryAccount."""
 
     telemetry: Telemetry
     kind: str

@@ -123,7 +123,7 @@ class TraceMemory:
 
         Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
         and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
-        by the bytes that the totals show; what the rest is, is not known. On the CPU nothing limits them, so that only
+        by the bytes that the totals show; other bytes are of unknown kind. On the CPU nothing limits them, so that only
         gradients count.
         """
         size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))

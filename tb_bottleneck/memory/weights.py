@@ -71,7 +71,7 @@ _STEP = re.compile(r"^Optimizer\.step#(\w+)\.step")
 
 
 def state_per_parameter(trace: Trace) -> float | None:
-    """Returns bytes of state per byte of parameters of the recorded optimizer, or None if its class is unknown.
+    """Returns how many bytes of state the recorded optimizer keeps per byte of parameters; None if unknown.
 
     Some classes keep more with certain options; an operator of the step then shows it.
     """
@@ -86,7 +86,7 @@ def state_per_parameter(trace: Trace) -> float | None:
 
 
 def state_of(name: str) -> float | None:
-    """Returns bytes of state per byte of parameters of an optimizer class with its usual options."""
+    """Returns how many bytes of state the class `name` usually keeps per byte of parameters; None if unknown."""
     for entry in load("optimizers.toml")["optimizer"]:
         if entry["name"].lower() == name.lower():
             return float(entry.get("usual", entry["state"]))

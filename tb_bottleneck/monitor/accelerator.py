@@ -1,6 +1,6 @@
 """The only module that uses torch.cuda and torch.xpu: timing events, and the allocator's counters.
 
-Nothing here initialises a device. Only the training may do that: after it, forked loader workers cannot use a device.
+Nothing here initialises a device. Only the training may do that: after that, forked loader workers cannot use a device.
 """
 
 import sys

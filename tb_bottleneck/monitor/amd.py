@@ -24,7 +24,7 @@ _LOST = ("NOT_INIT", "DRIVER_NOT_LOADED", "NO_SLOT", "FAIL_LOAD_MODULE")
 
 
 class AmdSmi:
-    """AMD SMI. Not thread-safe."""
+    """The library AMD SMI as a driver of GPUs. Not thread-safe."""
 
     def __init__(self) -> None:
         self._module: ModuleType | None = None
@@ -122,7 +122,7 @@ _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
 
 @dataclass(frozen=True)
 class AmdQuery:
-    """A query without state: a function of the library and the GPU."""
+    """A query without state. Every `every_s` seconds, `function` gets the library and a uuid, and returns values."""
 
     signals: tuple[str, ...]
     every_s: float

@@ -194,6 +194,6 @@ class Guard:
         return taken
 
     def missing(self) -> dict[str, str]:
-        """Returns a copy of `off`."""
+        """Returns the disabled signals, each with the reason."""
         with self._lock:
             return dict(self.off)

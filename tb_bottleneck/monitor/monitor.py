@@ -35,7 +35,7 @@ class Monitor:
     the optimizer's parameters, once, after the first step. If it finds none, forward time cannot be separated from
     other Python time, and regimes `host` and `launch` get no verdict before a trace is recorded.
 
-    With `memory_snapshots`, at most so many snapshots of the CUDA allocator are written: with a trace, at a new peak,
+    With `memory_snapshots`, at most that many snapshots of the CUDA allocator are written: with a trace, at a new peak,
     and when memory runs out. torch then records a stack for each allocation, about 2 µs, and a snapshot stops the
     training for up to a second.
 

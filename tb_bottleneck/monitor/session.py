@@ -51,7 +51,7 @@ NO_EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class MonitorOptions:
-    """The arguments of `Monitor`."""
+    """The arguments of `Monitor`, as its docstring describes them. `every_s` is in seconds."""
 
     logdir: Path
     model: Any = None

@@ -35,7 +35,7 @@ def makes_batches_in_workers(iterator: Any) -> bool:
 
 
 def profiler_methods() -> tuple[Any, str, str]:
-    """Returns the class of every profiler of torch, and the names of its methods that begin and end a recording."""
+    """Returns the class that all profilers of torch use, and its methods (by name) that begin and end a recording."""
     from torch.autograd.profiler import profile
 
     return profile, PREPARE_TRACE, "__exit__"
@@ -47,7 +47,9 @@ def is_profiling() -> bool:
 
 
 def small_profile(stacks: bool) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Returns functions that begin and end a recording of the CPU, whose result is discarded at once.
+    """Returns two functions that begin and end a recording of the CPU, with Python stacks if `stacks` is True.
+
+    The result of the recording is discarded at once.
 
     The public classes read all events at the end, which takes far longer than the recording.
     """
@@ -74,7 +76,7 @@ def is_in_backward() -> bool:
 
 
 def is_compiled_in_place(model: Any) -> bool:
-    """Returns True if `model.compile()` was called."""
+    """Returns True if `model.compile()` was called, which compiles the model in place."""
     return getattr(model, COMPILED_CALL, None) is not None
 
 

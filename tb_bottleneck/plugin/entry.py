@@ -1,6 +1,6 @@
 """The module of TensorBoard's entry point. An import error here would prevent TensorBoard from starting.
 
-It therefore imports only the standard library and TensorBoard's own base class; `load` imports the rest of the plugin.
+It therefore imports only the standard library and TensorBoard's own base class; `load` imports everything else.
 """
 
 import logging

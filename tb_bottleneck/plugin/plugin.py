@@ -38,7 +38,7 @@ class BottleneckPlugin(base_plugin.TBPlugin):
         self._routes = Routes(logdir_of(context), self._runs, self._analyses, self._questions, self._telemetry, hosts)
 
     def get_plugin_apps(self) -> dict[str, App]:
-        """Returns the routes of http_api.md."""
+        """Returns a dict from paths to WSGI applications: the routes of http_api.md."""
         return self._routes.apps()
 
     def is_active(self) -> bool:
@@ -63,7 +63,7 @@ class BottleneckPlugin(base_plugin.TBPlugin):
 
 
 def logdir_of(context: base_plugin.TBContext) -> str:
-    """Returns the logdir as the user specified it: `--logdir`, or `--logdir_spec`, or nothing."""
+    """Returns the logdir as the user specified it: `--logdir`, or `--logdir_spec`, or ""."""
     return str(context.logdir or getattr(context.flags, "logdir_spec", "") or "")
 
 

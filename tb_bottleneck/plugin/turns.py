@@ -19,10 +19,10 @@ _usual: list[float] = []
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Lets other threads run ten times as often while this one computes.
+    """Lets other threads run ten times as often while this thread computes.
 
     A request waits for the interpreter some ten times: at each read and write of its socket. Beside a thread that
-    computes for half a second it would take 50 ms and more.
+    computes for half a second, a request would take 50 ms and more.
     """
     with _lock:
         _usual.append(sys.getswitchinterval())
@@ -40,8 +40,8 @@ def short_turns() -> Iterator[None]:
 def in_turns(items: Iterable[Item], count: int) -> Iterator[Item]:
     """Yields the items, and lets other threads run before each `count` of them.
 
-    Choose a count that takes about 1 ms. Otherwise each request waits 5 ms, the interpreter's switch interval, whenever
-    it waited for anything, and takes many times as long beside a long loop.
+    Choose a `count` that takes about 1 ms. Without such turns, a request loses 5 ms (the interpreter's switch interval)
+    each time it has waited for anything, and takes many times as long beside a long loop.
     """
     for position, item in enumerate(items):
         if position % count == 0:

@@ -54,7 +54,7 @@ PROFILER_COST_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Defect:
-    """A defect of a recording. A recording with a fatal defect cannot be judged. `facts` has the defect's figures."""
+    """A defect of a recording. `facts` has its figures by name. A recording with a `fatal` defect cannot be judged."""
 
     code: str
     fatal: bool

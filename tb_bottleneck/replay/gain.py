@@ -97,9 +97,10 @@ def gain_of(before: Variants, after: Variants) -> Gain:
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
-    """Returns by source of error how far the gain may be below and above the expected gain.
+    """Returns a dict from sources of error to how far the gain may be (below, above) the expected gain.
 
-    Both values are non-negative natural logarithms of ratios. The sources are fix, profiler, host, sample and noise.
+    `before` and `after` are the graphs without and with the fix. Both values are non-negative natural logarithms of
+    ratios. The sources are fix, profiler, host, sample and noise.
     """
     shortest = _shortest(before, after)
     gain = _ratio(before.expected, after.expected, shortest)
@@ -122,7 +123,7 @@ def gain_in_part(gain: float) -> float:
 
 
 def _at_least_rate(gain: float, before: Variants, after: Variants) -> float:
-    """Returns the gain if the problem is in one recorded step only, and as rare in the run as that allows; else `gain`."""
+    """Returns the gain if the problem, seen in one recorded step only, is as rare as that allows; else `gain`."""
     saved = before.expected.simulated_steps() - after.expected.simulated_steps()
     once = len(saved) > 1 and saved.max() >= IN_ONE_STEP * saved.clip(min=0).sum()
     return 1 + LEAST_RATE * (gain - 1) if once and gain > 1 else gain

@@ -28,7 +28,7 @@ _COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind
 
 
 class HostScale(Record, frozen=True):
-    """Dispatch time without the profiler / recorded dispatch time: the expected value and its bounds.
+    """Dispatch time without the profiler / recorded dispatch time: `expected`, and its bounds `least` and `most`.
 
     `solved` is True if the scale comes from a measured step time without the profiler.
     """

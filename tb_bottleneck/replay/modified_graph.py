@@ -173,7 +173,7 @@ class ModifiedGraph:
         )
 
     def with_floor(self, floor: float) -> "ModifiedGraph":
-        """Returns a copy with a window of at least `floor` ns, and at least the present floor."""
+        """Returns a copy whose window takes at least `floor` ns. A larger floor of this graph is kept."""
         return replace(self, floor=max(self.floor, floor))
 
     def with_pace(self, pace: float) -> "ModifiedGraph":
@@ -181,7 +181,7 @@ class ModifiedGraph:
         return replace(self, pace=pace)
 
     def with_batch(self, factor: float) -> "ModifiedGraph":
-        """Returns a copy with `factor` times as many samples per step."""
+        """Returns a copy with `factor` times as many samples per step as in this graph."""
         return replace(self, batch=self.batch * factor)
 
     def window(self) -> float:
@@ -226,7 +226,7 @@ class ModifiedGraph:
         return mask
 
     def of_operations(self, values: Floats) -> Floats:
-        """Returns one value per item from one value per operation of the judged device; 1 for all other items."""
+        """Returns one value per item. `values` has one per operation of the judged device; items without one get 1."""
         recording = self.base.recording
         all_values = np.ones(len(self.base.ops) + 1)  # the last one is for items without an operation
         all_values[np.flatnonzero(self.base.ops.device == recording.trace.device_index)] = values

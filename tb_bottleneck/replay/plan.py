@@ -24,8 +24,10 @@ WORTH_DOING = 0.02
 
 
 class PlanStep(Record, frozen=True):
-    """A fix of the plan. `total` is the gain of this fix with all earlier fixes; `step_ns` is the step time after
-    it."""
+    """A fix of the plan: its cause and the name of its scenario.
+
+    `total` is the gain of this fix together with all earlier fixes; `step_ns` is the step time with these fixes.
+    """
 
     cause: str
     scenario: str

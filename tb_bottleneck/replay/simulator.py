@@ -11,7 +11,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 class ReplayResult(Record, frozen=True, eq=False):
-    """The edges of the steps, and per block when it ended on the host and on its stream; all in ns."""
+    """Times in ns: the `edges` of the steps, and per block when it ended on the `host` and on its stream (`device`)."""
 
     edges: Ints
     host: list[int]

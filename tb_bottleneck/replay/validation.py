@@ -21,7 +21,7 @@ MAX_FROZEN_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """The relative error of the replayed window, and the share of the window that no modelled dependency explains."""
+    """`error` is the relative error of the replayed window, `frozen_share` its share that no dependency explains."""
 
     error: float
     frozen_share: float

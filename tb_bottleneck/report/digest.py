@@ -79,6 +79,10 @@ def health_notes(report: pb.Report) -> list[str]:
 class Digest(Record, frozen=True, gc=False):
     """The part of a report that a list of recordings shows; the plugin keeps one for every recording.
 
+    `reason` is the code of the first health reason, `device` the name or kind of the device, and `action` the first
+    change; each is empty if there is none. `lost_share` is the share (0 to 1) of the avoidable regimes in the time.
+    Values that are not known are None.
+
     Messages are stored encoded: the garbage collector would otherwise scan the message objects of thousands of digests
     again and again, and stop the server for a tenth of a second each time.
     """
@@ -107,7 +111,7 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def verdict(self) -> Verdict | None:
-        """The verdict, if there is one."""
+        """The verdict; None if there is none."""
         brief = self.brief
         return brief.verdict if brief.HasField("verdict") else None
 
@@ -119,7 +123,7 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def efficiency(self) -> Efficiency | None:
-        """The throughput, if it was computed."""
+        """The throughput; None if it was not computed."""
         brief = self.brief
         return brief.efficiency if brief.HasField("efficiency") else None
 

@@ -27,7 +27,7 @@ MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 
 def jobs_in(reports: Sequence[pb.Report]) -> list[list[int]]:
-    """Returns the positions of the ranks of each job, in order of rank; jobs in order of run and time.
+    """Returns a list per job with the positions of its ranks, in order of rank. Jobs are in order of run and time.
 
     Recordings of unrelated jobs may lie in one directory, and one rank may be recorded several times. The ranks of one
     job have the same run and world size, overlap in time and in step numbers, and have the same default process group.
@@ -84,7 +84,7 @@ class _Members:
         )
 
     def add(self, position: int, report: pb.Report) -> None:
-        """Adds a report that fits."""
+        """Adds a report that fits; `position` is its position among all reports."""
         self.positions.append(position)
         self._ranks.add(report.rank)
         self._group = self._group or report.membership.default_group

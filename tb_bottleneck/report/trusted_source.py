@@ -34,8 +34,8 @@ few steps does not."""
 
 MIN_STEPS_OF_RUN = 20
 REPRESENTS = 0.5
-"""With steps of less than this part of the mean step of the run, a trace shows less than half of the run's time: the
-rest is in steps that it does not contain. A choice."""
+"""If the steps of a trace take less than this part of the run's mean step time, the trace shows less than half of the
+run's time: the remaining time is in steps that the trace does not contain. A choice."""
 ALIKE = 0.8
 """From this part of the mean step of the run on, the steps of a trace are like the others. A choice."""
 

@@ -15,27 +15,31 @@ from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
 MAX_FIXES = 50  # the latest ones
 ENOUGH = 8
-"""Minimum number of measurements of a cause from which the quality of the next prediction can be expected."""
+"""With fewer measured fixes of a cause, their accuracy cannot be expected of the next prediction."""
 _ORDER = ("miss", "as_predicted", "unknown")
 
 
 @dataclass(frozen=True)
 class Fix:
-    """The findings of a run that another run is stated to fix, or that a trial was about. An empty cause stands for all
-    findings; a trial of a change that no finding suggested has no causes."""
+    """A statement that the run or recording `fixed_in` fixes findings of `subject`; or a trial of a change.
+
+    `causes` are those of the fixed findings. The cause "" stands for all findings of `subject`. `causes` is an empty
+    tuple for a trial of a change that no finding suggested. `writer` is the reviewer who stated the fix, as they named
+    themselves.
+    """
 
     subject: str
     fixed_in: str
     causes: tuple[str, ...]
     writer: str
     measured: Gain | None = None
-    """The gain that a trial measured; without one, it follows from the reports of both runs."""
+    """The gain that a trial measured. None for a stated fix: its gain follows from the reports of both runs."""
     change: str = ""
-    """What the trial changed."""
+    """What the trial changed; empty for a stated fix."""
 
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
-    """Returns the trials and the fixes that still hold, the latest last. `notes` are in order."""
+    """Returns the fixes that still hold, then the trials; at most MAX_FIXES in all. `notes` are in order of time."""
     latest: dict[tuple[str, str], Note] = {}
     trials = []
     for note in notes:

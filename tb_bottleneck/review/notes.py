@@ -32,7 +32,11 @@ STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "op
 
 @dataclass(frozen=True)
 class Note:
-    """One statement. Names are relative to the logdir: RUN, or RUN/SOURCE for one recording of a run."""
+    """One statement about `subject`: a run or one recording, for BASELINE the baseline.
+
+    Names are relative to the logdir: RUN, or RUN/SOURCE for one recording of a run. `fixed_in` names the run with the
+    fix or with the tried change; it is empty for other actions.
+    """
 
     id: str  # random; two notes never have the same one
     time_ns: int  # since 1970

@@ -11,13 +11,13 @@ SHOWN_COMMENTS = 10  # the latest ones of a recording, and of each finding; the 
 
 
 def names_of(recording: RecordingFile) -> tuple[str, str]:
-    """Returns the names by which notes refer to a recording: of its run, and of the recording itself."""
+    """Returns the two names by which notes may refer to `recording`: the name of its run, and its own name."""
     in_logdir = recording.run in (".", "")
     return recording.run or ".", recording.source if in_logdir else f"{recording.run}/{recording.source}"
 
 
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
-    """Returns {name: recording}. The name of a run gives the run's first trace, or its telemetry without a trace."""
+    """Returns a dict from names to recordings. A run's name gives its first trace or, without traces, its telemetry."""
     named: dict[str, RecordingFile] = {}
     for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):
@@ -28,9 +28,9 @@ def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
 def reviews_of(
     notes: Sequence[Note], recordings: Sequence[RecordingFile], comments: int | None = SHOWN_COMMENTS
 ) -> dict[RecordingFile, pb.Review]:
-    """Returns the review of every recording that a note is about or that has a baseline. `notes` are in order.
+    """Returns the review of every recording that a note is about or that has a baseline.
 
-    `comments` is the maximum number of comments of each state; None is all of them.
+    `notes` are in order of time. Each state keeps its latest `comments` comments; None keeps all of them.
     """
     about: defaultdict[str, list[Note]] = defaultdict(list)
     for note in notes:
@@ -52,7 +52,7 @@ def reviews_of(
 
 
 def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
-    """Returns the state of the finding with this `cause`; else the recording's state; else a state "open"."""
+    """Returns the state of the finding `cause` in `review`; else the state of the recording; else a state "open"."""
     states = {state.cause: state for state in review.states}
     return states.get(cause) or states.get("") or pb.ReviewState(state="open")
 
@@ -60,7 +60,7 @@ def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
 def together(reviews: Iterable[pb.Review]) -> pb.Review:
     """Returns the review of a training from those of its recordings.
 
-    Of each state, the first one that somebody set counts, and so does the first baseline.
+    For each cause, the first state that somebody set counts. Of the baselines, the first one counts.
     """
     given = list(reviews)
     states = [state for review in given for state in review.states]

@@ -29,7 +29,7 @@ MAX_SKEW_NS = 24 * 3600 * 10**9
 
 @dataclass(frozen=True)
 class Notes:
-    """The merged notes of all writers in order of time, and sentences about what could not be read."""
+    """The merged notes of all writers in order of time. `problems` has sentences about what could not be read."""
 
     notes: tuple[Note, ...] = ()
     problems: tuple[str, ...] = ()

@@ -27,9 +27,9 @@ def render(
     reviews: Mapping[RecordingFile, pb.Review],
     ledger: pb.Ledger,
 ) -> str:
-    """Returns the trainings that have notes, those without a note that have the costliest findings, and the ledger.
+    """Returns text about trainings with notes, about those without notes that lose most time, and about the ledger.
 
-    Each training has its recordings, the one with its verdict first: its findings are those of the training.
+    A training is a list of its recordings with their reports; the first one has the training's verdict and findings.
     """
     lines: list[str] = []
     total = still_open = 0

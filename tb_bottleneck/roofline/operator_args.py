@@ -173,5 +173,5 @@ def has_double_operand(operands: Operands) -> bool:
 
 
 def dtype_of_operand(operand_type: str) -> str | None:
-    """Returns the type of an operand as one of DTYPES, "fp32" for "float"; None if it is no floating-point type."""
+    """Returns an operand's type as one of DTYPES, for example "fp32" for "float"; None if it is not floating-point."""
     return {"float": "fp32", "double": "fp64"}.get(operand_type) or _DTYPE_OF_OPERAND.get(operand_type)

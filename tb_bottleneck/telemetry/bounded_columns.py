@@ -14,7 +14,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure over time; `low`, `mean` and `high` are equal for a row as it was added. NaN: not known."""
+    """One figure over time. `low`, `mean` and `high` are equal in rows that were not merged. NaN means not known."""
 
     low: Floats
     mean: Floats
@@ -159,7 +159,7 @@ def _merged_column(column: Column, count: Counts, starts: npt.NDArray[np.intp]) 
 
 @dataclass(frozen=True)
 class Points:
-    """The points to draw: their times, which never decrease, and the values of each column; NaN: not known."""
+    """The points to draw: `end` has their times (ns, ascending), `columns` the values by column (NaN: not known)."""
 
     end: Times
     columns: dict[str, Floats]

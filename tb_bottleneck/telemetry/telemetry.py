@@ -56,7 +56,7 @@ class Telemetry:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The GPUs that have series."""
+        """The UUIDs of the GPUs that have series."""
         return tuple(sorted({device for _, device in self.series if device != HOST}))
 
     def add(self, messages: Iterable[RunContext | Packet]) -> None:

@@ -121,11 +121,14 @@ class Windows:
 
     @property
     def window_of_steps(self) -> Times:
-        """The index of the window of each row of judged steps."""
+        """For each row of judged steps, the index of its window."""
         return self._window
 
     def mean(self, name: str, of_device: bool = False) -> Floats:
-        """Returns the mean of a series in each window; NaN if there is no reading."""
+        """Returns the mean of the series `name` in each window; NaN if there is no reading.
+
+        If `of_device` is True, the series of `device` is used, otherwise the series of the host.
+        """
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
             return np.full(self.grid.count, np.nan)
@@ -137,7 +140,10 @@ class Windows:
             return np.asarray(total / np.bincount(window, weight, self.grid.count))
 
     def growth(self, name: str, of_device: bool = False) -> Floats:
-        """Returns a counter's increase in each window; NaN without readings before and after, or if it decreased."""
+        """Returns a counter's increase in each window; NaN without readings before and after, or if it decreased.
+
+        `of_device` is as in `mean`.
+        """
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None or len(rows) < 2:
             return np.full(self.grid.count, np.nan)
@@ -149,7 +155,7 @@ class Windows:
         return np.where(grown < 0, np.nan, grown)
 
     def readings(self, name: str, of_device: bool = False) -> tuple[Times, Floats]:
-        """Returns the times (ns) and values of a series, without cutting it into windows."""
+        """Returns the times (ns) and values of a series, not cut into windows. `of_device` is as in `mean`."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
             return np.empty(0, np.int64), np.empty(0)

@@ -27,7 +27,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Calibration:
-    """Figures by name (see NAMES in monitor/facts/device.py); `left_out` has a sentence for each missing figure."""
+    """The result for a device: `figures` by name (NAMES in monitor/facts/device.py has names and units).
+
+    `driver` is the version of the driver or library. `left_out` has the reason for each missing figure, by name.
+    """
 
     device: str
     driver: str

@@ -33,7 +33,7 @@ class ForwardLinks(Record, frozen=True, eq=False):
 
 
 def forward_links(trace: Trace) -> ForwardLinks:
-    """Returns the operators of `trace` that `linked_forward` needs."""
+    """Returns what `linked_forward` needs: the forward and backward operators of `trace` with sequence numbers."""
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[events.sequence[rows] > 0]

@@ -45,10 +45,11 @@ Factors = Callable[[Estimate], Floats]
 class Change:
     """A change of a run: its effect on the device's work, on the host, and on the samples per step.
 
-    `factors` returns for each operation of the trace's device (time after the change / time now). `modify` changes the
-    rest of the graph. `samples` is (samples per step after the change / now). `bounds` has what limits each operation
-    after the change; None means unchanged. `clause` completes a sentence: "the loader had 8 workers". `fix` is the
-    scenario whose causes the change itself fixes.
+    `factors` returns for each operation of the trace's device (time after the change / time now). `modify` changes
+    other parts of the graph. `samples` is (samples per step after the change / now). `bounds` has what limits each
+    operation after the change. For these three, None means unchanged. `clause` completes a sentence, for example "the
+    loader had 8 workers"; `assumptions` are such clauses, too. `fix` is the scenario whose causes the change itself
+    fixes, if there is one.
     """
 
     clause: str
@@ -109,7 +110,7 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
-    """Returns `devices` with B on the link `text`, and A on the link of the recording.
+    """Returns `devices` with device B on the link `text`, for example "gen4x16", and A on the recording's own link.
 
     Raises NotFound if there is no such link.
     """

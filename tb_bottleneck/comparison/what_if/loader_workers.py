@@ -82,7 +82,7 @@ def change_workers(recording: Recording, number: int) -> Change:
 def _without_workers(recording: Recording, batches: int) -> Change:
     """Returns the change to batches that the training process makes, while nothing else happens on the host.
 
-    Workers slow each other and the host. Without workers, these factors are removed.
+    Workers slow each other and the host. Without workers, there is no such slowdown.
 
     Raises:
         CannotPredict: it is not known how long one process takes to make a batch.

@@ -130,7 +130,7 @@ class SpeedupWithoutProfiler:
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
-    """Returns a lower bound of the step time in ns: the device's compute time, or 0 if the changes affect it."""
+    """Returns a lower bound of the step time in ns: the device's compute time, or 0 if estimates of it differ."""
     least = outcomes[Estimate.HIGH].least_ns
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 
@@ -197,7 +197,8 @@ def gain_of_changes(
 ) -> Gain:
     """Returns the gain (time per step before / after the changes) with its interval.
 
-    The interval combines independent sources of error (replay/gain.py).
+    The interval combines independent sources of error (replay/gain.py). `outcomes` has the steps with all `changes`.
+    `samples` is (samples per step after the changes / now).
     """
     expected = outcomes[Estimate.EXPECTED]
     # In the worst case, the unexplained time grows with the samples.

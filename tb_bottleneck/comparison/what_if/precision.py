@@ -31,8 +31,8 @@ MIN_UNKNOWN_SHARE = 0.05  # of the device's work that keeps its type because it 
 def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
     """Returns the change of a run in which wide matrix multiplications and convolutions run in `dtype` instead.
 
-    They then use matrix units. Wide are types such as float32 and float64. With `devices`, the run also moves to the
-    device `devices.b`, whose units are used and whose roofs limit kernels.
+    They then use matrix units. The wide types are fp64, fp32 and tf32. With `devices`, the run also moves to the device
+    `devices.b`, whose units are used and whose roofs limit kernels.
 
     Raises:
         CannotPredict: the device is not known or has no units for `dtype`, or nothing runs in a wider type.

@@ -60,7 +60,8 @@ FIXABLE_REGIMES = tuple(regime for regime in REGIMES if regime.owner in (Owner.H
 class WhatIfOptions:
     """The changed conditions; None means unchanged.
 
-    `batch` is in samples per step. `link` is a PCIe link such as "gen4x16".
+    `device` is a name in gpus.toml. `workers` is the number of loader workers, `batch` the number of samples per step.
+    `precision` is one of precision.PRECISIONS, and `link` a PCIe link, for example "gen4x16".
     """
 
     device: str | None = None

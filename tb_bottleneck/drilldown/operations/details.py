@@ -25,14 +25,14 @@ _MAX_TEXT = 300
 class Calls(Table):
     """All calls of the operator or kernel with one name."""
 
-    start: Ints = column("ns", "start of the row")
-    end: Ints = column("ns", "its end")
-    device: Ints = column("ns", "device time; of an operator, with the operators that it calls")
-    host: Ints = column("ns", "host time of its own; 0 for a kernel")
-    operator: Ints = column("row of events", "the operator; of a kernel the one that launches it; -1 for none")
-    caller: Ints = column("row of events", "the operator that calls it or launches it; -1 for none")
-    thread: Ints = column("row of threads", "the calling thread; -1 if the launch is not known")
-    issued: Ints = column("ns", "when the host called")
+    start: Ints = column("ns", "start of the operator or kernel")
+    end: Ints = column("ns", "end of the operator or kernel")
+    device: Ints = column("ns", "device time; for an operator, including the operators that it calls")
+    host: Ints = column("ns", "host time of the operator itself; 0 for a kernel")
+    operator: Ints = column("row of events", "this operator; for a kernel, the launching operator; -1 for none")
+    caller: Ints = column("row of events", "the operator that calls this operator or launches this kernel; -1 for none")
+    thread: Ints = column("row of threads", "the thread that makes the call; -1 if the launch is not known")
+    issued: Ints = column("ns", "when the host made the call; -1 if the launch is not known")
 
 
 def details_of(inspected: InspectedTrace, operator: str | None, kernel: str | None) -> pb.Details:

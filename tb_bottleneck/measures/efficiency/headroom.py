@@ -38,7 +38,7 @@ class Distance(Record, frozen=True):
     """The kernels of one operator. All numbers are shares from 0 to 1.
 
     `kernel` is the name with the most time, `share` the kernels' share of the window, `reached` the part of this time
-    that they would take at their roof, `beyond` the share of the window that they take beyond it.
+    that they would take at their roof, `beyond` the share of the window by which they take longer.
     """
 
     operator: str
@@ -92,7 +92,8 @@ def layout_share(recording: Recording) -> Measure | Missing:
 class LargerDevice(Record, frozen=True):
     """A faster device.
 
-    `arithmetic` and `bandwidth` are the device's rates / the rates of the run's device. `speedup` is the upper bound of
+    `arithmetic` and `bandwidth` are the device's rates / the rates of the run's device. `unchanged` is the share of the
+    window that neither of them changes. `speedup` is the upper bound of
     step time now / step time on the faster device.
     """
 

@@ -51,8 +51,8 @@ _SERIES = {"process_memory": "memory of the process", "memory_used": "device mem
 
 
 class Drift(Record, frozen=True, eq=False):
-    """A growth of the step time: medians of the first and the last third in ns; `jump` is the step at which the time
-    jumps, or None if it grows gradually."""
+    """A growth of the step time. `first` and `last` are the median step times (ns) in the first and the last third of
+    the run. `jump` is the step at which the time jumps, or None if the time grows gradually."""
 
     first: float
     last: float
@@ -92,7 +92,7 @@ def drift_of(recording: TelemetryRecording) -> Drift | None:
 
 
 def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
-    """Time by which steps are longer than the median of the first twelfth of the steps (share of the judged time)."""
+    """Time by which steps exceed the median time of the first twelfth of all steps (share of the judged time)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -215,7 +215,7 @@ def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] |
 def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]:
     """Returns the mean time (ns) in the first and in the last third, by timed part of the step.
 
-    If all phases were timed, "outside" is the rest of the step.
+    If all phases were timed, "outside" is the time of the step outside of them.
     """
     known = {name: _thirds(recording, name) for name in ("loader_wait", "transfer", *PHASES)}
     found = {name: both for name, both in known.items() if both is not None}

@@ -73,7 +73,7 @@ _OF_A_TRACE = ("tensor_share", "occupancy", "tokens_per_step")
 
 
 def telemetry_figures(recording: TelemetryRecording) -> Figures:
-    """Returns all figures of efficiency by name; figures that telemetry cannot give are unknown."""
+    """Returns the figures of efficiency by name. Those that telemetry cannot give have the value None and a reason."""
     return {
         **dict.fromkeys(_OF_THE_OPERATIONS, unknown("telemetry_only")),
         **dict.fromkeys(_OF_A_TRACE, unknown("needs_trace")),

@@ -41,7 +41,7 @@ def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step uses them (count).
+    """Workers that would make batches as fast as a step without waiting uses them (count).
 
     Missing if there would be more than MOST_PER_CORE workers per core.
     """
@@ -52,7 +52,7 @@ def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step uses them, with any number of cores (count).
+    """Workers that would make batches as fast as a step without waiting uses them, with any number of cores (count).
 
     Time in which one worker makes a batch / time of the step without the wait for batches, rounded up.
     """

@@ -134,9 +134,9 @@ def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]
 def contention_by_window(recording: TelemetryRecording, waited: float, queued: float) -> Floats:
     """Returns the share of each window that a CPU run loses to other threads; 0 for runs on a device.
 
-    This is the time in which the process waits for a core, in windows with a run queue of more than `queued` threads
-    per usable core and a core pressure (PSI some) of at least `waited`. It is at most the part of the process's work
-    that does not run, 1 - 1 / (threads per core).
+    The share is the time in which the process waits for a core. It is 0 in windows whose run queue has at most `queued`
+    threads per usable core, or whose core pressure (PSI some) is below `waited`. The share is at most the part of the
+    process's work that does not run: 1 - 1 / (threads per core).
     """
     windows = recording.windows
     usable = cores_usable(recording)  # of the whole run: it is read less often than the queue
@@ -153,7 +153,8 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
     """Returns the share of each window that filling the device could recover.
 
-    This is the part `recoverable` of a window's underfilled time if that is at least the share `at_least`, else 0.
+    The result is the window's underfilled share x `recoverable` (0 to 1) if the underfilled share is at least
+    `at_least`, else 0.
     """
     shares = np.nan_to_num(recording.accounts.shares[Regime.UNDERFILLED])
     return np.where(shares >= at_least, recoverable * shares, 0.0)
@@ -180,7 +181,7 @@ class UnknownTime:
     """Inside timed steps; no signal shows whether the device works."""
 
     idle: float = 0.0
-    """The device is idle or works for other processes, and no signal shows why."""
+    """The device works for other processes, or it is idle and no signal shows why."""
 
     @property
     def parts(self) -> dict[str, float]:
@@ -194,7 +195,7 @@ class UnknownTime:
 
 
 def unexplained_idle(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device is idle or works for other processes, for no known reason (share of the judged time)."""
+    """Share of the judged time in which the device is idle for no known reason, or works for other processes."""
     return recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
 
 

@@ -71,8 +71,8 @@ def run_time(recording: TelemetryRecording) -> RunTime | None:
             | start        | warm-up | training, interruptions ...   | end    |
 
     The time of each row of steps is assigned to the kinds of Part one after the other, so that no time counts twice;
-    the rest is training. Compilations have their own times in torch's log. Steps of which the monitor recorded a trace
-    count as training up to the time of a usual step, and as recording beyond it.
+    the remaining time is training. Compilations have their own times in torch's log. Steps of which the monitor
+    recorded a trace count as training up to the time of a usual step, and as recording beyond it.
     """
     telemetry, steps = recording.telemetry, recording.telemetry.steps
     if not len(steps):

@@ -2,10 +2,10 @@
 
 The measures of the host are the phases of a step, waits, allocations, long steps, processes and cores.
 
-A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the rest of a step. Without
-this cost, the rest of the step becomes shorter too. The 10th percentile of the rest over all steps shows how short the
-rest can be, unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time:
-1 - this percentile / the mean step. These measures are missing on a device, where the rest takes no cores.
+A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the other work of a step.
+Without this cost, the other work becomes shorter too. The 10th percentile of its time over all steps shows how short it
+can be, unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time:
+1 - this percentile / the mean step. These measures are missing on a device, where the other work takes no cores.
 """
 
 import numpy as np
@@ -195,7 +195,7 @@ def blas_library(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def world_size(recording: TelemetryRecording) -> Measure | Missing:
-    """Processes of the job (count)."""
+    """Number of processes of the job (count)."""
     count = recording.fact("world_size")
     if not count:
         return Missing("world_size is not among the facts of the run")

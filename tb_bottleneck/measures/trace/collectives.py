@@ -90,7 +90,7 @@ def collectives_of(recording: Recording) -> CollectiveRows:
 
 
 def collectives(recording: Recording) -> Measure | Missing:
-    """Collectives per step."""
+    """Number of collectives per step."""
     rows = collectives_of(recording)
     return with_example(len(rows) / len(recording.steps), "count", "step", rows.start, rows.end)
 
@@ -105,7 +105,7 @@ def costliest_collective(recording: Recording) -> Measure | Missing:
 
 
 def message_size(recording: Recording) -> Measure | Missing:
-    """The median size of a collective's message."""
+    """The median size of the messages of collectives (bytes)."""
     rows = collectives_of(recording)
     if not len(rows):
         return NO_COLLECTIVE
@@ -126,13 +126,13 @@ def collective_bytes(recording: Recording) -> Measure | Missing:
 
 
 def ranks(recording: Recording) -> Measure | Missing:
-    """Ranks of the job."""
+    """Number of ranks of the job."""
     size = recording.trace.header.world_size
     return Measure(float(size), "count", "job") if size else Missing("the number of ranks was not recorded")
 
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time that overlaps with other work; the rest is the time of regime communication."""
+    """Share of the collectives' time that overlaps with other work. The remaining time is that of communication."""
     rows, steps = collectives_of(recording), recording.steps
     running = clip(union(rows.start, rows.end), steps.begin, steps.end)
     if not running.total():
@@ -244,8 +244,8 @@ def data_parallel_devices(recording: Recording) -> Measure | Missing:
 def idle_during_other_devices(recording: Recording) -> Measure | Missing:
     """Share of the window in which this device is idle and another device of this process works.
 
-    It is 0 if the devices mostly work at the same time. Layers that are spread over several devices one after the other
-    take turns, as with `device_map="auto"`.
+    The share is 0 if the devices mostly work at the same time. Layers that are spread over several devices one after
+    the other take turns, as with `device_map="auto"`.
     """
     ops = recording.trace.all_device_ops
     others = ops.take(ops.device != recording.trace.device_index)
@@ -258,7 +258,7 @@ def idle_during_other_devices(recording: Recording) -> Measure | Missing:
 
 
 def devices_used(recording: Recording) -> Measure | Missing:
-    """Devices that this process uses."""
+    """Number of devices that this process uses."""
     used = len(distinct_values(recording.trace.all_device_ops.device))
     return Measure(float(used), "count", "process") if used else Missing("the work ran on the CPU")
 

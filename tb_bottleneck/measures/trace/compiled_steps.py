@@ -64,6 +64,7 @@ class CompiledSteps(Record, frozen=True):
     """The compiled functions, graph breaks and operators outside of graphs, each sorted by time, longest first.
 
     `regions` is the number of compiled regions that ran, `compile_ns` the time of compiling, both in all steps.
+    `explained` is True if a log gives the reasons.
     """
 
     functions: tuple[Compilations, ...]

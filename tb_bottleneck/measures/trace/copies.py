@@ -60,7 +60,7 @@ def bytes_copied_back(recording: Recording) -> Measure | Missing:
 
 
 def copies_to_device(recording: Recording) -> Measure | Missing:
-    """Copies to the device per step."""
+    """Number of copies to the device per step."""
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD)

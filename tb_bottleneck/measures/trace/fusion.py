@@ -38,7 +38,7 @@ _RECURRENT = re.compile(r"lstm|gru|rnn", re.IGNORECASE)
 
 
 class RepeatedCalls(Record, frozen=True, eq=False):
-    """The calls of all loops on the host's clock: [begin, end) in ns, and whether a call is its loop's first."""
+    """The calls of all loops: [begin, end) in ns on the host's clock. `first` is True for each loop's first call."""
 
     begin: Ints
     end: Ints

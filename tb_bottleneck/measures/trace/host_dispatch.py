@@ -170,7 +170,7 @@ def models(recording: Recording) -> Measure | Missing:
 
 
 def operators(recording: Recording) -> Measure | Missing:
-    """Operators per step, including nested ones."""
+    """Number of operators per step, including nested ones."""
     rows = recording.trace.rows(Kind.CPU_OP)
     count = int(in_host_steps(recording, recording.trace.events.start[rows]).sum())
     return (

@@ -82,7 +82,7 @@ def workers_at_work(recording: Recording) -> Measure | Missing:
 
 
 def processes_needed(recording: Recording) -> Measure | Missing:
-    """Workers that would make batches as fast as the rest of the step uses them, with any number of cores (count).
+    """Workers that would make batches as fast as a step without waiting uses them, with any number of cores (count).
 
     Time in which one process makes the batches of a step / time of the step without the wait for batches, rounded up.
     With gradient accumulation, a step has several batches.

@@ -61,22 +61,22 @@ class Interruptions(Record, frozen=True, eq=False):
 
 
 def checkpoints(recording: Recording) -> Measure | Missing:
-    """Time of the window in which checkpoints are written; `count` is their number."""
+    """Time of the window in which checkpoints are written (ns). The measure's `count` is the number of checkpoints."""
     return _time_in(recording, "checkpoint")
 
 
 def log_writes(recording: Recording) -> Measure | Missing:
-    """Time of the window in which logs are written; `count` is the number of writes."""
+    """Time of the window in which logs are written (ns). The measure's `count` is the number of writes."""
     return _time_in(recording, "logging")
 
 
 def garbage_collections(recording: Recording) -> Measure | Missing:
-    """Time of the window in which Python collects garbage; `count` is the number of collections."""
+    """Time of the window in which Python collects garbage (ns). The measure's `count` is the number of collections."""
     return _time_in(recording, "collection")
 
 
 def evaluations(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the model is evaluated; `count` is the number of evaluations."""
+    """Time of the window in which the model is evaluated (ns). The measure's `count` is the number of evaluations."""
     return _time_in(recording, "evaluation")
 
 
@@ -127,7 +127,7 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
-    """The mean time of a step without an interruption of the costliest kind.
+    """The mean time (ns) of a step without an interruption of the costliest kind.
 
     Missing if steps with such an interruption take no longer.
     """
@@ -135,7 +135,7 @@ def usual_step(recording: Recording) -> Measure | Missing:
 
 
 def interrupted_step(recording: Recording) -> Measure | Missing:
-    """The mean time of a step with an interruption of the costliest kind."""
+    """The mean time (ns) of a step with an interruption of the costliest kind."""
     return _step_time(recording, interrupted=True)
 
 

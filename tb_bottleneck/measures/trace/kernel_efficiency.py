@@ -27,7 +27,7 @@ MOST = 0.5
 
 
 def roofs_known(recording: Recording) -> Measure | Missing:
-    """Share of the kernels' time with a limit known from shapes; for the rest it is inferred from kernel names."""
+    """Share of the kernels' time with a limit known from shapes; other limits are inferred from kernel names."""
     inside, length = _kernel_time(recording)
     if not length.sum():
         return _NO_DEVICE

@@ -27,7 +27,7 @@ _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 
 
 def kernels(recording: Recording) -> Measure | Missing:
-    """Kernels per step."""
+    """Number of kernels per step."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE

@@ -211,7 +211,7 @@ def _irregular(slow: Ints) -> bool:
 
 
 def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
-    """Returns begin and end of the longest part of a fetch in the idle gap; the whole gap if there is no fetch."""
+    """Returns start and end of the longest part of a fetch in the idle gap; the whole gap if there is no fetch."""
     events, rows = recording.trace.events, fetches(recording)
     starts, ends = np.maximum(events.start[rows], begin), np.minimum(events.end[rows], end)
     if not len(rows) or (ends - starts).max() <= 0:

@@ -28,7 +28,7 @@ MAX_WORKERS = 1_000_000
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
-    """Workers needed to deliver batches as fast as the rest of the step uses them, for a loader in the main process.
+    """Workers needed to deliver batches as fast as a step without waiting uses them, for a loader in the main process.
 
     Time in the loader per step / time of the step without the wait, rounded up; at most the cores of the job.
     """

@@ -126,7 +126,7 @@ def attention_work(recording: Recording) -> AttentionWork | None:
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
-    """Returns begins and ends of the times in which operators run themselves, and their positions in `rows`."""
+    """Returns starts and ends of the times in which operators run themselves, and their positions in `rows`."""
     events = recording.trace.events
     parts = []
     for own in by_thread(np.arange(len(rows)), events.thread[rows]).values():

@@ -28,7 +28,7 @@ _SGLANG = re.compile(r"^step\[(\w{1,30})((?: \w{1,20}=\d{1,15}){0,20})\]$", re.I
 
 
 class Shape(Record, frozen=True):
-    """The work of a step: number of requests and tokens in prefill and in decode; None if not known."""
+    """The work of a step: its kind, and the numbers of requests and tokens in prefill and decode; None if not known."""
 
     server: str
     kind: str

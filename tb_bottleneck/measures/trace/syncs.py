@@ -43,7 +43,8 @@ MIN_COST_NS = 2_000
 class CostlyWait(Record, frozen=True):
     """A wait that left the device idle, during the wait or after it as far as sync_cost charges that idle time to it.
 
-    Times are in ns. `cost` is the idle time. `kind` is one of:
+    The wait lasts from `begin` to `end`; `cost` is the idle time; all are in ns. `thread` is a row of the threads.
+    `kind` is one of:
 
     - read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
     - upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;

@@ -56,13 +56,17 @@ def host_step_of(recording: Recording, times: Ints) -> Ints:
 
 
 def window_share(recording: Recording, begin: Ints, end: Ints) -> Measure:
-    """Returns the share of the window that the intervals cover. Intervals may overlap, and extend beyond the window."""
+    """Returns the share of the window that the intervals [begin, end) in ns cover. Intervals may overlap."""
     covered = int(union(begin, end).covered(recording.steps.begin, recording.steps.end))
     return with_example(covered / recording.account.window, "share", "window", begin, end)
 
 
 def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:
-    """Returns a measure that points at the occurrence of median length; `count` is the number of occurrences."""
+    """Returns `value` as a measure that points at the occurrence of median length.
+
+    `begin` and `end` have the times of all occurrences in ns; the measure's `count` is their number. `per` is
+    what the value refers to, for example step or window.
+    """
     if not len(begin):
         return Measure(value, unit, per, 0)
     typical = int(np.argsort(end - begin, kind="stable")[len(begin) // 2])

@@ -91,7 +91,7 @@ WAITS_OF_CAUSE = {
     "data_dependent_shapes": SHAPE,
     "explicit_waits": EXPLICIT,
 }
-"""The kind of wait of a cause of `sync`. Other causes take all waits."""
+"""For causes of the regime `sync`: the kind of wait. Other causes take all waits."""
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
@@ -127,7 +127,7 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
 
 
 def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
-    """Returns the beginnings of the waits of `kind` that cost time, with their costs in ns; of all kinds if None."""
+    """Returns the starts and costs (ns) of the waits of `kind` that cost time; None stands for all kinds."""
     waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)] if recording.on_device else []
     return HostTimes(
         np.array([wait.thread for wait in waits], np.int64),

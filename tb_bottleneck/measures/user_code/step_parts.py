@@ -27,7 +27,7 @@ OF_WINDOW = 0.95
 
 
 class StepPart(Record, frozen=True):
-    """A function that the loop calls: its share of the window (0 to 1) and its number of calls."""
+    """A function that the loop calls, with its share of the window (0 to 1) and the number of its calls."""
 
     place: Place
     share: float

@@ -25,7 +25,9 @@ OTHER_OPTIMIZERS = {"AdamW": "SGD", "Adam": "SGD", "SGD": "AdamW"}
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted peak with its interval, in bytes of the account. `values` fill the template of the title of `change`.
+    """A predicted peak in bytes, with its interval `low` to `high`.
+
+    `change` is the key of the changed condition; `values` fill the placeholders of its title.
     """
 
     change: str

@@ -41,22 +41,23 @@ Counts = Mapping[int, int]
 
 
 class WeightSets(Record, frozen=True, eq=False):
-    """The parameters by size, and whether their gradients are older than the history."""
+    """The number of `parameters` by size. `gradients_kept` is True if their gradients are older than the history."""
 
     parameters: Counts
     gradients_kept: bool
 
     @property
     def bytes(self) -> int:
-        """Bytes of the parameters."""
+        """Total bytes of the parameters."""
         return sum(size * count for size, count in self.parameters.items())
 
 
 def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Ints) -> WeightSets:
-    """Returns the sets from sizes in bytes of blocks.
+    """Returns the parameters by size, derived from the sizes of blocks. All arguments are sizes in bytes.
 
-    `earlier` has blocks that are older than the history and exist at its end, `gradients` those of one step, `states`
-    those that the optimizer allocated and keeps, `backward` all that one backward pass allocated.
+    `earlier` are the blocks that are older than the history and exist at its end. `gradients` are the gradients of one
+    step, `states` the blocks that the optimizer allocated and keeps, and `backward` all blocks that one backward pass
+    allocated.
     """
     before, new = _counts(earlier), _counts(states)
     state_sets = _states_of(new, before)

@@ -12,7 +12,7 @@ MAX_TIMES = 512
 LOADER_SHARE_CHANGE = 0.15
 """Absolute change of the loader's share of the step: well above what bursts of workers cause in 30 steps."""
 STEP_TIME_CHANGE = 1.3
-"""Change of the step time, either way. Both are choices: a trace costs seconds, so a change must be worth one."""
+"""Factor by which steps become longer or shorter. Both limits are choices: a trace costs seconds of the training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Window:
         self._stride = 1
 
     def add(self, row: StepRow) -> None:
-        """Adds a step."""
+        """Adds the step `row` to the window."""
         if self.steps % self._stride == 0:
             self._times.append(row.working_ns)
             if len(self._times) == MAX_TIMES:
@@ -82,7 +82,7 @@ class ChangeDetector:
         self._reference = self._suspected = None
 
     def add(self, rows: list[StepRow]) -> str | None:
-        """Returns the detected change as text, or None if there is none yet. Profiled steps do not count."""
+        """Adds steps; returns the detected change as text, or None if there is none. Profiled steps do not count."""
         change = None
         for row in rows:
             if row.figures.get("profiled"):

@@ -23,7 +23,7 @@ MAX_LINES = 200
 """Lines that are kept, those with the most samples."""
 MAX_DEPTH = 64
 MAX_SAMPLES = 20_000
-"""The thread ends after so many: a window has three seconds at most, unless it was requested for long steps."""
+"""The thread ends after this many: a window has three seconds at most, unless it was requested for long steps."""
 _JOIN_S = 0.1
 
 Sample = tuple[str, int, str, int, int]  # file, first line and name of the function, line, number of samples
@@ -32,9 +32,9 @@ Sample = tuple[str, int, str, int, int]  # file, first line and name of the func
 class LineSampler:
     """Looks at the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
 
-    A look takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock it cannot
-    look, so that lines after long calls of C are counted once each. The thread begins after the profiler, which does
-    not record it then.
+    A look takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock, the thread
+    cannot look, so that lines after long calls of C are counted once each. The thread begins after the profiler, which
+    does not record it then.
     """
 
     def __init__(self, current_frames: Callable[[], dict[int, FrameType]] = sys._current_frames) -> None:

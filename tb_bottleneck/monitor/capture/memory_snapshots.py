@@ -1,7 +1,7 @@
 """Snapshots of the CUDA allocator: with each trace, at a new peak, and when memory runs out. Off by default.
 
-While it is on, torch records a stack for each allocation, about 2 us. A snapshot with a full history of HISTORY calls
-stops the training for about 0.7 s (pytorch#172672), so only a few are taken, between two steps. The monitor's own
+While snapshots are on, torch records a stack for each allocation, about 2 us. A snapshot with a full history of HISTORY
+calls stops the training for about 0.7 s (pytorch#172672), so only a few are taken, between two steps. The monitor's own
 thread is not used: torch's snapshot holds the interpreter and the allocator's lock on any thread.
 """
 
@@ -29,7 +29,7 @@ _PROTOCOL = 4
 
 
 class Allocator(Protocol):
-    """The used part of torch's memory module."""
+    """The part of torch's memory module that the monitor uses."""
 
     def ready(self) -> bool:
         """Returns True once a device is in use."""

@@ -21,11 +21,11 @@ LOOPS, CALLS, OPERATORS = 400, 60, 20
 def profiler_costs() -> dict[str, float]:
     """Returns the fact `profiler_costs`: the slowdown of bytecode, and ns per call of each kind and per operator.
 
-    It takes about 10 ms, once per process, before the first capture. Each figure is the least of a few rounds, without
-    a profiler and in two small profiles, with stacks and without. The recording then states the figures, and the
-    analysis subtracts that time (attribution/profiler_time).
+    The measurement takes about 10 ms, once per process, before the first capture. Each figure is the least of a few
+    rounds, without a profiler and in two small profiles, with stacks and without. The recording then states the
+    figures, and the analysis subtracts that time (attribution/profiler_time).
 
-    Raises the errors of torch if it cannot profile.
+    Raises the errors of torch if torch cannot profile.
     """
     import torch
 
@@ -122,9 +122,9 @@ def _operators(number: Any, times: int) -> None:
 def new_profiler(steps: int) -> Profiler:
     """Returns a profiler for one step of warm-up and `steps` recorded steps.
 
-    It records shapes for the roofline, and stacks because a checkpoint and a metric differ only in their Python frames;
-    in addition to shapes, stacks cost no more than the noise. Measured on a model of 120 tiny layers on a CPU: 7.5 ms
-    per step without a profiler, 17 ms with a plain one, 15 to 27 ms with shapes, with or without stacks.
+    The profiler records shapes for the roofline, and stacks because a checkpoint and a metric differ only in their
+    Python frames. In addition to shapes, stacks cost no more than the noise. Measured on a model of 120 tiny layers on
+    a CPU: 7.5 ms per step without a profiler, 17 ms with a plain one, 15 to 27 ms with shapes, with or without stacks.
     """
     torch_profiler = _torch_profiler()
     profiler: Profiler = torch_profiler.profile(

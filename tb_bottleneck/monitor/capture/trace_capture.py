@@ -32,12 +32,12 @@ MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
 STEP_TOO_LONG_NS = 30_000_000_000
 """Longer steps are recorded on request only: their traces become too large to read."""
 COOL_DOWN_NS, COOL_DOWN_GROWS = 10_000_000_000, 6
-"""After a trace, the next one of a changed run waits this long, and each time so many times as long: a run that becomes
-slower and slower gets traces after about 10 s, a minute, six minutes and half an hour."""
+"""Pause in ns after a trace before the next trace of a changed run, and the factor by which each further pause grows. A
+run that becomes slower and slower gets traces after about 10 s, a minute, six minutes and half an hour."""
 COOL_DOWN_OF_COST = 20
-"""At least so many times as long as the last recording delayed the training: recordings cost a twentieth at most."""
+"""Minimum of (pause / time by which the last recording delayed the training): recordings cost a twentieth at most."""
 SLOWED, SLOWED_NS = 1.5, 100_000_000
-"""A window is cut to MIN_STEPS if its steps take so many times as long, and so much longer, as without the profiler.
+"""A window is cut to MIN_STEPS if its steps exceed those without the profiler by both this factor and this time (ns).
 
 Measured with 320,000 calls of Python functions per step: steps of 120 ms took 306 ms. The end of six recorded
 steps stopped the training for 16 s and took 2.9 GB of memory, that of two steps 4.7 s and 1.0 GB.
@@ -47,7 +47,7 @@ LATE_METADATA_KEY = "tb_bottleneck_late"
 
 
 class Profiler(Protocol):
-    """The used part of torch.profiler.profile."""
+    """The part of torch.profiler.profile that the monitor uses."""
 
     @property
     def profiler(self) -> Any: ...
@@ -60,7 +60,7 @@ class Profiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRecording:
-    """A finished recording that is not written yet."""
+    """A finished recording that is not written yet. `reason` says why the trace was recorded."""
 
     profiler: Profiler
     reason: str
@@ -70,7 +70,7 @@ class FinishedRecording:
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """The maximum number of automatic traces, and of requested ones in addition."""
+    """At most `automatic` traces are recorded, and at most `requested` traces in addition on request."""
 
     automatic: int = 5
     requested: int = 20
@@ -139,7 +139,7 @@ class TraceCapture:
 
     def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
         """Handles the end of a step. The loader prefetched `fetched_ahead` batches before the first step: steps that
-        use them do not show its rate.
+        use these batches do not show the rate of the loader.
 
         A Ctrl-C while a profiler starts or stops takes effect afterwards: the recording is complete then. Does nothing
         inside of a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a recording ended

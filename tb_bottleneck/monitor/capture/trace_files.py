@@ -29,8 +29,9 @@ _LEVEL = 5
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """A recording as uncompressed text, in an open file. On POSIX it has no name any more: nothing remains of it if the
-    process is killed."""
+    """A recording as uncompressed text, in the open file `file`, whose path was `unpacked`. On POSIX, the file has no
+    name any more: nothing remains of it if the process is killed. The trace file will have the name `name`; `reason`
+    says why the trace was recorded."""
 
     file: BinaryIO
     unpacked: Path

@@ -27,9 +27,9 @@ def trace_handler(
 
         with profile(schedule=..., on_trace_ready=trace_handler("runs/mine"), with_stack=True) as prof:
 
-    It is used like `torch.profiler.tensorboard_trace_handler`, with the same arguments and file names:
-    `WORKER.TIME.pt.trace.json`, by default with the host and the process as the worker; `.gz` if `use_gzip`. The traces
-    also contain the line of each call of the program (recorded with `with_stack=True`) and the facts of `as_metadata`.
+    Arguments and file names are those of `torch.profiler.tensorboard_trace_handler`: `WORKER.TIME.pt.trace.json`, with
+    `.gz` at the end if `use_gzip` is True. By default, the worker is the host and the process. The traces also contain
+    the line of each call of the program (recorded with `with_stack=True`) and the facts of `as_metadata`.
 
     The handler never raises: a trace that cannot be written is lost, with a warning of this module's logger.
     """

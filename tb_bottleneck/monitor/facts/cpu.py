@@ -51,7 +51,7 @@ def usable_cores(root: Path = Path("/")) -> float:
 def physical_cores(root: Path = Path("/")) -> int | None:
     """Returns the number of physical cores that this process may use by its affinity; None if the system does not say.
 
-    Torch starts one thread for each of them by default, not for each hyper-thread.
+    By default, torch starts one thread for each physical core, not for each hyper-thread. `root` contains `sys/`.
     """
     if not hasattr(os, "sched_getaffinity"):
         return None

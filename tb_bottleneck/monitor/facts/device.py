@@ -93,8 +93,8 @@ def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
     """Writes `measured` to a file and returns its path; None if there is no cache directory. Raises OSError.
 
-    There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. It is
-    replaced atomically.
+    There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. An
+    existing file is replaced atomically.
     """
     folder = directory()
     if folder is None:
@@ -148,8 +148,8 @@ _MAXIMA = {
 class PcieLinkFacts:
     """Collects the facts about the PCIe link between host and GPU from GPU readings.
 
-    These are its generation and width under load, and their maxima. `add_readings` is for the monitor's thread, `facts`
-    for any.
+    The facts are the link's generation and width under load, and the highest generation and width that GPU and slot
+    allow. `add_readings` is for the monitor's thread, `facts` for any thread.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class PcieLinkFacts:
         self._by_device: dict[str, dict[str, int]] = defaultdict(dict)
 
     def add_readings(self, readings: Iterable[Reading]) -> None:
-        """Processes simultaneous readings, in which the GPU's utilisation precedes its link."""
+        """Processes simultaneous readings. The utilisation of each GPU must come before the readings of its link."""
         for reading in readings:
             if reading.device == HOST:
                 continue

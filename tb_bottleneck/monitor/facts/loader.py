@@ -26,7 +26,7 @@ longer."""
 
 
 def dataset_classes(dataset: Any) -> dict[str, str]:
-    """Returns {profiler frame: "Class.method"} for `dataset` and the transforms in it.
+    """Returns a dict from profiler frames to "Class.method" for `dataset` and the transforms in it.
 
     The profiler names the frame of a method without its class: of a data set with several transforms, all are
     `__call__`. Only the frames of the training process need the class; the sampler in the workers writes it itself.
@@ -92,7 +92,7 @@ class LoaderFacts:
         self._last_trained: Facts = {}  # of a deleted iterator that was trained on
 
     def add_iterator(self, loader: Any, iterator: int, replaces_trained: bool = False) -> None:
-        """Adds an iterator, given by its id, of a loader. May raise what the user's loader class raises.
+        """Adds the iterator with the id `iterator` of `loader`. May raise what the user's loader class raises.
 
         `replaces_trained`: the id belonged to a deleted iterator that was trained on.
         """

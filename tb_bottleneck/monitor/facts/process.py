@@ -32,8 +32,9 @@ _REF = re.compile(r"refs/[^\s\0]+")
 def script_revision() -> str | None:
     """Returns the commit of the repository that the training script is in; None if there is none.
 
-    It is read from the files of the repository; nothing is executed. It is the commit that is checked out: changes that
-    were not committed are not visible without running git. It is read once: what is checked out later is not what runs.
+    The commit is read from the files of the repository; nothing is executed. It is the commit that is checked out:
+    changes that were not committed are not visible without running git. The files are read once, because what is
+    checked out later is not what runs.
 
     Raises:
         OSError: a file of the repository cannot be read.
@@ -46,7 +47,7 @@ HASH_LENGTH = 12
 
 
 def program_hash(path: str, arguments: Sequence[str]) -> str:
-    """Returns hashes of the name of a program and of its arguments, "name-arguments".
+    """Returns "NAME-ARGUMENTS": a hash of the program's name and a hash of its arguments.
 
     Equal hashes show that two recordings are of one program. The hashes reveal neither path nor arguments. The name is
     the file name of the script or module, without folder and suffix; for `__main__.py`, the name of its folder.

@@ -14,8 +14,9 @@ from tb_bottleneck.schema.compile_log import CompileEntries
 class CompileLog:
     """Accumulates torch's records of compilations, of which torch keeps only the last 64.
 
-    They tell what torch.compile compiled, which guard failed before, where graphs end, and what stays uncompiled. torch
-    keeps them in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or switched on.
+    The records tell what torch.compile compiled, which guard failed before, where graphs end, and what stays
+    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or
+    switched on.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class CompileLog:
 def collect() -> dict[str, object]:
     """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
 
-    They cover precision, algorithms, device and processes, and are read without initialising a device.
+    The facts cover precision, algorithms, device and processes, and are read without initialising a device.
     """
     torch = sys.modules.get("torch")
     return {} if torch is None else collect_facts(_FACTS, torch)

@@ -17,7 +17,7 @@ NO_MODEL = "no module with the parameters of the optimizer was found: pass the m
 
 
 def install(context: HookContext, model: Any) -> None:
-    """Times the calls of `model`, not of others of its class. Raises ValueError if `model` is compiled in place."""
+    """Times the calls of `model`, not of other models of its class. Raises ValueError if it is compiled in place."""
     if is_compiled_in_place(model):
         raise ValueError("the model is compiled in place")
     context.patches.replace(type(model), "__call__", lambda original: _Forward(context, model).timed(original))

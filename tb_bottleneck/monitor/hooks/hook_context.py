@@ -17,6 +17,7 @@ class HookContext:
     """The parts of the monitor that hooks report to.
 
     `add_facts` is called with ("optimizer" or "model", object); `compiling` is `torch.compiler.is_compiling`.
+    `patches` replaces and restores attributes of torch, and `loaders` collects facts about DataLoaders.
     """
 
     clock: StepClock

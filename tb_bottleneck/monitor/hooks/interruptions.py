@@ -62,7 +62,7 @@ class InterruptionHooks:
         self._collection_began: int | None = None
 
     def install(self) -> Callable[[], None]:
-        """Installs all hooks that are possible now. Returns a function that removes the one of the collector."""
+        """Installs all hooks that are possible now. Returns a function that removes the hook of the collector."""
         for signal in SIGNALS:
             self._context.clock.add(signal, 0.0)  # from now on, a step without such a call has the time 0
         self.install_imported()

@@ -16,7 +16,7 @@ MAX_STARTED = 8
 
 
 def install(context: HookContext) -> None:
-    """Replaces both methods by methods that time the calls."""
+    """Replaces `__iter__` of DataLoader and `__next__` of its iterators by methods that time the calls."""
     import torch
     from torch.utils.data import DataLoader
 

@@ -51,7 +51,7 @@ _MEMBERS = {
 
 
 class Nvml:
-    """NVML. Not thread-safe."""
+    """The library NVML as a driver of GPUs. Not thread-safe."""
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}

@@ -30,7 +30,7 @@ _PERCENT, _MILLI, _MEGA, _KIB = 0.01, 1e-3, 1e6, 1024.0
 
 @dataclass(frozen=True)
 class NvmlQuery:
-    """A query without state: a function of the driver and the GPU."""
+    """A query without state. Every `every_s` seconds, `function` gets the driver and a GPU, and returns values."""
 
     signals: tuple[str, ...]
     every_s: float

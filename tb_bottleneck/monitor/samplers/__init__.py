@@ -12,7 +12,7 @@ from tb_bottleneck.monitor.samplers.sampler import Sampler
 
 
 def all_samplers() -> list[Sampler]:
-    """Returns new samplers for this process, each for one thread only. They open nothing before their first reading."""
+    """Returns new samplers for this process, each for one thread only. They open nothing before `read` is called."""
     return [
         Cores(),
         UsableCores(),

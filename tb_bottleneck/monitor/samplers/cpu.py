@@ -33,7 +33,7 @@ class Cores:
         self._last: list[tuple[float, float]] = []
 
     def read(self) -> Iterator[Reading]:
-        """Yields nothing at the first reading."""
+        """Yields the number of busy cores and the share of the busiest core; nothing at the first reading."""
         last, self._last = self._last, [(_sum(core, _BUSY), _sum(core, _IDLE)) for core in self._times()]
         if len(last) != len(self._last):
             return  # cores were added or removed
@@ -48,7 +48,7 @@ class Cores:
             yield Reading("cpu_top_core", max(shares))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns nothing: available on every system that psutil supports."""
+        """Returns {}: the signals are available on every system that psutil supports."""
         return {}
 
     def close(self) -> None:
@@ -64,11 +64,11 @@ class UsableCores:
         self._root = root
 
     def read(self) -> Iterator[Reading]:
-        """Yields one reading."""
+        """Yields the number of usable cores."""
         yield Reading("cpu_usable_cores", float(usable_cores(self._root)))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns nothing: available on every system."""
+        """Returns {}: the signal is available on every system."""
         return {}
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class Pressure:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields nothing at the first reading."""
+        """Yields the shares of the time since the last reading (0 to 1); nothing at the first reading."""
         for name, rate in self._rates.per_second(self._totals_us()).items():
             yield Reading(name, min(rate / _US_PER_S, 1.0))
 

@@ -117,7 +117,10 @@ def by_uuid(
     list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus,
     environment: Mapping[str, str] = os.environ,
 ) -> list[GpuDevice]:
-    """Returns the NVIDIA GPUs of `gpus` that this process uses, found by UUID. Raises UnknownGpus if not known."""
+    """Returns the NVIDIA GPUs of `gpus` that this process uses, found by UUID. Raises UnknownGpus if not known.
+
+    Until torch lists GPUs, CUDA_VISIBLE_DEVICES in `environment` is used.
+    """
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [gpu.uuid for gpu in by_torch])

@@ -58,7 +58,7 @@ class Disks:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields nothing at the first reading."""
+        """Yields bytes per second and the utilisation (0 to 1); nothing at the first reading."""
         rates = self._rates.per_second(self._counters())
         for name in ("disk_read", "disk_written"):
             parts = [rate for (_, kind), rate in rates.items() if kind == name]
@@ -117,10 +117,10 @@ def _interfaces() -> Mapping[str, Any]:
 class Network:
     """Network traffic since the last reading, of the whole machine (or of the container's own network), as rates.
 
-    It is that of network interfaces, and of InfiniBand ports, which no interface counts. If some interfaces are
-    hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a container no
-    interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes (Linux
-    documentation, ABI/stable/sysfs-class-infiniband).
+    The traffic of all network interfaces is added up, and that of InfiniBand ports, which no interface counts. If some
+    interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a
+    container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes
+    (Linux documentation, ABI/stable/sysfs-class-infiniband).
     """
 
     every_s = 1.0
@@ -136,7 +136,7 @@ class Network:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields nothing at the first reading."""
+        """Yields the bytes per second received and sent; nothing at the first reading."""
         rates = self._rates.per_second(self._counters())
         for name in (_RECEIVED, _SENT):
             parts = [rate for (_, kind), rate in rates.items() if kind == name]

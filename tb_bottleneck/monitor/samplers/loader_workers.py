@@ -47,7 +47,7 @@ class Workers:
         self._seldom = Seldom(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields the count, and from the second reading on the cores."""
+        """Yields the number, used cores (from the second reading on), waits, reads and memory of the workers."""
         now = self._clock()
         descendants = self._tree.descendants()
         workers = {(process.pid, process.began): process.cpu_s for process in descendants if self._is_worker(process)}

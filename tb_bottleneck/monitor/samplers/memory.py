@@ -46,7 +46,7 @@ class HostMemory:
         yield Reading("host_memory_total", size)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns nothing: available on every system that psutil supports."""
+        """Returns {}: the signals are available on every system that psutil supports."""
         return {}
 
     def close(self) -> None:

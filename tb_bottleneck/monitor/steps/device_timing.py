@@ -45,7 +45,7 @@ def _own_size(batch: Any) -> float | None:
 
 
 class ThreadTime:
-    """The CPU time of the training thread in each step, as differences of its clock: in the rest, it waited or slept.
+    """The CPU time of the training thread in each step. In the remaining time of the step, the thread waited or slept.
 
     For the training thread.
     """
@@ -55,8 +55,8 @@ class ThreadTime:
         self._last: int | None = None
 
     def add_to(self, row: StepRow) -> None:
-        """Adds the time since the last row. The first row has none, nor one after which another thread's clock was
-        read: an optimizer inside the backward pass may end a step on a thread of autograd."""
+        """Adds the CPU time since the last row to `row`. The first row gets no time. Nor does a row for which the clock
+        of another thread is read: an optimizer inside the backward pass may end a step on a thread of autograd."""
         spent = self._now()
         if self._last is not None and spent >= self._last:
             row.figures["thread_cpu"] = float(spent - self._last)
@@ -69,7 +69,7 @@ QUERIES_PER_STEP = 4
 
 
 class TimingEvent(Protocol):
-    """The used part of `torch.cuda.Event(enable_timing=True)`."""
+    """The part of `torch.cuda.Event(enable_timing=True)` that the monitor uses."""
 
     def record(self) -> None:
         """Puts the event on the current stream."""

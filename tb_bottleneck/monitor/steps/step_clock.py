@@ -35,7 +35,8 @@ MAX_TRAINED_ITERATORS = 8
 class PendingBatches:
     """Batches that an iterator gave since the last backward pass: fetched, but not yet known to be trained on.
 
-    `began` is the time of the first request; times are in nanoseconds. `samples` is NaN if a batch size is unknown.
+    `began` is the time of the first request, `wait` the total time of the requests; both are in nanoseconds. `batches`
+    is the number of batches, `samples` the number of samples in them; NaN if the size of a batch is unknown.
     """
 
     began: int
@@ -87,7 +88,7 @@ class StepClock:
         return self.thread is None or self.thread == get_ident()
 
     def add(self, column: str, amount: float) -> None:
-        """Adds to a figure of the open step; after an update, to what may be the beginning of the next one."""
+        """Adds `amount` to a figure of the open step; after an update, to what may be the start of the next step."""
         figures = self._since_update if self._stepped else self._figures
         if column in figures:
             figures[column] += amount
@@ -97,8 +98,8 @@ class StepClock:
             self.known[column] = 0.0
 
     def add_time_since(self, column: str, began: int) -> None:
-        """Adds the time since `began`, and subtracts it from the time of an optimizer that runs the model itself
-        (`closure`)."""
+        """Adds the time since `began` (ns) to `column`, and subtracts this time from the time of an optimizer that runs
+        the model itself (`closure`)."""
         spent = self.now() - began
         self.add(column, spent)
         if self._in_optimizer is not None:
@@ -108,8 +109,8 @@ class StepClock:
     def forward_ends(self, column: str, began: int, for_training: bool) -> None:
         """Adds the time of a forward pass to `column`, or to the evaluation.
 
-        It is an evaluation in evaluation mode with gradients off, once there was a backward pass. If the batches of the
-        evaluation are from a loader, the time between its fetches counts already.
+        `for_training` is False in evaluation mode with gradients off. Such a pass is an evaluation, once there was a
+        backward pass. If the batches of the evaluation are from a loader, the time between its fetches counts already.
         """
         if for_training or not self._any_backward or self._evaluating or self._pending:
             self.add_time_since(column, began)
@@ -148,7 +149,7 @@ class StepClock:
         self._in_optimizer = None
 
     def fetch_ends(self, iterator: int, samples: float | None, for_training: bool) -> None:
-        """Records that the requested batch is available."""
+        """Records that the requested batch is available. `samples` is its size; None if unknown."""
         if self.fetched_elsewhere:
             return
         if "evaluation" not in self.known:

@@ -18,8 +18,8 @@ class StepRow:
     """One step. Its figures change only until the row is passed on.
 
     `end_ns` is on the monitor's clock (`time.perf_counter_ns`); `wall_ns` is the time since the end of the previous
-    step. A missing figure is unknown for this step. With `steps` above 1, the row is the mean of that many steps, of
-    which `number` is the last.
+    step. `figures` has the values of step columns by name; a missing one is unknown for this step. With `steps` above
+    1, the row is the mean of that many steps, of which `number` is the last.
     """
 
     number: int

@@ -110,7 +110,7 @@ class LoaderStacks:
 
 
 def remove_left_folders() -> None:
-    """Deletes the folders of trainings that were killed. Those of other users cannot be deleted, and remain."""
+    """Deletes the folders of trainings that were killed. Folders of other users cannot be deleted, and remain."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         process = folder.name.removeprefix(PREFIX).partition("_")[0]
         try:

@@ -30,7 +30,7 @@ class CountedOpen:
     worker processes only. A call then takes 0.7 us more than 7 us, and an error of `open` has one more line in its
     traceback. Libraries in C and C++ open files without either.
 
-    It is an object, because a function in a class would become a method of the class.
+    The counter is an object, because a function in a class would become a method of the class.
     """
 
     def __init__(self, original: Callable[..., Any]) -> None:
@@ -125,7 +125,7 @@ class StackSampler:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Starts the thread. It ends when the folder is gone, or at the first error."""
+        """Starts the sampling thread, which ends when the folder is gone, or at the first error."""
         from multiprocessing import util
 
         self._opens = count_opens()

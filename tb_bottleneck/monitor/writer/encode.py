@@ -35,7 +35,7 @@ TimedReading = tuple[int, Reading]
 def packet(
     sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
 ) -> bytes:
-    """Returns a Packet. `offset_ns` converts the rows' clock to nanoseconds since 1970."""
+    """Returns the Packet with the number `sequence`. `offset_ns` converts the rows' clock to ns since 1970."""
     return (
         integer(1, TELEMETRY_SCHEMA)
         + integer(2, sequence)

@@ -111,7 +111,7 @@ class History:
             self._buckets = [pair[0] for pair in pairs]
 
     def rows(self) -> list[list[float | None]]:
-        """Returns the rows of the file."""
+        """Returns the rows of `history` in the file, the oldest first."""
         return [bucket.row() for bucket in self._buckets]
 
 
@@ -143,7 +143,7 @@ class Heartbeat:
         """The name of the exception that ended the training."""
 
     def add(self, rows: Sequence[StepRow], readings: Sequence[Reading]) -> None:
-        """Adds finished steps and new readings."""
+        """Adds finished steps and new readings to the next heartbeat."""
         now = self._now()
         plain = [row for row in rows if not row.is_profiled]
         self._usual.extend(row.working_ns for row in plain)

@@ -21,12 +21,12 @@ class NotJson(ValueError):
 
 
 def integer(field: int, value: int, in_oneof: bool = False) -> bytes:
-    """Returns an int32, int64, bool or enum field."""
+    """Returns an int32, int64, bool or enum field; nothing for zero, except if `in_oneof` is True."""
     return _key(field, _VARINT) + _varint(value & _MASK64) if value or in_oneof else b""
 
 
 def double(field: int, value: float, in_oneof: bool = False) -> bytes:
-    """Returns a double field."""
+    """Returns a double field; nothing for zero, except if `in_oneof` is True."""
     return _key(field, _FIXED64) + struct.pack("<d", value) if value or in_oneof else b""
 
 
@@ -36,7 +36,10 @@ def single(field: int, value: float) -> bytes:
 
 
 def text(field: int, value: str, in_oneof: bool = False) -> bytes:
-    """Returns a string field. What UTF-8 cannot encode becomes a question mark."""
+    """Returns a string field; nothing for an empty text, except if `in_oneof` is True.
+
+    What UTF-8 cannot encode becomes a question mark.
+    """
     return message(field, value.encode("utf-8", "replace")) if value or in_oneof else b""
 
 

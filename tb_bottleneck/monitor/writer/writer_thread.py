@@ -101,7 +101,7 @@ class WriterThread:
         self._texts.append(text)
 
     def abandon(self) -> None:
-        """Closes the files that a forked process inherits; called there, where the thread does not run."""
+        """Closes the files that a forked process inherits. Called in that process, where the thread does not run."""
         while self._texts:
             self._texts.popleft().file.close()
 

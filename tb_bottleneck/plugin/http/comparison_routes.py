@@ -54,7 +54,7 @@ TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
 
 
 class ComparisonRoutes:
-    """The handlers; a worker process computes the answers."""
+    """The handlers of compare, series, what_if and devices. A worker process computes all answers but the last."""
 
     def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs

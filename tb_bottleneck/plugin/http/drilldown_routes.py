@@ -43,9 +43,11 @@ def answer_text(
 ) -> str:
     """Returns the answer to `telemetry?id=...` as JSON: a `TelemetryAnswer` with the series and phases of one run.
 
-    Each series has at most `most` points. The phases are those of `report`. The caller holds the lock of `entry`.
+    Each series has at most `most` points (None: as many as the answer may have), with times in (since, until] in ns
+    since 1970; `until` None means no upper limit. The phases are those of `report`. The caller holds the lock of
+    `entry`.
 
-    The long columns do not pass through a message: for a day's run that takes a tenth of the time.
+    The long columns do not pass through a message: for the run of a day, this takes a tenth of the time.
     """
     telemetry = entry.reader.telemetry
     answer = TelemetryAnswer(
@@ -121,7 +123,7 @@ _NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
 
 class DrilldownRoutes:
-    """The handlers; a worker process computes the answers."""
+    """The handlers of the routes into a trace. A worker process computes the answers."""
 
     def __init__(self, lookup: RecordingLookup, questions: QuestionQueue) -> None:
         self._lookup = lookup

@@ -49,7 +49,7 @@ class RecordingLookup:
         return recording
 
     def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
-        """Returns the trace with the id in another parameter, or the response that says why there is none."""
+        """Returns the trace whose id is in the parameter `name`, or the response that says why there is none."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -59,7 +59,7 @@ class RecordingLookup:
         return recording
 
     def trace(self, request: Request) -> RecordingFile | Response:
-        """Like `recording`, for routes that need a trace."""
+        """Like `recording`, but returns a response with the reason if the recording is no trace."""
         recording = self.recording(request)
         if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
@@ -86,14 +86,15 @@ MAX_COMPUTED = 8
 """Maximum number of ranks of a job that a worker process reads again on request, at seconds per trace."""
 
 MAX_WAITED = 64
-"""Recordings of a run whose analyses are waited for. Of more, those that are analysed are shown at once."""
+"""In runs with up to this many traces, a job is shown once all are analysed. In larger runs, it is shown at once."""
 
 
 class JobRoute:
     """The handler: it answers with the job that a recording is a rank of.
 
-    The server reads no trace for it. A worker process reads the saved report of the job; of a job with few ranks that
-    has none, it reads the traces. Otherwise the job is judged by the accounts of the ranks that are analysed so far.
+    The server itself reads no trace. A worker process reads the saved report of the job. Without a saved report, a
+    worker process reads the traces if the job has at most MAX_COMPUTED ranks. Otherwise the job is judged by the
+    accounts of the ranks that are analysed so far.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.live.state import LiveJobs, LiveState
 
 SHARED_S = 1.0
-"""Clients share an answer for so long: heartbeats are written every 5 s."""
+"""Clients share an answer for this many seconds: heartbeats are written every 5 s."""
 
 
 class LiveRoute:
@@ -30,7 +30,7 @@ class LiveRoute:
         self._states: list[LiveState] = []
 
     def live(self, request: Request) -> Response:
-        """Returns all jobs in brief, or with `run` the one with this run directory, with the figures of its ranks."""
+        """Replies with all jobs in brief or, with the parameter `run`, with the job of this run directory in full."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)

@@ -35,7 +35,11 @@ _THIS_MACHINE = ("", "::1", "::ffff:127.0.0.1")  # "": a Unix socket
 
 @dataclass(frozen=True)
 class Response:
-    """The result of a handler."""
+    """The result of a handler: the content, and how it is sent.
+
+    `code` is the HTTP status, `encoding` the compression of the content, if any. `tag` identifies the content; if it is
+    empty, a tag is made from the content.
+    """
 
     content: bytes
     media_type: str
@@ -48,7 +52,7 @@ Handler = Callable[[Request], Response]
 
 
 def error(code: int, sentence: str) -> Response:
-    """Returns an error: one sentence of plain text."""
+    """Returns an error response with the HTTP status `code` and one `sentence` of plain text."""
     return Response(sentence.encode("utf-8", "replace"), "text/plain", code)
 
 
@@ -58,12 +62,12 @@ def message(content: Message, code: int = 200) -> Response:
 
 
 def pending(state: AnalysisState) -> Response:
-    """Returns 202: there is no answer yet, the client has to ask again."""
+    """Returns a response with status 202 and the progress: there is no answer yet, the client has to ask again."""
     return message(Pending(state=state.name, progress=state.progress), 202)
 
 
 def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> Response:
-    """Returns the response for a reply of the process that answers questions. `encoding` is that of an answer."""
+    """Returns the response for a reply of a worker process. `encoding` is the compression of an answer, if any."""
     match reply:
         case bytes():
             return Response(reply, "application/json", encoding=encoding)
@@ -76,10 +80,11 @@ def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> R
 
 
 def client_of(request: Request) -> str:
-    """Returns a name of the client, by which questions take turns: its address, or the one that a proxy forwards.
+    """Returns an identifier of the client, by which the worker processes are shared fairly among clients.
 
-    Only a proxy on this machine is believed (a notebook server, a tunnel, a web server): another client could give
-    itself a new name with each question.
+    This is the address of the client. If the request comes from this machine, the address in X-Forwarded-For is added,
+    because a proxy (a notebook server, a tunnel, a web server) may forward requests of several clients. Other machines
+    are not believed: a client could state a new address with each question.
     """
     address = request.remote_addr or ""
     if address in _THIS_MACHINE or address.startswith("127."):
@@ -88,7 +93,7 @@ def client_of(request: Request) -> str:
 
 
 def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
-    """Returns the handler as a WSGI application. With `hosts`, it answers only under these names."""
+    """Returns the handler as a WSGI application. With `hosts`, it refuses requests for other host names."""
 
     def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -149,9 +154,9 @@ _LEVEL = 3  # of gzip, as in TensorBoard
 class SharedResponse:
     """A response that many clients share, because it takes long to make.
 
-    It is made on request, at most during a twentieth of the time; until then clients get the last one. The list of
-    8,000 recordings takes 0.3 s. While they are analysed it changes all the time, and each client would have a list of
-    its own made, compressed and hashed every second. That list is 6 s old at most, one of ten recordings 40 ms.
+    The response is made on request, at most during a twentieth of the time; otherwise clients get the last one. A list
+    of 8,000 recordings takes 0.3 s. While recordings are analysed, the list changes all the time, and would be made,
+    compressed and hashed for each client every second. The shared list is at most 6 s old, one of ten recordings 40 ms.
 
     Any thread may call `get`.
     """

@@ -39,7 +39,11 @@ class Questions(Protocol):
 
 @dataclass(frozen=True)
 class KnownJob:
-    """A job with a report: the recordings of its ranks in order, and that of the rank which explains its verdict."""
+    """A job with a report.
+
+    `recordings` are those of its ranks, in order of rank. `first` is the recording of the rank that explains the
+    verdict of the job. `summary` is what the list shows about the job.
+    """
 
     recordings: tuple[RecordingFile, ...]
     first: RecordingFile
@@ -48,7 +52,7 @@ class KnownJob:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """The jobs with a report. `digests` are those of ranks from saved reports, and `held` recordings to leave alone."""
+    """The jobs with a report. `digests` has those of ranks in saved reports, `held` the traces not to analyse now."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)
@@ -73,7 +77,7 @@ class _SavedJob:
 
 
 class JobIndex:
-    """Any thread may call every method: what they replace is never modified."""
+    """Finds and keeps the jobs that have a report. Any thread may call every method."""
 
     def __init__(self, questions: Questions | None = None) -> None:
         self._questions = questions
@@ -104,7 +108,7 @@ class JobIndex:
         return self._known
 
     def learn(self, reply: bytes, recordings: Iterable[RecordingFile]) -> None:
-        """Keeps the verdict of a job that was computed from some of these recordings."""
+        """Keeps the job in `reply`, a JobAnswer as JSON, which was computed from some of these recordings."""
         by_id = {id_of(recording): recording for recording in recordings}
         job, table = _parsed(reply)
         members = [by_id.get(id_) for id_ in table.get("id", ())]
@@ -126,8 +130,10 @@ class JobIndex:
 def saved_question(
     recording: RecordingFile, saved: Iterable[RecordingFile], state: str, brief: bool = False, rows: bool = False
 ) -> SavedJobQuestion | None:
-    """Returns the question for the job of a recording, given the saved reports of its run and the state of its
-    traces (`state_of_traces`); None if none was saved."""
+    """Returns the question about the job of `recording`; None if its run has no saved reports (`saved` is empty).
+
+    `state` is the state of the run's traces (`state_of_traces`). `brief` and `rows` are as in SavedJobQuestion.
+    """
     newest = sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True)[:MAX_SAVED]
     files = tuple(TraceFile.of("", file) for file in newest)
     trace = TraceFile.of(id_of(recording), recording)

@@ -38,7 +38,7 @@ class _Wanted:
 
 
 class RecordingRegistry:
-    """Any thread may call every method."""
+    """Provides the reports and digests of all recordings. Any thread may call every method."""
 
     def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry, jobs: JobIndex | None = None) -> None:
         self._analyses = analyses
@@ -50,7 +50,7 @@ class RecordingRegistry:
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
         """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
-        on request. With the recordings of the last call, it costs the same for any number of them.
+        on request. If the recordings are those of the last call, the call takes the same time for any number of them.
 
         One request takes over the recordings of a new scan, and the others meanwhile answer from those of the last one:
         thousands of recordings take some ten ms, and many times as long if all requests do it at once.

@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """A bounded map that drops the least recently used entry. It has no lock; its owner holds one."""
+    """A bounded map that drops the least recently used entry. The map has no lock; its owner must hold one."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -56,7 +56,7 @@ PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as lon
 
 @dataclass(frozen=True)
 class LogdirScan:
-    """The result of one scan, with the recordings by their opaque ids, and what reviewers wrote about them."""
+    """The result of one scan. `by_id` has the recordings by opaque id, `notes` and `reviews` what reviewers wrote."""
 
     listing: Listing
     by_id: Mapping[str, RecordingFile]

@@ -21,7 +21,11 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 
 
 class GroupedTraining(Record, frozen=True, gc=False):
-    """The recordings of one training. The first one has the verdict of the training; a job has its own in `job`."""
+    """The recordings of one training. The first one has the verdict of the training.
+
+    `because` says why the verdict of the other evidence source is trusted; empty if it is not. `job` summarises the job
+    with its own verdict, if the training is one. `alert` is the memory problem of the first recording, if it has one.
+    """
 
     recordings: tuple[RecordingFile, ...]
     because: str = ""
@@ -45,7 +49,7 @@ class TrainingIndex:
         self._places: dict[str, _Place] = {}
 
     def trainings(self, known: Known, jobs: Sequence[KnownJob] = ()) -> tuple[GroupedTraining, ...]:
-        """Returns the trainings of these recordings, those of one place next to each other. `jobs` have reports."""
+        """Returns the trainings of the recordings in `known`, by place. `jobs` are the jobs that have a report."""
         by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
         for recording, digest in in_turns(known, RECORDINGS_AT_A_TIME):
             by_place.setdefault(place_of_path(recording.path), []).append((recording, digest))
@@ -62,7 +66,7 @@ class TrainingIndex:
 
 @lru_cache(maxsize=65536)
 def place_of_path(path: str) -> str:
-    """Returns `place_of` the directory of the file `path`: the logdir of a monitor, or the directory."""
+    """Returns the place of the file `path`: its directory or, in a run directory of a monitor, the monitor's logdir."""
     return place_of(with_slashes(os.path.dirname(path)))
 
 

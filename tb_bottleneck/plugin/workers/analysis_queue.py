@@ -30,8 +30,8 @@ may be added again before its first entry is dropped."""
 class WaitingRecordings:
     """The recordings that wait for their analysis, in the order in which they are taken.
 
-    Those that were asked for come first, the last one asked for before the others; then the newest. Every method but
-    `replace` takes about the same time for ten as for ten thousand. One thread at a time.
+    Recordings that were asked for come first, the last one asked for before the others; then the newest. Every method
+    but `replace` takes about the same time for ten recordings as for ten thousand. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ MAX_RETRIES = 2
 
 @dataclass(frozen=True)
 class AnalysisState:
-    """The progress of one recording: waiting | analysing | done, and the share done, 0 to 1."""
+    """The progress of one recording: `name` is waiting, analysing or done; `progress` is the share done, 0 to 1."""
 
     name: str
     progress: float
@@ -128,7 +128,7 @@ class AnalysisQueue:
 
     def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
         """Makes these the only recordings to analyse, and drops the results of all others. Those in `on_request` are
-        only analysed after `report` was called for them. With the sets of the last call, only its time counts."""
+        only analysed after `report` was called for them. If nothing changed, the call only shows that a client asks."""
         wanted = frozenset(recordings)
         with self._changed:
             self._last_request = now = time.monotonic()

@@ -23,7 +23,7 @@ FIXES = {
 
 @dataclass(frozen=True)
 class WorkerFailure:
-    """Why a worker process gives no result, a defect or a limit: a code of `FIXES`, and what was observed."""
+    """Why a worker process gives no result: `code` is a key of `FIXES`, `detail` says what was observed."""
 
     code: str
     detail: str
@@ -31,8 +31,8 @@ class WorkerFailure:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The reason why a question has no answer, as a sentence. The worker process is fine: the recording cannot be read,
-    say, or a device is not known."""
+    """The reason why a question has no answer, as a sentence. For example, the recording cannot be read, or a device is
+    not known. The worker process itself did not fail."""
 
     sentence: str
 
@@ -107,7 +107,7 @@ _HEAD = struct.Struct(">cI")
 
 
 class FrameKind(Enum):
-    """The content of a frame."""
+    """The kind of content of a frame, which is one message on the pipe between the server and a worker process."""
 
     REQUEST = b"Q"  # to the worker: JSON {"path", "run"} of a recording, or a question (questions.py)
     PROGRESS = b"P"  # from the worker: a share done, see pack_share

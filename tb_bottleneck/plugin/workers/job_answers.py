@@ -1,4 +1,4 @@
-"""Answers questions about jobs: from a saved report, or, of few ranks, from their traces."""
+"""Answers questions about jobs: from a saved report or, if a job has few ranks, from their traces."""
 
 import os
 from collections.abc import Callable

@@ -27,14 +27,14 @@ Slot = Hashable
 
 
 class QuestionSchedule:
-    """The waiting and the running questions. It decides which question a worker process answers next.
+    """The waiting and the running questions; decides which question a worker process answers next.
 
     No recording and no client can occupy all processes. Questions about one file are answered one after the other: the
     first one reads it, a damaged file holds one process only. A process that has a file in memory goes first for it.
-    Among the clients, the one with the fewest running questions is next, then the one that waits longest; of one client
-    the newest question, which is on the screen.
+    Among the clients, the one with the fewest running questions is next, then the one whose last turn is longest ago.
+    Of the questions of one client, the newest is next, because it is on the screen.
 
-    It has no lock; its owner holds one.
+    A schedule has no lock; its owner must hold one.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class QuestionSchedule:
         return client
 
     def forget(self, slot: Slot) -> None:
-        """Removes a process that ended."""
+        """Forgets which files `slot` has in memory. Must be called when the process of `slot` has ended."""
         self._read_by.pop(slot, None)
 
 
@@ -106,7 +106,7 @@ class _Interest:
 
 
 class QuestionQueue:
-    """Any thread may call every method."""
+    """Answers questions in worker processes, and caches the replies. Any thread may call every method."""
 
     def __init__(self, answer: str, limits: WorkerLimits) -> None:
         self._answer = answer
@@ -127,7 +127,7 @@ class QuestionQueue:
     ) -> Reply | AnalysisState:
         """Returns the reply to `question`, or its progress if there is no reply within `patience` seconds.
 
-        `client` is any name of the client. Questions of different clients take turns.
+        `client` identifies who asks (`client_of`). The worker processes are shared fairly among clients.
         """
         with self._changed:
             self._forget_old_failure(question)

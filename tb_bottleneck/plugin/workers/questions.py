@@ -15,7 +15,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace file, identified by its path and the state of its content."""
+    """A trace file: its id in the list, its path, and its modification time and size (bytes), which show changes."""
 
     id: str
     path: str
@@ -30,7 +30,7 @@ class TraceFile:
 
 @dataclass(frozen=True)
 class TelemetryFile:
-    """An event file of the monitor, identified by its path and the state of its content."""
+    """An event file of the monitor: its path, and its modification time, which shows changes."""
 
     path: str
     mtime_ns: int
@@ -47,7 +47,7 @@ class ComparedRecording:
 
 @dataclass(frozen=True)
 class TimelineQuestion:
-    """A range of a trace's timeline; an end that is None is the recording's own."""
+    """A range of a trace's timeline, drawn `pixels` wide. None means the start, the end, or the smallest width."""
 
     trace: TraceFile
     begin_ns: float | None = None
@@ -64,9 +64,11 @@ class TablesQuestion:
 
 @dataclass(frozen=True)
 class TreeQuestion:
-    """Where the time of a part of a trace goes, by one of drilldown/tree/paths.BY; with another trace, the difference.
+    """Where the time of a part of a trace goes. `by` is one of drilldown/tree/paths.BY.
 
-    Steps count from 1. A part that is None is the judged device, or the whole window.
+    The answer compares with the trace `other`, if given. With `merged`, modules whose names differ only in numbers are
+    one node. Steps count from 1, and `last_step` is included. None means the judged device, or the first or last step
+    of the window.
     """
 
     trace: TraceFile
@@ -97,7 +99,7 @@ class FindQuestion:
 
 @dataclass(frozen=True)
 class DependenciesQuestion:
-    """What the operation that begins at a time on a track of the timeline waited for."""
+    """What an operation waited for: the one that begins at `begin_ns` on the `track` of the timeline."""
 
     trace: TraceFile
     begin_ns: float
@@ -115,7 +117,7 @@ class SliceQuestion:
 
 @dataclass(frozen=True)
 class CompareQuestion:
-    """Recording A against recording B."""
+    """The comparison of recording `a` with recording `b`."""
 
     a: ComparedRecording
     b: ComparedRecording
@@ -123,14 +125,14 @@ class CompareQuestion:
 
 @dataclass(frozen=True)
 class SeriesQuestion:
-    """Several recordings, in the order given."""
+    """The comparison of several recordings, in the order given."""
 
     recordings: tuple[ComparedRecording, ...]
 
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """A recording under other conditions; a condition that is None stays as it was recorded."""
+    """A recording under other conditions, as in WhatIfOptions. A condition that is None stays as it was recorded."""
 
     recording: ComparedRecording
     device: str | None = None
@@ -144,7 +146,8 @@ class WhatIfQuestion:
 class SavedJobQuestion:
     """The job of a trace, from the saved reports of jobs in its directory.
 
-    `state` identifies the state of all traces of the run. A brief answer has no tables, one for rows no table of steps.
+    `saved` are the saved reports. `state` identifies the state of all traces of the run. If `brief` is True, the answer
+    has no tables; if `rows` is True, it has no table of steps.
     """
 
     trace: TraceFile
@@ -157,7 +160,7 @@ class SavedJobQuestion:
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """The job of these traces of one run."""
+    """The job that has `trace` as a rank, computed from the traces `ranks` of one run."""
 
     trace: TraceFile
     run: str

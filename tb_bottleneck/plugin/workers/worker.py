@@ -43,7 +43,8 @@ _log = logging.getLogger(__name__)
 
 def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
     """Turns recordings into reports until stdin ends. `function` is the dotted name of
-    `diagnosis.recording.diagnose_recording`, or of a function with the same signature."""
+    `diagnosis.recording.diagnose_recording`, or of a function with the same signature. `memory_bytes` limits the
+    address space of this process, and `parent` is the process id of the server."""
     requests, replies = _start(memory_bytes, parent)
     diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
     _serve(requests, replies, partial(_report, diagnose))
@@ -51,7 +52,8 @@ def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
 
 def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
     """Answers questions until stdin ends. `function` is the dotted name of `dispatch.answer`, or of a function with the
-    same signature. Traces stay in memory between questions."""
+    same signature. Traces stay in memory between questions. `memory_bytes` and `parent` are as in
+    `analyse_recordings`."""
     requests, replies = _start(memory_bytes, parent)
     from tb_bottleneck.drilldown.inspected_trace import TraceCache
 

@@ -48,9 +48,9 @@ _INVALID_REPLY = WorkerFailure("worker_died", "the worker process sent an invali
 
 
 class WorkerProcess:
-    """At most one process at a time. It is started when it is first needed, and again after it died.
+    """Runs at most one worker process at a time. The process is started when it is first needed, and again if it died.
 
-    `analyse`, `ask` and `rest` belong to one thread; any thread may call `interrupt` and `kill`.
+    `analyse`, `ask` and `rest` are for one thread; any thread may call `interrupt` and `kill`.
     """
 
     def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:

@@ -62,7 +62,7 @@ class Items(Table):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The items, and the reference points of their times."""
+    """The items, and the reference points of their times: the graph's start, the judged streams, and the step edges."""
 
     items: Items
     begin: int  # ns, start of the host's first gap
@@ -98,7 +98,7 @@ def graph_of(recording: Recording) -> Graph:
 
 
 class _Host(Record, frozen=True, eq=False):
-    """Per host row its launch time (ns) and the host activity before it; the start of the graph, and device idle time."""
+    """Per host row its launch time (ns) and the host activity before it; the graph's start, and device idle time."""
 
     issue: Ints
     gap: ActivityTimes

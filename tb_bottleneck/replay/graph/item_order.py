@@ -20,9 +20,9 @@ BEFORE_ALL_ROWS = -1
 class ItemOrder(Record, frozen=True, eq=False):
     """The places of operations and rows among the items.
 
-    Per operation: its launching row (-1 for none), whether it comes with that row, its item, when its stream was free.
-    Per item: its operation and its row (-1 for none), and whether it is the first or the last item of that row. Per
-    row: its last item.
+    Per operation: its launching row (`launch`, -1 for none), whether it comes with that row (`linked`), its `item`, and
+    when its stream was `free` (ns). Per item: its `op` and its `row` (-1 for none), and whether it is the `first` or
+    the `last` item of that row. Per row: its `last_item`.
     """
 
     launch: Ints

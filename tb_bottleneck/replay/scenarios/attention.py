@@ -22,11 +22,11 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
 
     Returns None if shapes do not give the rate of the linear layers.
 
-    Changes: the operators of attention, forward and backward, take the time of their matrix multiplications at a share
-    of the rate of the linear layers of this recording (RATE_ON_DEVICE, RATE_ON_CPU). On a device, DISPATCH_LEFT of the
-    host's time for these operators remains. Never longer than as recorded.
+    Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone. These
+    run at a share of the rate that the linear layers reach in this recording (RATE_ON_DEVICE, RATE_ON_CPU). On a
+    device, DISPATCH_LEFT of the host's time for these operators remains. Never longer than as recorded.
     Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
-    Bounds: the least and the highest of these rates.
+    Bounds: the lowest and the highest of these shares.
     """
     recording = graph.base.recording
     work = attention_work(recording)

@@ -1,4 +1,4 @@
-"""Scenarios of batches: made by workers, made cheaper, made in parallel, made on the device, or read from even storage."""
+"""Scenarios of batches: made by workers, cheaper, in parallel, on the device, or read from even storage."""
 
 import numpy as np
 

@@ -161,7 +161,7 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
 
 
 def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph in which no call waits for a copy to the device that it makes itself or that is just before it."""
+    """Returns the graph in which no call waits for its own copy to the device, or for a copy just before the call."""
     items = graph.items
     copies = graph.with_work(Work.UPLOAD)
     behind = (items.op < 0) & (items.follows >= 0) & copies[items.follows]

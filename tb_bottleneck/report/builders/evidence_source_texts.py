@@ -21,7 +21,7 @@ from tb_bottleneck.report.builders.provenance import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Places = Mapping[tuple[Regime, str], Sequence[Place]]
-"""(regime, name of a cause) to the places of this cause, costliest first."""
+"""A dict from (regime, name of a cause) to the places of this cause, costliest first."""
 
 # A line with less of the cost is not what the headline is about.
 MIN_HEADLINE_SHARE = 0.5
@@ -54,7 +54,7 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
 
 
 class Context(Record, frozen=True):
-    """Facts of the recording that every template may use."""
+    """Facts of the recording that every template may use. `device_kind` is "cpu" or the kind of an accelerator."""
 
     device_kind: str
     device_name: str
@@ -72,15 +72,15 @@ class Context(Record, frozen=True):
 
     @property
     def each(self) -> str:
-        """The reference of evidence: "per step", or "in all" if the recording has no steps."""
+        """The words that say what an amount refers to: "per step", or "in all" if the recording has no steps."""
         return "in all" if self.window.basis == "whole" else "per step"
 
     @property
     def code_values(self) -> dict[str, str]:
-        """The values for advised code that depend on the device and the operating system.
+        """The values of placeholders in advised code that depend on the device and the operating system.
 
-        A line of code with `gpu` needs a GPU, a line with `windows` is for Windows, a line with `triton` for other
-        systems.
+        A line of code with the placeholder `gpu` is for GPUs only, a line with `windows` for Windows only, and a line
+        with `triton` for other systems only.
         """
         system = {"windows": "Windows"} if self.on_windows else {"triton": "Triton"}
         device = {"pinned": ""} if self.device_kind == "cpu" else {"pinned": ", pin_memory=True", "gpu": "GPU"}
@@ -97,7 +97,7 @@ class Context(Record, frozen=True):
 
 
 class SourceTexts(Protocol):
-    """The texts of one evidence source."""
+    """The texts of reports from one evidence source: a trace or telemetry."""
 
     @property
     def rule_failed(self) -> str:
@@ -125,7 +125,7 @@ class SourceTexts(Protocol):
         ...
 
     def because(self, verdict: AnyVerdict) -> Template:
-        """Returns the template of the reason for the judgement of a regime."""
+        """Returns the template of a sentence that says why `verdict` judges its regime as it does."""
         ...
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
@@ -133,7 +133,7 @@ class SourceTexts(Protocol):
         ...
 
     def advice(self, regime: Regime, cause: str) -> CauseAdvice:
-        """Returns the texts of a cause."""
+        """Returns the texts of a cause of this regime: its title and what to do about it."""
         ...
 
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:

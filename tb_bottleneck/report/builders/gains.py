@@ -38,7 +38,7 @@ def trace_confidence(
     The confidence follows from the number and kind of steps, lost events, unexplained time, and the evidence of the
     conclusion's rule. For the device's own work, it is low if only kernel names show the limit of the kernels, and at
     most medium on a CPU run, where only names of operators show the limit. For pauses and interruptions, it is low if
-    only one was recorded, because their frequency is then not known. It is at most medium for `unexplained`.
+    only one was recorded, because their frequency is then not known. For `unexplained`, it is at most medium.
     """
     confidence = _recording_confidence(recording, defects)
     if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":
@@ -82,8 +82,9 @@ def stated_gain(
 ) -> pb.Speedup:
     """Returns the gain of fixing `cause`: simulated, else an upper bound, an estimate from measured changes, or none.
 
-    Without a simulation, `because` of the result states the reason, unless the replay of the whole recording has one.
-    The basis is "none" if parts of the file are missing: the rest may have waited for them.
+    `on_cpu` is True for CPU runs. Without a simulation, `because` of the result states the reason, unless the replay of
+    the whole recording has one. The basis is "none" if parts of the file are missing: what was recorded may have waited
+    for the missing parts.
     """
     if isinstance(prediction, NotPredicted) and prediction.because == "truncated":
         return _none()
@@ -161,9 +162,10 @@ def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -
     """Returns a bound of the gain: nothing is saved at worst, `recoverable` is expected.
 
     The upper end is the gain of the `recoverable` share. With `all_of_it` (a trace of a device), it is the gain of the
-    cause's whole cost: that the profiler causes the rest is only an expectation. On the CPU, loaders, collectives and
-    operators share the cores, so that a fix that frees cores also shortens the operators: of two pairs of the demo, one
-    gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75. If `cause.most` is known, it is the upper end.
+    cause's whole cost: that the profiler causes the remaining cost is only an expectation. On the CPU, loaders,
+    collectives and operators share the cores, so that a fix that frees cores also shortens the operators: of two pairs
+    of the demo, one gained 2.6 times with a bound of 2.0, the other 2.1 with 1.75. If `cause.most` is known, it is the
+    upper end.
     """
     if not 0 < recoverable < 1:
         return _none()

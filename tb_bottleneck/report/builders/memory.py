@@ -33,7 +33,10 @@ def memory_message(
     course: MemoryCourse | None = None,
     earlier: EarlierBlocks | None = None,
 ) -> pb.Memory:
-    """Returns the memory part of a report. Parts that are None or empty are left out."""
+    """Returns the memory part of a report from its parts. Parts that are None or empty are left out.
+
+    `earlier` are the blocks of unknown kind from before a history.
+    """
     message = pb.Memory(
         peak_bytes=account.peak,
         evidence_source=account.source,

@@ -15,7 +15,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 class NotPredicted(Record, frozen=True):
     """Stands for a missing prediction. `because` is a key of the table `words` in scenarios.toml.
 
-    It is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
+    `because` is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
     """
 
     because: str

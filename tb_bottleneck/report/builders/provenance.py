@@ -58,10 +58,11 @@ Ints = npt.NDArray[np.int64]
 class Window(Record, frozen=True):
     """The judged part of a recording: [begin, end) in ns on the recording's own clock; for telemetry since 1970.
 
-    `spread` is the 10th percentile, the median and the 90th percentile of the step times in ns; None if no step was
-    recorded. `step_times` has at most MAX_STEP_TIMES times in ns, each the longest of a group of neighbouring steps, so
-    that rare long steps are included. If the profiler's own time was removed, `recorded_mean` is the mean step time in
-    ns before the removal, and `correction` a sentence about the removal.
+    `steps` is the number of judged steps. `basis` says how they were found: profiler_step, inferred, step_clock, or
+    whole if there are no steps. `spread` is the 10th percentile, the median and the 90th percentile of the step times
+    in ns; None if no step was recorded. `step_times` has at most MAX_STEP_TIMES times in ns, each the longest of a
+    group of neighbouring steps, so that rare long steps are included. If the profiler's own time was removed,
+    `recorded_mean` is the mean step time in ns before the removal, and `correction` a sentence about the removal.
     """
 
     steps: int

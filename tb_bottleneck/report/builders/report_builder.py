@@ -44,7 +44,7 @@ class ReportIdentity(Record, frozen=True):
 class Diagnosis(Record, frozen=True):
     """The verdicts of all regimes, the conclusion from them, and the confidence in it.
 
-    `situation` has sentences about the kind of training; empty if it is not known.
+    `confidence` is high, medium or low. `situation` has sentences about the kind of training; empty if not known.
     """
 
     verdicts: tuple[AnyVerdict, ...]
@@ -66,7 +66,10 @@ class Details(Record, frozen=True):
 
 
 class Phase(Record, frozen=True):
-    """A part of a run with one dominant regime: [begin, end) in ns since 1970, `share` of the phase."""
+    """A part of a run with one dominant regime: [begin, end) in ns since 1970.
+
+    `share` is the mean share (0 to 1) of the phase's time that the regime costs.
+    """
 
     begin: int
     end: int

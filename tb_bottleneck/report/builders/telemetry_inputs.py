@@ -99,7 +99,7 @@ class TelemetryTexts:
         return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
 
     def because(self, verdict: AnyVerdict) -> Template:
-        """Returns the reason for this status of the regime."""
+        """Returns the template of a sentence that says why the regime has its status."""
         judgement, templates = verdict.judgement, telemetry_advice().because
         if judgement.status == ABSTAINS:
             return templates[ABSTAINS]
@@ -108,7 +108,7 @@ class TelemetryTexts:
         return templates[judgement.status if judgement.share > 0 else "unowned"]
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
-        """Returns the threshold and the missing signal."""
+        """Returns the values for `because`: the threshold and the missing signal."""
         fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
         return {"fires_at": fires_at, "missing": verdict.judgement.missing}
 

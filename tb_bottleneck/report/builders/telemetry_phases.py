@@ -167,7 +167,7 @@ def run_time_of(account: RunTime | None) -> pb.RunTime | None:
 
 
 def title_of(part: Part) -> str:
-    """Returns the label of a part."""
+    """Returns the label of a part of a run's wall time."""
     return _texts()[part]["title"]
 
 

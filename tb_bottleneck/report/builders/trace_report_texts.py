@@ -60,7 +60,7 @@ class TraceTexts:
         return headline
 
     def because(self, verdict: AnyVerdict) -> Template:
-        """Returns the reason for this status of the regime."""
+        """Returns the template of a sentence that says why the regime has its status."""
         because = regime_advice(verdict.regime).because
         if verdict.regime == Regime.UNEXPLAINED and verdict.judgement.causes:
             return because["uneven_steps"]
@@ -68,7 +68,7 @@ class TraceTexts:
         return because["once" if causes and not any(cause.recurs for cause in causes) else verdict.judgement.status]
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
-        """Returns the threshold, the missing signal, and how the limits of kernels are known."""
+        """Returns the values for `because`: threshold, missing signal, and how the limits of kernels are known."""
         return {
             "fires_at": share_text(_FIRES_AT.get(verdict.regime, 0.0)),
             "missing": verdict.judgement.missing,

@@ -15,7 +15,11 @@ PACKAGE = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class FileIdentity:
-    """The state of a file at one moment; `path` is real and absolute."""
+    """The state of a file at one moment. `path` is real and absolute.
+
+    `tag` is the version of the file in a remote store, empty for local files. `beside` identifies the logs of
+    torch.compile in the folder of the file.
+    """
 
     path: str
     size: int  # bytes

@@ -18,7 +18,7 @@ MAX_BRIEF = 1500
 """Characters of a brief: about 375 tokens."""
 
 _NAME, _PLACE, _ACTION, _SENTENCE, _CONFIRM, _NEXT = 100, 120, 160, 190, 200, 150
-"""Characters of a line. The code has the rest; the longest code of a known cause has 490."""
+"""Characters of a line. The code has the remaining characters; the longest code of a known cause has 490."""
 
 _CODE_ENDS = len("    ...\n")
 _MAX_NEXT, _MIN_PLACE_SHARE = 2, 0.05

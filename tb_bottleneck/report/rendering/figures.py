@@ -52,7 +52,7 @@ def count_text(count: float) -> str:
 
 
 def factor_text(factor: float, digits: int | None = None) -> str:
-    """Returns a speed-up with as many digits as a simulation supports: "1.24x", "6.6x", "15x"."""
+    """Returns a speed-up: "1.24x", "6.6x", "15x". By default, it has as many `digits` as a simulation supports."""
     supported = 1 if factor >= FEW_DIGITS_FROM else 2
     return f"{factor:.{0 if factor >= WHOLE_FACTOR_FROM else digits or supported}f}x"
 

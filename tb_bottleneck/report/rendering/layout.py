@@ -38,7 +38,7 @@ RULE = Line("─" * 72, "rule")
 
 @dataclass(frozen=True)
 class Layout:
-    """The width in characters, and whether escape codes are written."""
+    """`width` is the width in characters. If `styled` is True, escape codes are written."""
 
     width: int = MAX_PROSE
     styled: bool = False

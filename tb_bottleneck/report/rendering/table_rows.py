@@ -16,7 +16,11 @@ _SEVERITIES = ("critical", "warning", "info", "none")
 
 @dataclass(frozen=True)
 class Row:
-    """One training of the list. `digest` is about the recording whose verdict counts."""
+    """One training of the list. `digest` is about the recording whose verdict counts.
+
+    `reports` are those of the training's recordings; the one whose verdict counts is first. `job` is None if the
+    training is no job. `state` is the state of its review; empty without one.
+    """
 
     name: str
     reports: tuple[pb.Report, ...]  # of its recordings, that one first
