@@ -81,7 +81,7 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
 
 
 def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
-    """Yields what the launching thread of each gap did from the begin of the gap to `host_until`, by activity."""
+    """Yields what the launching thread of each gap did from the start of the gap to `host_until`, by activity."""
     for rows, activities in host.by_thread_group(gaps.thread):
         idle = union(gaps.begin[rows], host_until[rows])
         for activity, spans in activities.items():

@@ -127,10 +127,9 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread (row of the trace's threads) with most annotations, or else launches, or else operators, or None.
-
-        Collectives on the host do not count, because the threads of Gloo annotate each collective.
-        """
+        """The thread (row of the trace's threads) with the most annotations. Without annotations: with the most
+        launches; without launches: with the most runtime calls; without these: with the most operators; else None.
+        Collectives on the host do not count, because the threads of Gloo annotate each collective."""
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = np.setdiff1d(self._trace.rows(kind), host_collectives(self._trace), assume_unique=True)
             if kind is Kind.CALL and len(self.launching_threads):

@@ -109,7 +109,7 @@ class HostOperators(Record, frozen=True, eq=False):
 
 
 def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperators:
-    """Returns the operators on `threads`, the threads that launch work, that compute on the host.
+    """Returns the operators that compute on the host and run on `threads`, which are the threads that launch work.
 
     `fetches` is the time in which the threads wait for batches; operators in this time belong to the loader. If no call
     or no device work was recorded, returns no operators, because nothing shows which operators launch work.
@@ -163,7 +163,7 @@ _TRAIN = re.compile(r"torch/nn/modules/module\.py\(\d+\): train$")
 
 
 class InlineEvaluations(Record, frozen=True, eq=False):
-    """Evaluations in order of time: the frame of each call of `eval`, and the begin of the next `train`, in ns."""
+    """Evaluations in order of time: the frame of each call of `eval`, and the start of the next `train`, in ns."""
 
     rows: Rows
     end: Ints

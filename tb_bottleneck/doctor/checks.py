@@ -243,10 +243,10 @@ SMALL_OVERHEAD = OVERHEAD_SHARE / 2
 
 
 def overhead(rounds: Sequence[Sequence[float]]) -> Row:
-    """Returns the row of the monitor's overhead. A round has the step times in ns of blocks (without, without, with).
-
-    A block with the monitor is compared with its neighbours. The noise is the difference of the first two blocks.
-    """
+    """Returns the row of the monitor's overhead. A round is two blocks of steps without the monitor, then one with it.
+    `rounds` has the step time of each block in ns. A block with the monitor is compared with the mean of the block
+    before it and the block after it; in the last round, with the block before it. The noise is the median difference of
+    the two blocks without the monitor."""
     name = "Overhead"
     if not rounds:
         return Row(name, UNKNOWN, "not measured")

@@ -87,7 +87,7 @@ class TimeRange:
 
 
 def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | None, pixels: float | None) -> TimeRange:
-    """Returns the range, clipped to valid values. None means the begin or the end of the recording, or MIN_PIXELS."""
+    """Returns the range, clipped to valid values. None means the start or the end of the recording, or MIN_PIXELS."""
     first, last = inspected.span
     low = first if begin is None else min(max(round(begin), first), last)
     high = last if end is None else min(max(round(end), first), last)

@@ -90,7 +90,7 @@ class JobContext:
 
     @cached_property
     def begins(self) -> tuple[Floats, Floats]:
-        """For each pair the begin of its transfer, and the delay by unrecorded ranks (see begins_of), in ns."""
+        """For each pair the start of its transfer, and the delay by unrecorded ranks (see begins_of), in ns."""
         return begins_of(self.job, self.pairs, self.clocks, self.wires)
 
     @cached_property

@@ -25,7 +25,7 @@ _NEXT_NS = 50_000
 
 @dataclass(frozen=True)
 class Span:
-    """The work of a rank from `begin` to `end`, in ns since the begin of its window. `point` is the row of the point
+    """The work of a rank from `begin` to `end`, in ns since the start of its window. `point` is the row of the point
     that ends the work. `microbatch` counts the passes of a step from 1; 0 if it is not known."""
 
     begin: float

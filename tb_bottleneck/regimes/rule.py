@@ -56,7 +56,7 @@ class Judgement(Generic[Source]):
     `status` is fires, clear, abstains or broken. `share` is the regime's time, `recoverable` the largest part of the
     window that a fix could recover. `missing` names the signals that the rule lacks if it abstains. `sets_pace` is True
     if the step waits for something with its own pace, so that a shorter step only waits longer. `doubtful` is time that
-    was recorded but may not recur: it can name the run, but does not raise the severity.
+    was recorded but may not recur: it counts when the main regime of the run is chosen, but not in the severity.
     """
 
     status: str

@@ -148,7 +148,7 @@ def _problems(left_out: int, broken: int) -> list[str]:
 
 
 def read_all(roots: Sequence[Root]) -> Notes:
-    """Returns the notes of several roots, with the names of their runs as a scan of the roots gives them."""
+    """Returns the notes of all `roots`. If a root has a name, ROOT/ precedes the names of its runs, as in a scan."""
     each = [(root, read_notes(root.path)) for root in roots]
     notes = [_named(note, root.name) for root, found in each for note in found.notes]
     return Notes(

@@ -1,6 +1,6 @@
 """Converts native traces of Perfetto (.pftrace), which torch 2.15 writes, to the JSON text of a Kineto trace.
 
-The compiled part decodes the packets (native/perfetto.h), and the reader of JSON reads the resulting text. The begin
+The compiled part decodes the packets (native/perfetto.h), and the reader of JSON reads the resulting text. The start
 and the end of a host's slice may lie far apart in the file, so all packets are kept in memory, undecoded.
 """
 

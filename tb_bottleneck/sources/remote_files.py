@@ -26,7 +26,7 @@ class Remote:
         return path.rstrip("/") if not path.endswith("://") else path
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Returns the current status of `path`; `file` is ignored. The file may have been replaced since it was opened."""
+        """Returns the current status of `path`; `file` is ignored: it may have been replaced since it was opened."""
         return _status(_call_store(path, lambda system, inner: system.info(inner)))
 
     def open(self, path: str) -> BinaryIO:

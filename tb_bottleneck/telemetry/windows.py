@@ -109,7 +109,7 @@ class Windows:
             return total / weight * self.steps
 
     def highest(self, column: str) -> tuple[Times, Floats, Floats]:
-        """Returns per row of judged steps: step number (of a bucket: the mean, as int), highest value and mean."""
+        """Returns three arrays over the rows of judged steps: mean step number as int, highest value, mean value."""
         of = self._steps.column(column)
         number = self._steps.column("number").mean[self._judged]
         return np.nan_to_num(number).astype(np.int64), of.high[self._judged], of.mean[self._judged]

@@ -109,7 +109,7 @@ def _samples(raw: object) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
 
 
 def _unpacked(text: object, count: int, form: str) -> Any:
-    """Returns the numbers in a compressed base64 text, or None if they are not exactly `count` numbers of dtype `form`."""
+    """Returns the numbers in a compressed base64 text; None if they are not exactly `count` of the dtype `form`."""
     size = count * np.dtype(form).itemsize
     if not isinstance(text, str):
         return None

@@ -136,7 +136,7 @@ _TORCHS_OWN = "aten::"
 
 
 def work_of_operator(name: str) -> Work:
-    """Returns the kind of work of the kernels of the operator `name`, or UNKNOWN for unlisted operators outside aten."""
+    """Returns the kind of work of the operator `name`. If it is not listed: STREAMING for aten, UNKNOWN for others."""
     kind = first_match(operator_patterns(), name)
     if kind is not None:
         return WORK_OF[kind]

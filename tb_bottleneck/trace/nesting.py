@@ -28,9 +28,9 @@ class Nesting(Record, frozen=True, eq=False):
         return np.maximum(own, 0, out=own)
 
     def self_spans(self, rows: Bools) -> tuple[Ints, Ints, Ints]:
-        """Returns begins, ends (ns) and rows of the disjoint spans in which the rows in the mask `rows` run themselves.
+        """Returns starts, ends (ns) and rows of the disjoint spans in which the rows in the mask `rows` run themselves.
 
-        The spans of a row are the gaps before, between and after the rows directly nested in it. Sorted by begin.
+        The spans of a row are the gaps before, between and after the rows directly nested in it. Sorted by start.
         """
         nested = np.flatnonzero(rows[self.parent])
         nested = nested[self.parent[nested] != nested]

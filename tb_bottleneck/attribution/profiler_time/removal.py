@@ -86,12 +86,12 @@ class HostPieces(Record, frozen=True, eq=False):
     """The pieces of a thread between two recorded events, in order of time, in ns.
 
     A piece belongs to the innermost event that runs: Python bytecode runs in a Python function, native code in a
-    built-in function or an operator. Recording the begin or the end of an event takes time at that place: three
-    quarters of this time before the begin or after the end, where another event is the innermost one, and a quarter
+    built-in function or an operator. Recording the start or the end of an event takes time at that place: three
+    quarters of this time before the start or after the end, where another event is the innermost one, and a quarter
     inside (measured with torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
 
     `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
-    cost time in each piece. A begin or an end counts as one half.
+    cost time in each piece. A start or an end counts as one half.
     """
 
     begin: Ints

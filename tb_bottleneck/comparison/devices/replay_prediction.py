@@ -52,7 +52,7 @@ class PredictedStep:
 class ReplayPredictor:
     """Predicts steps from one recording.
 
-    `bounds` are the begins and the ends of the compared steps in ns; None means the steps of the recording.
+    `bounds` are the starts and the ends of the compared steps in ns; None means the steps of the recording.
     """
 
     recording: Recording

@@ -119,7 +119,7 @@ class JudgedRun:
 class ComparedRun(JudgedRun):
     """A judged run with its recording, which is of the same rank as `report`.
 
-    `step_bounds` are the begins and the ends of the compared steps in ns; None means the steps of the recording.
+    `step_bounds` are the starts and the ends of the compared steps in ns; None means the steps of the recording.
     """
 
     recording: Recording
@@ -128,7 +128,7 @@ class ComparedRun(JudgedRun):
 
     @property
     def bounds(self) -> tuple[Ints, Ints]:
-        """The begins and the ends of the compared steps, in ns."""
+        """The starts and the ends of the compared steps, in ns."""
         edges = self.recording.steps.edges
         return self.step_bounds or (edges[:-1], edges[1:])
 

@@ -46,7 +46,7 @@ def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, Compar
 
 
 def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
-    """Returns the begin of the first and the end of the last device operation that each step launches, in ns.
+    """Returns the start of the first and the end of the last device operation that each step launches, in ns.
 
     Returns None if a step launches nothing.
     """

@@ -89,10 +89,10 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
     implementation of the optimizer is not part of the work. On CPUs, matrix multiplications and convolutions count. The
     share is relative to the operators that at least one run has.
 
-    If the operators disagree, or only one run has a device, the shapes of weights decide. Compiled code and graphs hide
-    matrix multiplications; then, the share is relative to the visible ones of that run. Missing if the weights do not
-    decide clearly. If one run accumulates gradients over more passes than the other, the work is also counted per pass,
-    and the larger value is returned.
+    If the operators or matrix multiplications disagree, or only one run has a device, the shapes of weights decide. If
+    compiled code or graphs hide matrix multiplications of a run, the share is relative to the visible ones of this run.
+    If the weights do not decide clearly, returns Missing or the share by names. If one run accumulates gradients over
+    more passes than the other, the work is also counted per pass, and the larger share is returned.
     """
     if not a.on_device and not b.on_device:
         return Similarity(_best(a, b, (_counted(a, _rows(a, _ON_CPU)), _counted(b, _rows(b, _ON_CPU)))), OPERATORS)

@@ -1,4 +1,4 @@
-"""The critical path of a window. The path is followed backwards from the end of the window to its begin.
+"""The critical path of a window. The path is followed backwards from the end of the window to its start.
 
 An operation of the device waited for whichever was done last: its launch, the previous operation on its stream, or an
 operation on another stream. The host waited for its previous event, or, in a synchronising call, for the device. The
@@ -39,7 +39,7 @@ def critical_path(recording: Recording) -> CriticalPath:
 
 
 def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
-    """Returns the begin of each part of the path in ns, in order of time, and its operation, or -1 for the host."""
+    """Returns the start of each part of the path in ns, in order of time, and its operation, or -1 for the host."""
     items, ops = graph.items, recording.trace.all_device_ops
     begins: list[int] = []
     path: list[int] = []

@@ -192,8 +192,8 @@ _MAX_NAME_LENGTH = 600
 
 
 def add_critical_path(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
-    """Adds the parts of the critical path, grouped by the name of the operation. Parts of the host are grouped by the
-    owner of the idle time."""
+    """Adds the parts of the critical path. Parts on the device are grouped by the name of the operation, parts on the
+    host by the regime that owns their time."""
     path, trace = critical_path(recording), recording.trace
     ops, owned = trace.all_device_ops, recording.owned_spans
     on_device = np.flatnonzero(path.op >= 0)

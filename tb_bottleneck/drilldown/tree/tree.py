@@ -197,7 +197,7 @@ class _Charges:
         self.columns[name] += np.bincount(node, values, len(self.parent))
 
     def _count(self, node: Ints, begin: Ints, end: Ints) -> None:
-        """Counts the events of each node, and keeps the begin and the end of the longest event."""
+        """Counts the events of each node, and keeps the start and the end of the longest event."""
         self.calls += np.bincount(node, minlength=len(self.parent))
         order = np.argsort(end - begin, kind="stable")
         order = order[(end - begin)[order] > (self.end - self.begin)[node[order]]]

@@ -121,7 +121,7 @@ def _of_rank(job: JobTable, clocks: Clocks, row: int, described: Ints, points: R
 
 
 def _window_begin(job: JobTable, clocks: Clocks, row: int) -> float:
-    """Returns the begin of a rank's window on the common clock, in ns."""
+    """Returns the start of a rank's window on the common clock, in ns."""
     return float(clocks.aligned(np.array([row]), np.array([job.summaries[row].facts.begin_ns]))[0])
 
 
@@ -151,7 +151,7 @@ def _with_barriers(
     summary: RankSummary, at: Ints, arrival: Floats, release: Floats, ranks: tuple[int, ...]
 ) -> RankSummary:
     """Returns the summary of a rank with a barrier before each point in `at`. `arrival` and `release` are in ns since
-    the begin of the window."""
+    the start of the window."""
     order = np.argsort(at, kind="stable")
     at, old = at[order], summary.communications
     start = np.round(arrival[order]).astype(np.int64)

@@ -1,6 +1,6 @@
 """Arrivals of ranks that were not recorded, if recorded ranks of their group wait for them.
 
-The begin of the transfer of a collective shows when such a rank arrives. The replay keeps the time since the previous
+The start of the transfer of a collective shows when such a rank arrives. The replay keeps the time since the previous
 collective of the group, even if the recorded ranks are faster. Otherwise, the replay of a job that waits for an
 unrecorded rank would be too fast.
 """
@@ -21,7 +21,7 @@ MIN_LATE = 0.25
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:
-    """Returns for each pair the begin of its transfer on the common clock, and the delay after the last recorded
+    """Returns for each pair the start of its transfer on the common clock, and the delay after the last recorded
     arrival, both in ns.
 
     The delay is 0 if all ranks of the pair are recorded, and if the delay is within the errors.

@@ -19,7 +19,7 @@ MOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RankPoints:
-    """Points of all ranks, sorted by rank, then by order. Times are in ns since the begin of the window of the rank.
+    """Points of all ranks, sorted by rank, then by order. Times are in ns since the start of the window of the rank.
 
     `time` is the recorded time. `reached` is the time at which the rank's own work reached the point: at the end of a
     wait, or for a communication that starts during a wait, it is earlier than `time`. `resumes` is True for the end of

@@ -93,8 +93,8 @@ class GroupTable:
     def groups(self) -> tuple[ProcessGroup, ...]:
         """Returns the process groups that were used, in the order of their first use.
 
-        If a group's description does not show its kind, the purpose of most of its communications, for example "fsdp",
-        is appended to the description.
+        If a group's description does not show its kind, and most of its communications have the same purpose, for
+        example "fsdp", this purpose is appended to the description.
         """
         return tuple(map(self._described, self._groups, self._served))
 
@@ -134,7 +134,7 @@ RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
 
 @dataclass(frozen=True, eq=False)
 class Waits(Table):
-    """Intervals in which a rank waits, in ns since the begin of the window."""
+    """Intervals in which a rank waits, in ns since the start of the window."""
 
     communication: Ints = column("row of communications", "what it waits for")
     start: Ints = column("ns", "begin")
@@ -240,7 +240,7 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:
-    """Returns the spans of own time for each kind of Own, without `waits`, in ns since the begin of the window."""
+    """Returns the spans of own time for each kind of Own, without `waits`, in ns since the start of the window."""
     spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
     begin = recording.steps.begin
     return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]

@@ -126,7 +126,7 @@ class KernelTimes(Table):
 
 @dataclass(frozen=True)
 class RankFacts:
-    """Single values about a rank. `begin_ns` is the begin of the window in ns since 1970, on the clock of its host."""
+    """Single values about a rank. `begin_ns` is the start of the window in ns since 1970, on the clock of its host."""
 
     rank: int
     world_size: int
@@ -144,7 +144,7 @@ class RankFacts:
 class RankSummary:
     """The summary of one rank.
 
-    `edges` are the step boundaries in ns since the begin of the window, `numbers` the numbers of the steps (empty if
+    `edges` are the step boundaries in ns since the start of the window, `numbers` the numbers of the steps (empty if
     they are not numbered), `account` the time per step in ns by regime, in the order of REGIMES.
     """
 

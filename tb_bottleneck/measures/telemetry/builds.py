@@ -11,18 +11,18 @@ _ARCHITECTURE = re.compile(r"^(?:sm|compute)_(\d{2,3})[af]?$", re.ASCII)
 
 
 def torch_blas(recording: TelemetryRecording) -> Measure | Missing:
-    """The BLAS that torch is built with (text)."""
+    """The BLAS that torch is built with, as text."""
     return _text(recording, "torch_blas")
 
 
 def processor(recording: TelemetryRecording) -> Measure | Missing:
-    """The name of the processor (text)."""
+    """The name of the processor, as text."""
     known = _text(recording, "processor")
     return known if isinstance(known, Measure) or recording.on_device else _text(recording, "device_name")
 
 
 def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
-    """The loaded BLAS libraries other than MKL on an Intel processor (text); missing if there are none."""
+    """The loaded BLAS libraries other than MKL on an Intel processor, as text; missing if there are none."""
     name, pools = processor(recording), recording.facts.get("blas_pools")
     entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     others = sorted({str(pool.get("library", "")) for pool in entries if pool.get("api") == "blas"} - {"mkl", ""})
@@ -43,12 +43,12 @@ def openblas_on_intel(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def device_architecture(recording: TelemetryRecording) -> Measure | Missing:
-    """The compute capability of the device (text)."""
+    """The compute capability of the device, as text."""
     return _text(recording, "device_capability")
 
 
 def newest_architecture(recording: TelemetryRecording) -> Measure | Missing:
-    """The newest architecture that torch's build has kernels for, as a compute capability (text)."""
+    """The newest architecture that torch's build has kernels for, as the text of a compute capability."""
     newest = max(_built_for(recording), default=None)
     return Missing("torch_architectures is not among the facts of the run") if newest is None else text_measure(newest)
 
@@ -70,7 +70,7 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
-    """The first release of torch made for the device's generation (text); missing unless torch is older."""
+    """The first release of torch made for the device's generation, as text; missing unless torch is older."""
     device, torch = device_architecture(recording), _text(recording, "torch")
     first = next(
         (

@@ -75,7 +75,7 @@ def bound_known(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def bound_source(recording: TelemetryRecording) -> Measure | Missing:
-    """The counters that show the limit of the device's work (text)."""
+    """The counters that show the limit of the device's work, as text."""
     by_counters = "the device's profiling counters"
     return text_measure(by_counters if recording.bounds.counters else "power and memory activity (a rough estimate)")
 
@@ -154,7 +154,7 @@ def power_limit_of_default(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
-    """The highest temperature in the judged time (text)."""
+    """The highest temperature in the judged time, as a text, for example "83 °C"."""
     _, values = recording.windows.readings("temperature", of_device=True)
     if not len(values):
         return Missing(recording.why_missing("temperature"))

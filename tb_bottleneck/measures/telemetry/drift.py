@@ -100,7 +100,7 @@ def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def step_time_over_run(recording: TelemetryRecording) -> Measure | Missing:
-    """Median step time in the first and the last third of the run (text)."""
+    """Median step time in the first and the last third of the run, as text."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -109,7 +109,7 @@ def step_time_over_run(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
-    """Whether the step time grows gradually, or at which step it jumps (text)."""
+    """Whether the step time grows gradually, or at which step it jumps, as text."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -117,7 +117,7 @@ def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
-    """Parts of the step and memory that grow with the step time, with values in the first and last third (text)."""
+    """Parts of the step and memory that grow with the step time, with values in the first and last third, as text."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -126,7 +126,7 @@ def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def samples_over_run(recording: TelemetryRecording) -> Measure | Missing:
-    """Samples per step in the first and the last third of the run (text)."""
+    """Samples per step in the first and the last third of the run, as text."""
     samples = _thirds(recording, "samples")
     if samples is None:
         return Missing(recording.why_missing("samples"))
@@ -134,7 +134,7 @@ def samples_over_run(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def largest_growth(recording: TelemetryRecording) -> Measure | Missing:
-    """The part of the step that grows most (text): the name of a step column, or "outside" of all of them."""
+    """The part of the step that grows most, as text: the name of a step column, or "outside" of all of them."""
     changes = {name: after - before for name, (before, after) in _part_times(recording).items()}
     largest = max(changes, key=lambda name: changes[name], default="")
     return text_measure(largest) if largest else Missing("the parts of the step were not recorded")

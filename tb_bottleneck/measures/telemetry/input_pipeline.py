@@ -17,7 +17,7 @@ MOST_PER_CORE = 8
 
 
 def slowest_stage(recording: TelemetryRecording) -> Measure | Missing:
-    """The stage of making a batch with the most time, and its share of the time (text)."""
+    """The stage of making a batch with the most time, and its share of the time, as text."""
     work = sampled_work(recording.facts)
     if isinstance(work, Missing):
         return work
@@ -202,7 +202,7 @@ def workers_now(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_start(recording: TelemetryRecording) -> Measure | Missing:
-    """How worker processes are started, and whether they outlive an epoch (text)."""
+    """How worker processes are started, and whether they outlive an epoch, as text."""
     persistent, method = recording.facts.get("persistent_workers"), recording.facts.get("worker_start")
     if not isinstance(persistent, bool):
         return Missing("the loader's persistent_workers is not among the facts of the run")
@@ -211,7 +211,7 @@ def worker_start(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def operating_system(recording: TelemetryRecording) -> Measure | Missing:
-    """The operating system (text), if it is Windows: there, workers are spawned."""
+    """The operating system, as text, if it is Windows: there, workers are spawned."""
     known = recording.facts.get("os") == "Windows"
     return text_measure("Windows") if known else Missing("not known to be Windows")
 

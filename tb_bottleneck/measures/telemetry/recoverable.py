@@ -22,12 +22,12 @@ its wait cannot be estimated from the machine's run queue, since the scheduler p
 def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the main thread of the process is runnable and waits for a core (share of the judged time).
 
-    Threads of one operator wait for one another, so a process with several threads loses at least this time.
+    Threads of one operator wait for one another. So waits of the other threads may cost the process more time.
 
     The scheduler counts the time in which a thread is runnable while another thread uses the core. Without this count,
     the time is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
-    Measured with loops of 2 to 100 ms of work and 0 to 100 ms of sleep on a machine with 2.0 to 3.2 runnable threads
-    per core (Linux 6.18), the estimate differs by at most 0.06 of the time. A process that already uses as many cores
+    In tests with loops of 2 to 100 ms of work and 0 to 100 ms of sleep, on a machine with 2.0 to 3.2 runnable threads
+    per core (Linux 6.18), the estimate was wrong by at most 0.06 of the time. A process that already uses as many cores
     as it has threads, or as it may use, is assumed not to wait: the runnable threads are its own.
     """
     missing = recording.why_missing("core_wait_total")

@@ -201,7 +201,7 @@ def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
-    """The functions that were recompiled, with the guards that failed (text)."""
+    """The functions that were recompiled, with the guards that failed, as text."""
     again = _compiled_again(recording)
     if not again:
         return NOTHING_AGAIN

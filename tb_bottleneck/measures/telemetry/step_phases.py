@@ -36,7 +36,7 @@ def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def timed_phases(recording: TelemetryRecording) -> Measure | Missing:
-    """The phases of the step that were timed, and those that were not (text)."""
+    """The phases of the step that were timed, and those that were not, as text."""
     timed = [name for name in PHASES if isinstance(recording.per_step(name, "ns"), Measure)]
     if not timed:
         return Missing("the phases of the step were not recorded")
@@ -129,7 +129,7 @@ def long_step_excess(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
-    """The number of steps from one long step to the next, or the range of these numbers (text)."""
+    """The number of steps from one long step to the next, or the range of these numbers, as text."""
     distance = np.diff(recording.excess.number)
     if len(distance) < 2:
         return Missing("too few long steps for a period")
@@ -185,7 +185,7 @@ def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def blas_library(recording: TelemetryRecording) -> Measure | Missing:
-    """The BLAS libraries of numpy and torch on the CPU (text)."""
+    """The BLAS libraries of numpy and torch on the CPU, as text."""
     pools = recording.facts.get("blas_pools")
     entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     loaded = [str(pool.get("library", "unknown")) for pool in entries if pool.get("api") == "blas"]

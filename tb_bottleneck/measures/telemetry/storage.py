@@ -44,7 +44,7 @@ ALL_CORES = 0.9
 
 
 def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
-    """The kind of storage that the data set lies on (text)."""
+    """The kind of storage that the data set lies on, as text."""
     kind, system = recording.facts.get("dataset_storage"), recording.facts.get("dataset_filesystem")
     if kind not in _STORAGE:
         return Missing("where the data set lies is not among the facts of the run")
@@ -53,7 +53,7 @@ def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def storage_advice(recording: TelemetryRecording) -> Measure | Missing:
-    """What to do about this kind of storage (text)."""
+    """What to do about this kind of storage, as text."""
     return text_measure(_STORAGE_ADVICE[str(recording.facts.get("dataset_storage"))])
 
 
@@ -112,7 +112,7 @@ def link_reached(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def link_speed(recording: TelemetryRecording) -> Measure | Missing:
-    """Generation and lanes of the link under load, and the highest possible ones (text)."""
+    """Generation and lanes of the link under load, and the highest possible ones, as text."""
     best = _best(recording)
     if isinstance(best, Missing):
         return best
@@ -144,7 +144,7 @@ def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def pinning(recording: TelemetryRecording) -> Measure | Missing:
-    """The loader's pin_memory (text): "False" or "not recorded"; missing if it is True."""
+    """The loader's pin_memory, as text: "False" or "not recorded"; missing if it is True."""
     pins = recording.facts.get("pin_memory")
     if pins is True:
         return Missing("the loader pins its batches")

@@ -222,7 +222,7 @@ def slot_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def backend(recording: Recording) -> Measure | Missing:
-    """The backend of the process group (text), such as nccl or gloo."""
+    """The backend of the process group, as text, such as nccl or gloo."""
     name = recording.trace.header.backend
     return text_measure(name) if name else Missing("the recording does not name the backend")
 

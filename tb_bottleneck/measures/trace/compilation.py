@@ -66,7 +66,7 @@ def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
 
 
 def eager_functions(recording: Recording) -> Measure | Missing:
-    """The functions that run without compiled code although torch.compile was called for them (text)."""
+    """The functions that run without compiled code although torch.compile was called for them, as text."""
     found = uncompiled(recording)
     if not found:
         return Missing("no function was recorded that torch.compile left uncompiled")

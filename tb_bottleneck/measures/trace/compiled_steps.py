@@ -99,7 +99,7 @@ def compiled_steps(recording: Recording) -> CompiledSteps | None:
 
 
 def recompiled_functions(recording: Recording) -> Measure | Missing:
-    """The functions that were compiled in the recording, with number, time and the first failed guard (text)."""
+    """The functions that were compiled in the recording, with number, time and the first failed guard, as text."""
     steps = compiled_steps(recording)
     if steps is None or not steps.functions:
         return Missing("no compilation by torch.compile was recorded")
@@ -114,7 +114,7 @@ def recompiled_functions(recording: Recording) -> Measure | Missing:
 
 
 def broken_graphs(recording: Recording) -> Measure | Missing:
-    """The places where graphs end, with the reasons (text)."""
+    """The places where graphs end, with the reasons, as text."""
     steps = compiled_steps(recording)
     if steps is None:
         return _NOT_COMPILED

@@ -92,7 +92,7 @@ def link_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def recorded_link(recording: Recording) -> Measure | Missing:
-    """Generation and lanes of the link under load, and whether a faster link is possible (text)."""
+    """Generation and lanes of the link under load, and whether a faster link is possible, as text."""
     generation, lanes = (_link_fact(recording, name) for name in ("link_generation", "link_width"))
     if generation is None or lanes is None:
         return Missing("the link's generation and width were not recorded; the monitor records them")

@@ -47,7 +47,7 @@ def host_operator_time(recording: Recording) -> Measure | Missing:
 
 
 def host_operators(recording: Recording) -> Measure | Missing:
-    """The names of operators that compute on the host without making batches, longest first (text)."""
+    """The names of operators that compute on the host without making batches, longest first, as text."""
     if not recording.on_device:
         return _CPU_RUN
     names, count = operator_names(recording, makes_batch=False)

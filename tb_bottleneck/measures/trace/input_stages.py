@@ -54,7 +54,7 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
 
 
 def costliest_stage(recording: Recording) -> Measure | Missing:
-    """The stage of making a batch with the most time, and its share of the time (text)."""
+    """The stage of making a batch with the most time, and its share of the time, as text."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work

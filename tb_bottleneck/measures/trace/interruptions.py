@@ -104,7 +104,7 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
-    """The row name with the most time among interruptions of the costliest kind (text)."""
+    """The row name with the most time among interruptions of the costliest kind, as text."""
     found, events = interruptions_of(recording).costliest(), recording.trace.events
     if not len(found.rows):
         return _NOTHING

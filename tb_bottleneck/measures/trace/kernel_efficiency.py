@@ -106,13 +106,13 @@ def tf32_available(recording: Recording) -> Measure | Missing:
 
 
 def half_type(recording: Recording) -> Measure | Missing:
-    """The half-precision type to use (text): bfloat16 if the device is known to support it, else float16."""
+    """The half-precision type to use, as text: bfloat16 if the device is known to support it, else float16."""
     peaks = peaks_of(recording.trace)
     return text_measure("bfloat16" if peaks is not None and peaks.tensor.get("bf16") else "float16")
 
 
 def without_bf16(recording: Recording) -> Measure | Missing:
-    """float16 (text) if the device is not known to support bfloat16, otherwise missing."""
+    """float16, as text if the device is not known to support bfloat16, otherwise missing."""
     half = half_type(recording)
     is_narrow = isinstance(half, Measure) and half.text != "bfloat16"
     return half if is_narrow else Missing("bfloat16 needs no gradient scaler")
@@ -133,7 +133,7 @@ def types_multiplied(recording: Recording) -> Measure | Missing:
 
 
 def reached_by_type(recording: Recording) -> Measure | Missing:
-    """Efficiency of contractions by type (text): share of the device's reachable throughput, `bf16 (tensor): 61 %`."""
+    """Efficiency of contractions by type, as text: share of the reachable throughput, such as `bf16 (tensor): 61 %`."""
     inside, length = _kernel_time(recording)
     ops = recording.trace.device_ops.take(inside)
     bound_by, reached = recording.kernel_bounds.bound_by[inside], recording.kernel_bounds.reached[inside]

@@ -70,7 +70,7 @@ def loader_idle(recording: Recording) -> Measure | Missing:
 
 
 def loader_iterator(recording: Recording) -> Measure | Missing:
-    """The class of the loader's iterator (text).
+    """The class of the loader's iterator, as text.
 
     `_SingleProcessDataLoaderIter` loads in the training process, `_MultiProcessingDataLoaderIter` in workers.
     """

@@ -65,7 +65,7 @@ def workers_factor(recording: Recording) -> Measure | Missing:
 
 
 def workers_advised(recording: Recording) -> Measure | Missing:
-    """The value of num_workers to try next (text), at most the cores of the job.
+    """The value of num_workers to try next, as text, at most the cores of the job.
 
     The value is `processes_needed` if the work on a batch is known, otherwise `workers_factor` times the present
     number. If the present number was not recorded, the text is an expression with "previous" in its place.

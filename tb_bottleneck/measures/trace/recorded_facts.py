@@ -43,7 +43,7 @@ def loader_pins(recording: Recording) -> Measure | Missing:
 
 
 def product_library(recording: Recording) -> Measure | Missing:
-    """The BLAS library for matrix multiplications on the CPU that torch was built with (text)."""
+    """The BLAS library for matrix multiplications on the CPU that torch was built with, as text."""
     return _word(recording, "torch_blas")
 
 
@@ -79,7 +79,7 @@ def steps_found(recording: Recording) -> Measure | Missing:
 
 
 def only_operator(recording: Recording) -> Measure | Missing:
-    """The name of the only operator (text), if its calls with equal shapes make up almost all work on the device."""
+    """The name of the only operator, as text, if its calls with equal shapes make up almost all work on the device."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     own = np.flatnonzero(ops.launched & recording.in_window(ops.start))

@@ -108,7 +108,7 @@ def judged_steps(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_factor(recording: Recording) -> Measure | Missing:
-    """Mean time of long steps / median step time (text)."""
+    """Mean time of long steps / median step time, as text."""
     rows, length = _uneven_rows(recording), recording.steps.durations
     if not len(rows):
         return _NONE
@@ -130,7 +130,7 @@ def unexplained_excess(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_operators(recording: Recording) -> Measure | Missing:
-    """Mean number of operators in long steps / median number of operators per step (text).
+    """Mean number of operators in long steps / median number of operators per step, as text.
 
     The value is 1 if the same work takes longer.
     """

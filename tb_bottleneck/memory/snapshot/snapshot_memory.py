@@ -176,7 +176,7 @@ class SnapshotMemory:
 
     @cached_property
     def edges(self) -> Ints:
-        """Times between the steps, in ns: the first and the last call, and the optimizer's steps between them."""
+        """Instants in ns that bound the steps: first and last allocation or free, the optimizer's steps between."""
         time, updates = self.events.time, self.calls.updates
         if len(time):
             updates = updates[(updates > time[0]) & (updates <= time[-1])]

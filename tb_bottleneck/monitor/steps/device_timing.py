@@ -88,7 +88,7 @@ class DeviceSpans:
     """Measures the time that the device's stream works on each step, with two pooled events that are queried later.
 
         host    fetch ....... forward backward optimizer | fetch ...
-        stream        begin>  kkkkk kkkkkkkkkk kkkkk <end
+        stream        start>  kkkkk kkkkkkkkkk kkkkk <end
 
     Rows are held, in order, until the device has passed their last event. Without `make`, or for a step without events,
     rows pass at once. Nothing here may synchronise. No event may be queried during the capture of a CUDA graph, which

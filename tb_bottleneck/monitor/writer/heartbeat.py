@@ -13,7 +13,7 @@ at most MAX_BYTES long:
      "recent": {column: median of the steps of the last minute; also "wall", "own", "own_mean" (a mean) and "steps",
                 their number}, "device": {series: mean over the last minute},
      "lines": [[file, line, function, phase, looks]] of the training thread over the last minute, most frequent first,
-     "history": [[begin (s since 1970), steps, then means in ns and Hz: step, loader wait, own host time, clock]]}
+     "history": [[start (s since 1970), steps, then means in ns and Hz: step, loader wait, own host time, clock]]}
 
 Own time is the step without the backward pass, in which gradients are exchanged; own host time is without the loader's
 wait too.

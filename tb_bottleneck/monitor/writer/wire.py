@@ -60,7 +60,7 @@ def integers(field: int, values: Sequence[int]) -> bytes:
 
 
 def json_struct(facts: Mapping[object, object]) -> bytes:
-    """Returns a google.protobuf.Struct. Raises NotJson for keys and values that JSON does not have."""
+    """Returns `facts` as the bytes of a serialized google.protobuf.Struct. Raises NotJson for what JSON cannot hold."""
     entries = []
     for key, value in facts.items():
         if not isinstance(key, str):

@@ -3,7 +3,7 @@
 An item is a host row, together with the device operation that it launched, if any. The times in a chain of items are
 
     host:    ...end of the item that it follows --gap--> issue --cost--> end; end >= end of what it waits for + lag
-    device:  begin >= issue + latency, end of the stream's last one + pause, end of what it comes after + lag
+    device:  start >= issue + latency, end of the stream's last one + pause, end of what it comes after + lag
 
 The gap on the host is stored by host activity (attribution/host_activity.py), so that a scenario can remove a part of
 it.

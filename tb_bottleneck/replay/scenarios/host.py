@@ -60,9 +60,9 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
     Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
     Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions
     also slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest
-    recorded one with its shapes, and Python shrinks as much. TensorBoard's writer has a thread that holds the
-    interpreter's lock while it encodes: beside it, all that the host does takes longer. Without it, the host's other
-    work is expected to shrink as the quickest operators show, and in the high estimate to BESIDE_WRITER of its time.
+    recorded one with its shapes, and Python shrinks as much. A thread of TensorBoard's writer holds the interpreter's
+    lock while the thread encodes, and slows the host's other work. So without logging, this work shrinks, too: in the
+    expected estimate of a CPU run as the quickest operators show, in the high estimate to BESIDE_WRITER of its time.
     """
     items, remaining = graph.items, 1 / RARER[estimate]
     spans = _spans(graph, kind)

@@ -103,7 +103,7 @@ class Row:
 
 
 def kind_of(report: pb.Report) -> str:
-    """Returns the evidence source of the recording itself: that of a joined trace is "both"."""
+    """Returns "trace" if the evidence source of `report` is "both" (a trace with telemetry), otherwise this source."""
     return "trace" if report.evidence_source == "both" else report.evidence_source
 
 

@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Annotation:
-    """The begin or the end of a record_function scope."""
+    """The start or the end of a record_function scope."""
 
     name: str
     begins: bool
