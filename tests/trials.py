@@ -142,7 +142,7 @@ def row(name: str, change: str, trials: Sequence[Tried]) -> str:
 def page(trials: Sequence[Tried]) -> Iterator[str]:
     """Yields the page, line by line."""
     same = [trial for trial in trials if trial.change == EQUAL]
-    repeats = (len(trials) - len(same)) // len(FIXES)
+    repeats = min(sum((trial.name, trial.change) == fix for trial in trials) for fix in FIXES)
     yield "# Trials of changes"
     yield ""
     yield f"Written by `python tests/trials.py --repeats {repeats} --equal {len(same)} --write`."
