@@ -41,7 +41,7 @@ class Signal(Enum):
 
 
 class Samples(Record, frozen=True):
-    """The samples of one counter of the trace's device: `values[i]` is the mean from `edges[i]` to `edges[i + 1]` (ns)."""
+    """Samples of one counter of the trace's device. `values[i]` is the mean from `edges[i]` to `edges[i + 1]` (ns)."""
 
     edges: Ints  # one more than the values
     values: Floats
