@@ -41,7 +41,7 @@ def answer(facts: Mapping[str, Any], rows: Sequence[Any] | None = None, offset: 
     shown: dict[str, Any] = {"untrusted": UNTRUSTED, **cleaned(facts)}
     if rows is None:
         return _json(shown)
-    room, texts = _MAX_CHARACTERS - len(_json(shown)), []
+    room, texts = _MAX_CHARACTERS - len(_json(shown)), list[str]()
     for row in rows[offset : offset + limit if limit else None]:
         text = _json(cleaned(_with_quotes(row, unusual)))
         if len(text) > _MAX_CHARACTERS // 2 or (len(text) + 1 > room and not texts):
