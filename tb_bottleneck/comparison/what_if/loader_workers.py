@@ -46,12 +46,17 @@ def change_workers(recording: Recording, number: int) -> Change:
     if number < 1:
         return _without_workers(recording, len(rows_in_window))
     in_training_process = iterator.text == SINGLE_PROCESS_ITERATOR
-    if not in_training_process and not workers_are_behind(recording):
-        raise CannotPredict("The workers already keep up, so their maximum speed is unknown.")
     now = 0 if in_training_process else _workers_now(recording)
     usable, used = _at_once(recording, number), _at_once(recording, now)
     batches = len(rows_in_window)
-    per_batch = float(np.median(durations)) if in_training_process else recording.account.window / batches * used
+    if in_training_process:
+        per_batch = float(np.median(durations))
+    elif workers_are_behind(recording):
+        per_batch = recording.account.window / batches * used
+    elif used < now:
+        raise CannotPredict("There are more workers than cores, so the time of a batch includes waiting for a core.")
+    else:
+        per_batch = _batch_of_worker(recording, batches)
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
         fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
@@ -87,13 +92,7 @@ def _without_workers(recording: Recording, batches: int) -> Change:
     Raises:
         CannotPredict: it is not known how long one process takes to make a batch.
     """
-    sampled = batch_time(recording)
-    if not isinstance(sampled, Missing):
-        per_batch = sampled.value
-    elif workers_are_behind(recording):
-        per_batch = recording.account.window / batches * _at_once(recording, _workers_now(recording))
-    else:
-        raise CannotPredict("The time in which one process makes a batch is unknown; the monitor samples its workers.")
+    per_batch = _batch_of_worker(recording, batches)
     beside = BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
@@ -111,6 +110,20 @@ def _without_workers(recording: Recording, batches: int) -> Change:
         f"without workers, the host of the training takes {share_text(1 - 1 / beside[Estimate.EXPECTED])} less time",
     )
     return Change("the training process made the batches", assumptions, modify=change, fix=WORKERS)
+
+
+def _batch_of_worker(recording: Recording, batches: int) -> float:
+    """Returns the time in ns in which one worker makes a batch. `batches` is the number of batches in the window.
+
+    Raises:
+        CannotPredict: the workers are not behind, and the monitor did not sample them.
+    """
+    sampled = batch_time(recording)
+    if not isinstance(sampled, Missing):
+        return sampled.value
+    if workers_are_behind(recording):
+        return recording.account.window / batches * _at_once(recording, _workers_now(recording))
+    raise CannotPredict("The workers already keep up, so their speed is unknown; the monitor would sample it.")
 
 
 _OPPOSITE = {Estimate.EXPECTED: Estimate.EXPECTED, Estimate.LOW: Estimate.HIGH, Estimate.HIGH: Estimate.LOW}

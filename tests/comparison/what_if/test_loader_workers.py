@@ -65,8 +65,21 @@ def test_without_workers_the_training_makes_the_batches_itself(tmp_path, drawing
     assert result.changes == ["the training process made the batches"]
 
 
+@pytest.mark.parametrize(("batch_ms", "step_ms"), [(0.6, 1.0), (2.5, 2.5)])
+def test_fewer_workers_than_now_may_be_too_few(tmp_path, batch_ms, step_ms):
+    facts = context(workers=2, cores=2, loader_stacks=samples(30, batch_ms))
+    result = what_if(judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts), WhatIfOptions(workers=1))
+    assert result.after.step_ns == pytest.approx(step_ms * 1e6, rel=0.03)
+
+
+def test_sampled_times_of_more_workers_than_cores_include_waiting(tmp_path):
+    facts = context(workers=4, cores=2, loader_stacks=samples(30, 0.6))
+    with pytest.raises(CannotPredict, match="more workers than cores"):
+        change_workers(judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts).recording, 1)
+
+
 def test_without_workers_it_has_to_be_known_how_long_a_batch_takes(tmp_path):
-    with pytest.raises(CannotPredict, match="the monitor samples its workers"):
+    with pytest.raises(CannotPredict, match="the monitor would sample it"):
         change_workers(judged(tmp_path, FAST_WORKERS).recording, 0)
 
 
@@ -77,7 +90,7 @@ def test_how_many_there_are_has_to_be_known(tmp_path):
 
 def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
     with pytest.raises(CannotPredict, match="already keep up"):
-        change_workers(judged(tmp_path, FAST_WORKERS).recording, 4)
+        change_workers(judged(tmp_path, FAST_WORKERS, tb_bottleneck=context(workers=2)).recording, 4)
 
 
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
