@@ -124,7 +124,7 @@ def operator_patterns() -> tuple[NamePattern, ...]:
 
 @cache
 def host_operator_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for what an operator does to tensors in host memory: "describes" or "computes"."""
+    """Returns the patterns for what an operator does in host memory: "describes", "computes" or "creates" tensors."""
     return _patterns("operators.toml", "host_operator", "does", "")
 
 
