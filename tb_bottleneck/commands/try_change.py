@@ -188,7 +188,7 @@ def _say_kept(kept: bool, options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the fixes that the newest report in the logdir suggests. Returns the same as `_changed`."""
+    """Tries the fixes that the program's newest report suggests. Returns the same as `_changed`."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep

@@ -36,7 +36,7 @@ def check(graph: Graph, layout: Layout) -> Check:
     """Returns the check of a replay of the unmodified recording with median delays.
 
     Every latency, pause and lag is set to the median of its kind. With the recorded values, the replay would be exact
-    whatever the dependencies are; with medians, only correct dependencies reproduce the recorded times.
+    for any dependencies; with medians, only correct dependencies reproduce the recorded times.
     """
     begin, end = int(graph.edges[0]), int(graph.edges[-1])
     replayed = replay(graph, layout, with_median_delays(graph.items)).window

@@ -13,7 +13,7 @@ from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.statistics import MeasuredGain
 from tb_bottleneck.trial.trial import Runner, Trial, run_trial
 
-MAX_READ = 20
+MAX_READ = 8
 """So many recordings of a logdir are read to find those of a program."""
 
 

@@ -97,10 +97,10 @@ def _without_workers(recording: Recording, batches: int) -> Change:
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
         loading = graph.items.gap.of(Activity.LOAD_BATCH)
-        if not loading.sum():
-            raise CannotPredict("The recording does not show when the training takes its batches.")
         making = per_batch * batches / SLOWER_WORKERS[_OPPOSITE[estimate]]
         alone = on_host(graph, 1 / beside[_OPPOSITE[estimate]])
+        if not loading.sum():  # it is not known where the batches are taken, so nothing runs beside their making
+            return alone.with_floor(alone.window() + making)
         made = np.rint(loading * (making / loading.sum())).astype(np.int64)
         return alone.with_gap(Activity.LOAD_BATCH, made).with_pace(0.0)
 

@@ -3,15 +3,19 @@
 import json
 from math import hypot, log
 
+import numpy as np
 import pytest
 from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.hardware import CannotPredict
 from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.modified_graph import Estimate
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")
 FAST_WORKERS = repeated(9, workers="#.........", gpu=".########.")
@@ -76,6 +80,21 @@ def test_sampled_times_of_more_workers_than_cores_include_waiting(tmp_path):
     facts = context(workers=4, cores=2, loader_stacks=samples(30, 0.6))
     with pytest.raises(CannotPredict, match="more workers than cores"):
         change_workers(judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts).recording, 1)
+
+
+def test_batches_without_a_place_in_the_step_are_made_in_addition(tmp_path):
+    """Without any recorded wait for a batch, it is not known what could run beside the making."""
+    facts = context(workers=2, loader_stacks=samples(30, 0.6))
+    run = judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts)
+    change = change_workers(run.recording, 0)
+    predictor = ReplayPredictor(run.recording, run.step_bounds)
+
+    def modified(graph):
+        bare = graph.with_gap(Activity.LOAD_BATCH, np.zeros_like(graph.items.gap.of(Activity.LOAD_BATCH)))
+        return change.modify(bare, Estimate.EXPECTED)
+
+    step_ns = predictor.predict(None, modified).step_ns
+    assert step_ns == pytest.approx((0.9 + 0.6 / 1.1) * 1e6, rel=0.05)
 
 
 def test_without_workers_it_has_to_be_known_how_long_a_batch_takes(tmp_path):
