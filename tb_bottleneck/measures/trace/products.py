@@ -13,7 +13,7 @@ from tb_bottleneck.measures.trace.kernel_efficiency import MOSTLY
 from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
 from tb_bottleneck.roofline.device_peaks import has_matrix_units
 from tb_bottleneck.roofline.matmul import flops
-from tb_bottleneck.roofline.operator_args import has_double_operand
+from tb_bottleneck.roofline.operator_args import first_tensor_type, has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.forward_links import forward_links, linked_forward
 from tb_bottleneck.trace.kernel_names import cut, name_matches, short
@@ -24,6 +24,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
+# They copy their operands before the product if these are not contiguous, as heads after a transposition are.
+_AROUND_PRODUCTS = frozenset({"aten::matmul", "aten::einsum"})
 # Operators from the first product to the second, nested ones included: scaling, mask, softmax, dropout and reshaping
 # take up to about 30 in public recordings.
 MAX_OPERATORS_BETWEEN = 60
@@ -62,7 +64,11 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 @memoized
 def attention_time(recording: Recording) -> Spans:
-    """Returns host time from the first to the end of the second matrix multiplication of attention as operators."""
+    """Returns host time from the first to the end of the second matrix multiplication of attention as operators.
+
+    `aten::matmul` and `aten::einsum` around these multiplications belong to it: a fused kernel needs no copies of
+    their operands.
+    """
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -74,13 +80,26 @@ def attention_time(recording: Recording) -> Spans:
     at = np.flatnonzero(product | softmax)
     first, middle, last = at[:-2], at[1:-1], at[2:]
     found = product[first] & softmax[middle] & product[last] & (last - first <= MAX_OPERATORS_BETWEEN)
-    begin, end = rows[first[found]], rows[last[found]]
+    around = np.flatnonzero(name_matches(trace.names, events.name[rows], _AROUND_PRODUCTS.__contains__))
+    begin, end = (rows[_enclosing(trace, rows, around, each[found])] for each in (first, last))
     same = events.thread[begin] == events.thread[end]
     same &= host_step_of(recording, events.start[begin]) == host_step_of(recording, events.start[end])
     return union(events.start[begin[same]], events.end[end[same]])
 
 
+def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
+    """Returns for each position `inner` in `rows` the operator of `around` that contains it, or the position itself."""
+    if not len(around):
+        return inner
+    events = trace.events
+    before = around[np.maximum(np.searchsorted(around, inner, "right") - 1, 0)]
+    outer, own = rows[before], rows[inner]
+    contains = (before <= inner) & (events.thread[outer] == events.thread[own]) & (events.end[outer] >= events.end[own])
+    return np.where(contains, before, inner)
+
+
 _LINEAR = frozenset({"aten::mm", "aten::addmm"})
+_SINGLE = "float"
 FUSED_BACKWARD = 5 / 4
 """Operations of a fused backward pass / of single operators: the fused pass recomputes scores (arXiv 2205.14135)."""
 
@@ -94,8 +113,14 @@ class AttentionWork(Record, frozen=True, eq=False):
     kernels: Bools
     """Mask of the device operations that these operators launch."""
 
-    fused_ns: float
-    """Time (ns) of the multiplications of fused attention at the rate of the linear layers of this recording."""
+    flops: float
+    """Floating-point operations of the multiplications of fused attention."""
+
+    linear_rate: float
+    """Operations per ns that the linear layers of this recording reach."""
+
+    in_single_precision: bool
+    """True if most of these multiplications have 32-bit operands."""
 
 
 @memoized
@@ -120,9 +145,12 @@ def attention_work(recording: Recording) -> AttentionWork | None:
     if not rate:
         return None
     fused = _flops(trace, rows[product & inside & ~backward])
+    wide = _flops(trace, rows[product & inside], _SINGLE)
+    is_wide = wide > _flops(trace, rows[product & inside]) / 2
     fused += FUSED_BACKWARD * _flops(trace, rows[product & backward])
     chosen = inside[owner]
-    return AttentionWork(union(begin[chosen], end[chosen]), np.isin(kernels_of, rows[inside]), fused / rate)
+    spans = union(begin[chosen], end[chosen])
+    return AttentionWork(spans, np.isin(kernels_of, rows[inside]), fused, rate, is_wide)
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
@@ -160,15 +188,18 @@ def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, r
     return np.asarray(np.bincount(at[known], weights=length, minlength=len(rows)), np.float64)
 
 
-def _flops(trace: Trace, rows: Rows) -> float:
-    """Returns the floating-point operations of the contractions in the event rows `rows` with recorded shapes."""
+def _flops(trace: Trace, rows: Rows, operand: str = "") -> float:
+    """Returns the floating-point operations of the contractions in the event rows `rows` with recorded shapes.
+
+    With `operand`, only of those whose first tensor has this type.
+    """
     names, counts = np.unique(
         np.stack((trace.events.name[rows], trace.events.signature[rows])), axis=1, return_counts=True
     )
     total = 0.0
     for (name, signature), count in zip(names.T.tolist(), counts.tolist(), strict=True):
         operands = operands_of(trace.signatures[signature]) if signature else None
-        if operands is not None:
+        if operands is not None and operand in ("", first_tensor_type(operands)):
             total += count * (flops(trace.names[name], operands.dims, operands.concrete) or 0)
     return total
 

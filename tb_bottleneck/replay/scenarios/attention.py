@@ -3,16 +3,24 @@
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.measures.trace.products import attention_work
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.knowledge.gpus import GIGA, TERA
+from tb_bottleneck.measures.trace.products import AttentionWork, attention_work
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.roofline.device_peaks import peaks_of
 
 RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
 """Rate of the fused kernel / rate of the linear layers of the same recording. The expected one is from transformers
 like those of tests/ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside; the bounds are a choice."""
-RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.4, Estimate.HIGH: 0.85}
-"""FlashAttention-2 reaches 50 to 73 % of an A100's peak forwards and 44 to 63 % backwards (arXiv 2307.08691, section
-4.1); that large products reach 80 % is an assumption."""
+RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.35, Estimate.HIGH: 0.95}
+"""Rate of the fused kernel / rate of the linear layers, for operands of 16 bits. Twelve transformers on an H200 (torch
+2.11, tests/GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
+forwards and 44 to 63 % backwards (arXiv 2307.08691, section 4.1), large products about 80 %."""
+RATE_IN_SINGLE_PRECISION = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.45, Estimate.HIGH: 1.3}
+"""Rate of the fused kernel / peak of 32-bit vector units, for operands of 32 bits: such a kernel multiplies each number
+in three parts on matrix units, whether or not TF32 is allowed (CUTLASS, OpMultiplyAddFastF32). Six transformers on an
+H200 have 0.49 to 0.67. High: half of a third of the TF32 peak, as on an A100, is a choice."""
 DISPATCH_LEFT = 0.25
 """One call remains of at least four: a multiplication, a scaling, a softmax and a multiplication."""
 
@@ -20,11 +28,12 @@ DISPATCH_LEFT = 0.25
 def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Computes attention with one fused kernel, which keeps the scores on the chip.
 
-    Returns None if shapes do not give the rate of the linear layers.
+    Returns None if shapes do not give the rate of the linear layers, or in 32 bits on a device of unknown peak.
 
     Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone. These
-    run at a share of the rate that the linear layers reach in this recording (RATE_ON_DEVICE, RATE_ON_CPU). On a
-    device, DISPATCH_LEFT of the host's time for these operators remains. Never longer than as recorded.
+    run at a share of the rate that the linear layers reach in this recording (RATE_ON_DEVICE, RATE_ON_CPU) or, in 32
+    bits on a device, of the peak of its vector units (RATE_IN_SINGLE_PRECISION). On a device, DISPATCH_LEFT of the
+    host's time for these operators remains. Never longer than as recorded.
     Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
     Bounds: the lowest and the highest of these shares.
     """
@@ -33,16 +42,29 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
     if work is None:
         return None
     if not recording.on_device:
-        left = _left(work.fused_ns / RATE_ON_CPU[estimate], work.spans.total())
+        left = _left(work.flops / (RATE_ON_CPU[estimate] * work.linear_rate), work.spans.total())
         edges, recorded = recording.steps.edges, graph.base.graph.items.gap.of(Activity.DISPATCH)[1:]
         part = np.zeros(len(edges))
         part[1:] = np.minimum(work.spans.covered(edges[:-1], edges[1:]) / np.maximum(recorded, 1), 1.0)
         return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - left)))
     ops = recording.trace.device_ops
-    left = _left(work.fused_ns / RATE_ON_DEVICE[estimate], float((ops.end - ops.start)[work.kernels].sum()))
+    rate = _rate_on_device(recording, work, estimate)
+    if rate is None:
+        return None
+    left = _left(work.flops / rate, float((ops.end - ops.start)[work.kernels].sum()))
     factors = np.where(work.kernels, left, 1.0)
     gap = graph.gap_scaled(Activity.DISPATCH, 1 - graph.gap_share_in(work.spans) * (1 - DISPATCH_LEFT))
     return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)), gap=gap)
+
+
+def _rate_on_device(recording: Recording, work: AttentionWork, estimate: Estimate) -> float | None:
+    """Returns the operations per ns of the fused kernel."""
+    if not work.in_single_precision:
+        return RATE_ON_DEVICE[estimate] * work.linear_rate
+    peaks = peaks_of(recording.trace)
+    if peaks is None or peaks.vector is None:
+        return None
+    return min(RATE_IN_SINGLE_PRECISION[estimate] * peaks.vector * TERA / GIGA, work.linear_rate)
 
 
 def _left(fused: float, now: float) -> float:

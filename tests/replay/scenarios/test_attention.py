@@ -5,6 +5,8 @@ import json
 import pytest
 
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.replay.scenarios import attention
+from tb_bottleneck.roofline.device_peaks import Peaks
 
 LINEAR = ("aten::mm", [[1000, 1000], [1000, 1000]])  # 2e9 operations in 1 ms
 ATTENTION = (
@@ -15,7 +17,7 @@ ATTENTION = (
 )
 
 
-def written(path, on_device, shapes=True, steps=4):
+def written(path, on_device, shapes=True, steps=4, dtype="float"):
     """Writes steps of five operators of 1 ms."""
     events, at = [], 0
     row = {"ph": "X", "pid": 1, "tid": 1}
@@ -23,7 +25,7 @@ def written(path, on_device, shapes=True, steps=4):
         begin = at
         for number, (name, dims) in enumerate((LINEAR, *ATTENTION)):
             host = begin + 110 * number if on_device else at
-            types = ["float" if dim else "Scalar" for dim in dims]
+            types = [dtype if dim else "Scalar" for dim in dims]
             args = {"Input Dims": dims, "Input type": types} if shapes else {}
             events.append(
                 row | {"cat": "cpu_op", "name": name, "ts": host, "dur": 100 if on_device else 1000, "args": args}
@@ -56,10 +58,24 @@ def test_on_the_cpu_the_rate_is_that_of_the_linear_layers(tmp_path):
 
 
 def test_on_a_device_the_rate_is_a_part_of_it(tmp_path):
-    gain = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
+    gain = written(tmp_path / "t.pt.trace.json", on_device=True, dtype="c10::Half")["unfused_attention"].speedup
     assert gain.basis == "replay"
     assert gain.expected == pytest.approx(5 / (1 + 1 / 0.65), rel=0.05)
     assert gain.low < gain.expected < gain.high
+
+
+def test_in_single_precision_the_rate_is_a_part_of_the_vector_units(tmp_path):
+    """The linear layers need 1 ms for 2e9 operations, which is less than 0.45 of the peak of 19.5e12 per second."""
+    single = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
+    assert single.expected == pytest.approx(5 / (1 + 1), rel=0.05)
+
+
+def test_in_single_precision_attention_on_matrix_units_may_not_gain(tmp_path, monkeypatch):
+    """A unit of 1e12 operations per second needs at least 0.5 ms for a product of the attention: as long as all of it."""
+    slow = Peaks({}, 1.0, 1000.0, "data sheet")
+    monkeypatch.setattr(attention, "peaks_of", lambda _trace: slow)
+    gain = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
+    assert gain.expected < 5 / (1 + 2 / 0.55) * 1.05
 
 
 def test_without_shapes_nothing_is_predicted(tmp_path):
