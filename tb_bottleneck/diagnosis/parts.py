@@ -135,4 +135,4 @@ def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unpr
         return None
     codes = [defect.code for defect in defects]
     recorded = float((np.mean if logged.times else np.median)(recording.as_recorded.steps.durations))
-    return unprofiled_of(logged.median, logged.steps, recorded, codes, logged.times, recording.correction is not None)
+    return unprofiled_of(logged.step, logged.steps, recorded, codes, logged.times, recording.correction is not None)

@@ -128,8 +128,8 @@ def _atypical(recording: Recording) -> Iterator[Defect]:
     """Yields the defect of recorded steps whose time differs from that of the steps before, not by the profiler."""
     logged, ratio = logged_unprofiled(recording), atypical_ratio(recording)
     if logged is not None and ratio is not None:
-        recorded = float(np.median(recording.steps.durations))
-        yield Defect("atypical_steps", False, {"recorded": recorded, "pause": logged.median})
+        recorded = logged.average(recording.steps.durations)
+        yield Defect("atypical_steps", False, {"recorded": recorded, "pause": logged.step})
 
 
 def _optimizer_alone(recording: Recording) -> bool:

@@ -14,13 +14,14 @@ The step time without the profiler is the time of steps that the process of the 
 """
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import Spans, merge, overlapping, subtract, union
+from tb_bottleneck.base.intervals import Spans, clip, merge, overlapping, subtract, union
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -34,6 +35,12 @@ from tb_bottleneck.trace.trace import Trace
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.
 MAX_STEP_RATIO = 100
 MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
+UNEVEN_AT, UNEVEN_FROM = (0.2, 0.8), 2.0
+"""Steps are uneven if these quantiles differ by this factor, as with workers that deliver in bursts, or a checkpoint in
+every second step. Medians of two parts of such a run differ by chance. A choice."""
+SHORTEST_OF_BUSY, MIN_KEPT = 0.8, 3
+"""A step that takes less of the device's busy time per step ended on the host only: a choice. On an H200, 17 logged
+steps took a tenth of it, and 3 steps after them all of it. Fewer than MIN_KEPT of the latter are no measurement."""
 SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
 
 
@@ -41,17 +48,27 @@ SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, 
 class LoggedSteps:
     """Steps without the profiler, as the training process measured them. All times are in ns.
 
-    `steps` is 0, `times` empty and `loader` (median time per step in the loader) None if not logged.
+    `step` is their median or, if `uneven`, their mean. `steps` is 0, `times` empty and `loader` (median time per step
+    in the loader) None if not logged.
     """
 
-    median: float
+    step: float
     steps: int = 0
     times: tuple[float, ...] = ()
     loader: float | None = None
+    uneven: bool = False
+
+    def average(self, durations: Ints | Floats) -> float:
+        """Returns the average of recorded steps (ns) that can be compared with `step`."""
+        return float((np.mean if self.uneven else np.median)(durations))
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
-    """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible."""
+    """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible.
+
+    The process measures on the host. While its launches queue up, as at the start of a run that reads nothing from the
+    device, the host's steps are shorter than those of the device. Only the last steps without such a one are used.
+    """
     context = recording.trace.header.context
     median = positive(context.get("unprofiled_step_ns"))
     if recording.steps.basis == "whole" or median is None:
@@ -63,13 +80,24 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
     known = tuple(time for time in times if time is not None and SHORTEST_LOGGED <= time <= LONGEST_LOGGED)
     steps = int(positive(context.get("unprofiled_steps")) or 0)
+    shortest = SHORTEST_OF_BUSY * _busy_per_step(recording)
+    if known and median < shortest:
+        known = tuple(reversed(list(takewhile(lambda time: time >= shortest, reversed(known)))))
+        if len(known) < MIN_KEPT:
+            return None
+        median, steps, times = float(np.median(known)), len(known), list(known)
+    known = known if len(known) == len(times) else ()
+    if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
+        return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
     loader = positive(context.get("unprofiled_loader_ns"))
-    return LoggedSteps(
-        median,
-        min(steps, MAX_STEPS),
-        known if len(known) == len(times) else (),
-        loader if loader is not None and loader < median else None,
-    )
+    loader = loader if loader is not None and loader < median else None
+    return LoggedSteps(median, min(steps, MAX_STEPS), known, loader)
+
+
+def _busy_per_step(recording: Recording) -> float:
+    """Returns the device's busy time per step in ns, which is the same without a profiler."""
+    ops, steps = recording.trace.device_ops, recording.steps
+    return clip(union(ops.start, ops.end), steps.begin, steps.end).total() / len(steps)
 
 
 BUILT_IN = "<built-in"
@@ -201,45 +229,51 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
 def _solved(
     recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
 ) -> tuple[Floats, bool]:
-    """Returns the time in ns that the profiler added to each piece, and True if the median step without it is right.
+    """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
 
     The loader's part of the steps is solved separately if the loader's time without the profiler is known.
     """
     durations = recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
-        return _part_solved(recording.steps, pieces, costs, durations, unprofiled.median, most=0.0)
+        return _part_solved(recording.steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     loader = _own_loader(recording.trace, thread)
     if unprofiled.loader is None or not len(loader):
-        return _part_solved(recording.steps, pieces, costs, durations, unprofiled.median)
+        return _part_solved(recording.steps, pieces, costs, durations, unprofiled, unprofiled.step)
     is_loader = loader.contains(pieces.begin)
     loading = loader.covered(recording.steps.edges[:-1], recording.steps.edges[1:]).astype(np.float64)
     added, solved = np.zeros(len(is_loader)), True
     for rows, took, without in (
         (is_loader, loading, unprofiled.loader),
-        (~is_loader, durations - loading, unprofiled.median - unprofiled.loader),
+        (~is_loader, durations - loading, unprofiled.step - unprofiled.loader),
     ):
-        added[rows], right = _part_solved(recording.steps, pieces.take(rows), costs, took, without)
+        added[rows], right = _part_solved(recording.steps, pieces.take(rows), costs, took, unprofiled, without)
         solved &= right
     return added, solved
 
 
 def _part_solved(
-    steps: Steps, pieces: HostPieces, costs: ProfilerCosts, took: Floats, without: float, most: float = 2.0
+    steps: Steps,
+    pieces: HostPieces,
+    costs: ProfilerCosts,
+    took: Floats,
+    unprofiled: LoggedSteps,
+    without: float,
+    most: float = 2.0,
 ) -> tuple[Floats, bool]:
     """As _solved, for some pieces: they took `took` ns in each recorded step, and `without` ns without the profiler."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     inside = (step >= 0) & (step < len(steps))
 
-    def median(position: float) -> float:
+    def average(position: float) -> float:
         added = pieces.added(costs, position)
-        return float(np.median(took - np.bincount(step[inside], added[inside], len(steps))))
+        return unprofiled.average(took - np.bincount(step[inside], added[inside], len(steps)))
 
-    if median(most) > without:
+    if average(most) > without:
         return pieces.added(costs, 0.0), False  # something else takes the time, and it is not known what
     low, high = -2.0, most
     for _ in range(ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if median(middle) > without else (low, middle)
+        low, high = (middle, high) if average(middle) > without else (low, middle)
     return pieces.added(costs, high), True
 
 

@@ -15,7 +15,6 @@ from tb_bottleneck.attribution.training_detection import has_backward, has_train
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.process_facts import positive
 
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,40}")
 _NOT_RECORDED = Missing("the training process did not add this fact; tb_bottleneck.monitor.facts.process adds it")
@@ -122,9 +121,9 @@ def atypical_ratio(recording: Recording) -> float | None:
     logged = logged_unprofiled(recording)
     if logged is None:
         return None
-    step = float(np.median(recording.steps.durations))
-    too_slow = step - _max_overhead(recording) > ATYPICAL_FROM * logged.median
-    return step / logged.median if too_slow or logged.median > ATYPICAL_FROM * step else None
+    step = logged.average(recording.steps.durations)
+    too_slow = step - _max_overhead(recording) > ATYPICAL_FROM * logged.step
+    return step / logged.step if too_slow or logged.step > ATYPICAL_FROM * step else None
 
 
 def profiler_overhead(recording: Recording) -> Measure | Missing:
@@ -132,10 +131,10 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
 
     The share is limited to the overhead that recording the rows of a step can cause.
     """
-    without = unprofiled_step(recording)
-    if isinstance(without, Missing):
-        return without
-    step = float(np.median(recording.steps.durations))
+    without, logged = unprofiled_step(recording), logged_unprofiled(recording)
+    if isinstance(without, Missing) or logged is None:
+        return _UNKNOWN if isinstance(without, Measure) else without
+    step = logged.average(recording.steps.durations)
     share = min(1 - without.value / step, _max_overhead(recording) / step)
     return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")
 
@@ -149,11 +148,14 @@ def _max_overhead(recording: Recording) -> float:
 
 
 def unprofiled_step(recording: Recording) -> Measure | Missing:
-    """The median step time without the profiler (ns), as the training process measured it."""
-    unprofiled = positive(recording.trace.header.context.get("unprofiled_step_ns"))
-    if recording.steps.basis == "whole" or unprofiled is None:
+    """The step time without the profiler (ns), as the training process measured it.
+
+    The median; of uneven steps, the mean.
+    """
+    logged = logged_unprofiled(recording)
+    if logged is None:
         return _UNKNOWN
-    step = float(np.median(recording.steps.durations))
-    if not SHORTEST_UNPROFILED * step <= unprofiled <= LONGEST_UNPROFILED * step:
+    step = logged.average(recording.steps.durations)
+    if not SHORTEST_UNPROFILED * step <= logged.step <= LONGEST_UNPROFILED * step:
         return Missing("the recorded step time without the profiler is implausible for these steps")
-    return Measure(unprofiled, "ns", "step", source="context")
+    return Measure(logged.step, "ns", "step", source="context")
