@@ -103,6 +103,12 @@ def cores_available(recording: Recording) -> Measure | Missing:
     return Measure(float(cores), "count", "process", source="context")
 
 
+def cores_per_worker(recording: Recording) -> float | None:
+    """Returns cores of the job / present workers, at least 1; None if one of them is not known."""
+    cores, now = _cores(recording), workers_used(recording)
+    return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
+
+
 def _step_without(recording: Recording, idle: float) -> float:
     return recording.account.window / len(recording.steps) - idle
 

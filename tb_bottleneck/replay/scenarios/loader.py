@@ -14,6 +14,7 @@ from tb_bottleneck.measures.trace.loader import (
     uneven_fetches,
 )
 from tb_bottleneck.measures.trace.loader_workers import (
+    cores_per_worker,
     workers_are_behind,
     workers_factor,
     workers_for_loop,
@@ -49,23 +50,32 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
     Assumes: workers make batches as fast as in the recording, each on its own core.
     Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch,
     divided by the number of workers needed to keep up, at most the job's cores. If workers make them: the time between
-    their batches, divided by the factor of workers that would keep up. Workers take SLOWER_WORKERS times as long,
-    because they share memory, cores and storage; in the high estimate they do not disturb each other. New workers slow
-    the host of the training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind limit
-    every other fix (`at_workers_pace`).
+    their batches, divided by the factor by which the advice raises their number. Workers take SLOWER_WORKERS times as
+    long, because they share memory, cores and storage; in the high estimate they do not disturb each other. New workers
+    slow the host of the training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind
+    limit every other fix (`at_workers_pace`).
     """
-    floor = _floor(graph)
+    recording = graph.base.recording
+    more = workers_factor(recording)
+    factor = more.value if isinstance(more, Measure) else 1.0
+    return _delivered_faster(graph, estimate, min(factor, cores_per_worker(recording) or factor))
+
+
+def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
+    """Returns the graph with workers, `factor` times as fast as any present ones; None if it is unknown who loads."""
+    floor = _floor(graph, factor)
     if floor is None:
         return None
     return beside_workers(without_waiting(graph, estimate), estimate).with_floor(floor * SLOWER_WORKERS[estimate])
 
 
 def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Makes batches cheaper. With workers, as `with_workers`; without workers, the time of making batches in the
+    """Makes batches cheaper: with workers, so that they keep up; without workers, the time of making batches in the
     training process shrinks to REMAINS_OF_BATCH. Returns None as `with_workers` does."""
     iterator = loader_iterator(graph.base.recording)
     if not isinstance(iterator, Measure) or iterator.text != SINGLE_PROCESS_ITERATOR:
-        return with_workers(graph, estimate)
+        more = workers_factor(graph.base.recording)
+        return _delivered_faster(graph, estimate, more.value if isinstance(more, Measure) else 1.0)
     return graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, REMAINS_OF_BATCH[estimate]))
 
 
@@ -87,17 +97,19 @@ def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
     return graph.with_pace(graph.window()) if workers_are_behind(graph.base.recording) else graph
 
 
-def _floor(graph: ModifiedGraph) -> float | None:
-    """Returns the shortest time in ns to make the window's batches, or None if it is unknown who makes them."""
+def _floor(graph: ModifiedGraph, factor: float) -> float | None:
+    """Returns the shortest time in ns to make the window's batches, or None if it is unknown who makes them.
+
+    Workers that make them already become `factor` times as fast.
+    """
     recording = graph.base.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)
     fetches = graph.base.spans_named("enumerate(Data")
     if not isinstance(iterator, Measure) or not len(fetches):
         return None
     if iterator.text != SINGLE_PROCESS_ITERATOR:
-        more = workers_factor(recording)
         apart = _between_batches(fetches, recording.account.window / len(recording.steps))
-        return apart * len(recording.steps) / (more.value if isinstance(more, Measure) else 1.0)
+        return apart * len(recording.steps) / factor
     batch = float(np.median(fetches.ends - fetches.starts))
     return batch * len(recording.steps) / (workers.value if isinstance(workers, Measure) else 1.0)
 
