@@ -193,6 +193,7 @@ class SnapshotMemory:
         """The parameters by size."""
         blocks, opened = self.blocks, self.calls.opened
         step = np.searchsorted(self.calls.updates, blocks.begin, side="right")
+        backward = opened == Role.BACKWARD
         gradients = blocks.known_begin & (self.category == INDEX[Category.GRADIENTS])
         states = blocks.known_begin & ~blocks.freed & (self.category == INDEX[Category.OPTIMIZER])
         size = blocks.size
@@ -200,7 +201,7 @@ class SnapshotMemory:
             self._asked,
             size[_of_fullest(gradients, step, size)],
             size[states],
-            size[_of_fullest(opened == Role.BACKWARD, step, size)],
+            (size[_of_fullest(backward, each, size)] for each in (step, _passes(opened, blocks.opened))),
         )
 
     @cached_property
@@ -318,6 +319,18 @@ def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:
 
 def _is(action: Ints, *names: str) -> Bools:
     return np.isin(action, [ACTIONS.index(name) for name in names])
+
+
+def _passes(opened: Ints, event: Ints) -> Ints:
+    """Returns for each block the number of backward passes that begin before it. A step may have several passes."""
+    rows = np.argsort(event, kind="stable")
+    passing = np.isin(opened[rows], (Role.FORWARD, Role.BACKWARD))
+    is_backward = opened[rows[passing]] == Role.BACKWARD
+    begins = np.zeros(len(rows), np.int64)
+    begins[np.flatnonzero(passing)] = np.diff(is_backward.astype(np.int8), prepend=0) > 0
+    passes = np.empty(len(rows), np.int64)
+    passes[rows] = np.cumsum(begins)
+    return passes
 
 
 def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:

@@ -73,17 +73,39 @@ def _text(frame: Frame) -> str:
 # Attention that is written with single operators makes a matrix of all pairs of positions; fused kernels do not.
 _ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 _SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
+_PRODUCT = re.compile(r"at::_ops::(?:bmm|baddbmm)::")
+_IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
 _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_attn|memory_efficient_attention")
 
 
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
-    """Returns masks of the stacks inside an attention that is not fused, and of those inside its softmax."""
+    """Returns masks of the stacks inside an attention that is not fused, and of those inside its softmax.
+
+    Attention is a function with this name or, outside of torch, one that calls both batched products and a softmax.
+    """
     texts = [_text(frame) for frame in snapshot.frames]
-    told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in (_ATTENTION, _SOFTMAX, _FUSED)]
-    attends, softmax, fused = (
+    signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT)
+    told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]
+    attends, softmax, fused, product = (
         np.array([mask[list(stack)].any() for stack in snapshot.stacks], np.bool_) for mask in told
     )
+    calling = _calling_functions(snapshot)
+    both = np.intersect1d(calling[product], calling[softmax])
+    attends |= np.isin(calling, both[both >= 0])
     return attends & ~fused, attends & softmax & ~fused
+
+
+def _calling_functions(snapshot: AllocatorSnapshot) -> Ints:
+    """Returns for each stack a number of its innermost Python function outside of torch; -1 if there is none."""
+    number: dict[tuple[str, str], int] = {}
+    of_frame = [
+        number.setdefault((frame.file, frame.function), len(number))
+        if frame.file.endswith(".py") and not _IN_TORCH.search(frame.file)
+        else -1
+        for frame in snapshot.frames
+    ]
+    found = (next((of_frame[row] for row in stack if of_frame[row] >= 0), -1) for stack in snapshot.stacks)
+    return np.fromiter(found, np.int64, len(snapshot.stacks))
 
 
 LAST_PARTS = 2

@@ -13,7 +13,7 @@ Weights and states of other types than the parameters are multiples of their siz
 16, states in 8 bits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -32,6 +32,9 @@ SEEN = 0.3
 the size of a parameter by chance. A choice."""
 COMPLETE = 0.25
 """Gradients with a smaller part of one state's bytes are not all gradients: the others are kept. A choice."""
+MOST_WORKSPACES = 4
+"""Two libraries, each on two streams, a choice. More blocks of this size are weights: a matrix of 4,096 x 4,096 numbers
+of 16 bits has the size of a workspace on Hopper."""
 COPIES = ((2.0, 3), (4.0, 3), (0.5, 3), (0.25, 2))
 """Size of a copy / size of a parameter, and how many of them: weights and states in 32 bits beside parameters in 16 or
 8, states in 16 bits, states in 8 bits."""
@@ -52,12 +55,12 @@ class WeightSets(Record, frozen=True, eq=False):
         return sum(size * count for size, count in self.parameters.items())
 
 
-def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Ints) -> WeightSets:
+def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable[Ints]) -> WeightSets:
     """Returns the parameters by size, derived from the sizes of blocks. All arguments are sizes in bytes.
 
     `earlier` are the blocks that are older than the history and exist at its end. `gradients` are the gradients of one
     step, `states` the blocks that the optimizer allocated and keeps, and `backward` all blocks that one backward pass
-    allocated.
+    allocated: those of a step and, as a step may have several passes, those of a pass.
     """
     before, new = _counts(earlier), _counts(states)
     state_sets = _states_of(new, before)
@@ -65,12 +68,14 @@ def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Ints) ->
     if len(gradients) and gradients.sum() >= COMPLETE * one_state:
         return WeightSets(_counts(gradients), False)
     if new:
-        return WeightSets({size: max(round(count / state_sets), 1) for size, count in new.items()}, bool(len(backward)))
-    passed = _counts(backward)
-    sets = _sets_of(before, passed)
-    if sets is None or sets < 2:  # parameters and their gradients
-        return WeightSets({}, False)
-    return WeightSets({size: count // sets for size, count in before.items() if size in passed}, True)
+        has_backward = any(len(each) for each in backward)
+        return WeightSets({size: max(round(count / state_sets), 1) for size, count in new.items()}, has_backward)
+    for each in backward:
+        passed = _counts(each)
+        sets = _sets_of(before, passed)
+        if sets is not None and sets >= 2:  # parameters and their gradients
+            return WeightSets({size: count // sets for size, count in before.items() if size in passed}, True)
+    return WeightSets({}, False)
 
 
 def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: Ints) -> Ints:
@@ -94,7 +99,10 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
         if complete >= AGREES * asked and complete >= SEEN * factor * sets.bytes > 0:
             for copy, count in copies.items():
                 told[rows_of[copy][: most * count]] = INDEX[Category.OPTIMIZER]
-    told[unknown & np.isin(size, WORKSPACE_BYTES) & (told == category)] = INDEX[Category.WORKSPACES]
+    for each in WORKSPACE_BYTES:
+        rows = np.flatnonzero(unknown & (size == each) & (told == category))
+        if len(rows) <= MOST_WORKSPACES:
+            told[rows] = INDEX[Category.WORKSPACES]
     return told
 
 
