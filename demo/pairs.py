@@ -42,7 +42,7 @@ def workers_sweep(pinned: bool) -> tuple[tuple[str, tuple[int, bool]], ...]:
 
 
 _ALL = (
-    Pair("loader_in_main_process", "batches created in the training process; fixed by two workers", "input",
+    Pair("loader_in_main_process", "batches created in the training process; fixed by workers", "input",
          "loader_in_main_process", CPU),
     Pair("loader_workers", "a sweep: the same training with 0, 2, 4 and 8 workers", "input",
          "", CPU, settling_steps=20, sweep=workers_sweep(pinned=False)),

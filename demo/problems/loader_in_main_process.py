@@ -1,17 +1,18 @@
 """Problem: the training process decodes and augments its own images, so the model is idle meanwhile.
 
-Fix: two persistent DataLoader workers, which prepare the next batches while the model computes.
+Fix: a persistent DataLoader worker for each core; they prepare the next batches while the model computes.
 """
 # mypy: allow-untyped-calls
 
+import os
 import zlib
 from collections.abc import Callable
-from itertools import pairwise
 
 import torch
-from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
+
+from demo.models import classifier
 
 BATCH = 12
 SIDE = 832  # pixels of a stored image
@@ -45,18 +46,14 @@ def augment(picture: torch.Tensor) -> torch.Tensor:
     return (small.flip(-1) if torch.rand(()) < 0.5 else small).sub_(0.5).div_(0.25)
 
 
-def make_model() -> nn.Sequential:
-    """Returns a small convolutional classifier."""
-    widths = [3, 24, 48, 96]
-    convolutions: list[nn.Module] = []
-    for narrow, wide in pairwise(widths):
-        convolutions += [nn.Conv2d(narrow, wide, 3, stride=2, padding=1), nn.ReLU()]
-    return nn.Sequential(*convolutions, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10))
+def cores() -> int:
+    """Returns the number of cores of this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
     """Trains for `steps` steps and calls `on_step` after each."""
-    train_with(2 if fixed else 0, False, steps, on_step, device)
+    train_with(cores() if fixed else 0, False, steps, on_step, device)
 
 
 def train_with(workers: int, pinned: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
@@ -66,7 +63,7 @@ def train_with(workers: int, pinned: bool, steps: int, on_step: Callable[[], Non
     batches = DataLoader(
         Photos(steps * BATCH), BATCH, num_workers=workers, pin_memory=pinned, persistent_workers=workers > 0
     )
-    model = make_model().to(device)
+    model = classifier((24, 48, 96)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for pictures, labels in batches:
         optimizer.zero_grad()

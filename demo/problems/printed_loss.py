@@ -13,7 +13,8 @@ from torch.nn import functional
 
 from demo.models import classifier
 
-BATCH = 8
+BATCH = 128
+SIDE = 224
 STEPS_PER_LINE = 100
 
 
@@ -21,7 +22,7 @@ def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.de
     """Trains for `steps` steps and calls `on_step` after each. What is printed goes nowhere, to spare the reader."""
     model = classifier((32, 64, 128)).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    inputs, labels = torch.randn(BATCH, 3, 64, 64, device=device), torch.randint(10, (BATCH,), device=device)
+    inputs, labels = torch.randn(BATCH, 3, SIDE, SIDE, device=device), torch.randint(10, (BATCH,), device=device)
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
         for step in range(1, steps + 1):
             logits = model(inputs)

@@ -12,14 +12,16 @@ from torch.nn import functional
 
 from demo.models import perceptron
 
-BATCH = 256
+BATCH = 512
+FEATURES = 2048
+HIDDEN = 8192
 
 
 def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:
     """Trains for `steps` steps and calls `on_step` after each."""
-    model = perceptron(1024, 2048, 2048, 10).to(device)
+    model = perceptron(FEATURES, HIDDEN, HIDDEN, 10).to(device)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    inputs, labels = torch.randn(BATCH, 1024, device=device), torch.randint(10, (BATCH,), device=device)
+    inputs, labels = torch.randn(BATCH, FEATURES, device=device), torch.randint(10, (BATCH,), device=device)
     summed = torch.zeros((), device=device)
     running = 0.0
     for _ in range(steps):
