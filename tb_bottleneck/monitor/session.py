@@ -22,7 +22,15 @@ from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
 from tb_bottleneck.monitor.facts.torch_settings import CompileLog
 from tb_bottleneck.monitor.guard import Guard, Patches, interrupts_held
-from tb_bottleneck.monitor.hooks import backward, forward, interruptions, loader, optimizer, tensor_transfers
+from tb_bottleneck.monitor.hooks import (
+    backward,
+    cuda_graphs,
+    forward,
+    interruptions,
+    loader,
+    optimizer,
+    tensor_transfers,
+)
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.results_hint import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
@@ -192,6 +200,7 @@ class Session:
             install |= {
                 tensor_transfers.TRANSFER: lambda: tensor_transfers.install_transfer(self._context),
                 tensor_transfers.SYNCS: lambda: tensor_transfers.install_syncs(self._context),
+                cuda_graphs.SIGNAL: lambda: cuda_graphs.install(self._context),
             }
         else:
             self.spans.disable()

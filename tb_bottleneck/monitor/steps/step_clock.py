@@ -59,6 +59,8 @@ class StepClock:
         self.thread: int | None = None
         """The training thread, once it is known."""
         self.steps = 0
+        self.updates = 0
+        """Number of updates by optimizers."""
         self.known: dict[str, float] = {}
         """Figures that every row has, with the value 0: each figure from its first event on. `samples` is not among
         them, because no step has 0 samples."""
@@ -207,6 +209,7 @@ class StepClock:
         if self._in_optimizer is None or self._in_optimizer[0] != optimizer:
             return False
         now = self.now()
+        self.updates += 1
         if self.thread is None:
             self._set_training_thread()
         self._train_on_pending()
