@@ -12,12 +12,15 @@ import numpy as np
 
 from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.base.text import NS_PER_S
-from tb_bottleneck.schema.signals import HOST
+from tb_bottleneck.schema.signals import CAPTURE_ENDED, CAPTURE_STARTED, HOST
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 MIN_WINDOW_NS = 10 * NS_PER_S
 """Time of ten readings at one per second: the driver's utilisation is itself a mean over up to one second."""
+
+READING_NS = NS_PER_S
+"""Time that a reading of a device is a mean of: NVML says at most one second, and counters are read once a second."""
 
 STEPS_PER_WINDOW = 10
 """Minimum number of steps, at the median step time: with several workers, batches arrive in bursts, so a few steps do
@@ -127,12 +130,16 @@ class Windows:
     def mean(self, name: str, of_device: bool = False) -> Floats:
         """Returns the mean of the series `name` in each window; NaN if there is no reading.
 
-        If `of_device` is True, the series of `device` is used, otherwise the series of the host.
+        If `of_device` is True, the series of `device` is used, otherwise the series of the host. A reading of a device
+        is a mean over the time before it, so readings that contain time before the judged steps or of a capture are
+        left out, if there are others.
         """
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
             return np.full(self.grid.count, np.nan)
         inside = self._inside(rows.end)
+        if of_device and (undisturbed := inside & self._undisturbed(rows.end)).any():
+            inside = undisturbed
         window = self.grid.window_of(rows.end[inside])
         weight = rows.count[inside].astype(float)
         total = np.bincount(window, rows.column("value").mean[inside] * weight, self.grid.count)
@@ -168,6 +175,18 @@ class Windows:
     def _inside(self, when: Times) -> Bools:
         edges = self.grid.edges
         return np.asarray((when >= edges[0]) & (when <= edges[-1]))
+
+    def _undisturbed(self, when: Times) -> Bools:
+        """Returns a mask of the readings of a device whose time is that of judged steps."""
+        mask = when >= self.grid.begin + READING_NS
+        begin = None
+        for note in self._telemetry.notes:
+            if note.code == CAPTURE_STARTED:
+                begin = note.unix_ns
+            elif note.code == CAPTURE_ENDED and begin is not None:
+                mask &= (when <= begin) | (when >= note.unix_ns + READING_NS)
+                begin = None
+        return np.asarray(mask)
 
     def _summed(self, weights: Floats) -> Floats:
         return np.bincount(self._window, weights, self.grid.count).astype(float)

@@ -64,7 +64,7 @@ def test_sm_activity_bounds_what_a_larger_batch_saves():
     many = replace(
         simulated_phase("underfilled"), readings={**simulated_phase("underfilled").readings, "sm_activity": 0.9}
     )
-    assert {row.speedup.basis for row in judged(many).findings} == {"none"}, "it does not show how full they are"
+    assert not judged(many).findings, "the multiprocessors are full: the kernels are slow, not small"
 
 
 @pytest.mark.parametrize("problem", IDLE_PROBLEMS)

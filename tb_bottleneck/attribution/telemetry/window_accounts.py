@@ -61,17 +61,23 @@ def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
     dram = windows.mean("dram_activity", of_device=True)
     arithmetic = np.fmax(windows.mean("tensor_activity", of_device=True), windows.mean("fp32_activity", of_device=True))
     counters = bool((~np.isnan(dram) & ~np.isnan(arithmetic)).any())
-    split = _by_counters(dram, arithmetic, signals) if counters else _by_power(windows, signals)
+    filled = windows.mean("sm_activity", of_device=True)
+    split = _by_counters(dram, arithmetic, filled, signals) if counters else _by_power(windows, signals)
     return DeviceBounds(split, _copying(windows), counters)
 
 
-def _by_counters(dram: Floats, arithmetic: Floats, signals: Signals) -> dict[Regime, Floats]:
-    """Returns shares of the device's work by regime. The time at a roof is (counter / value of the counter for kernels
-    at that roof). All other work is underfilled."""
+def _by_counters(dram: Floats, arithmetic: Floats, filled: Floats, signals: Signals) -> dict[Regime, Floats]:
+    """Returns shares of the device's work by regime.
+
+    The time at a roof is (counter / value of the counter for kernels at that roof). The other time in which the
+    multiprocessors have work is that of slow kernels: it is divided in the same ratio. All other work is underfilled.
+    """
     busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
     memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
-    too_much = np.fmax(memory + compute, 1.0)
-    memory, compute = np.nan_to_num(memory / too_much), np.nan_to_num(compute / too_much)
+    known = np.fmax(memory + compute, 1e-9)
+    least = np.fmin(np.nan_to_num(filled / busy), 1.0)
+    scale = np.clip(1.0 / known, None, np.fmax(least / known, 1.0))
+    memory, compute = np.nan_to_num(memory * scale), np.nan_to_num(compute * scale)
     is_known = ~np.isnan(dram) & ~np.isnan(arithmetic)
     return {
         Regime.MEMORY: memory,

@@ -22,6 +22,18 @@ def utilisation(recording: TelemetryRecording) -> Measure | Missing:
     return recording.of_series("gpu_utilisation", "share", of_device=True)
 
 
+FEW_BYTES = 1e6
+"""A model and a batch on the device have more bytes than this, single values fewer."""
+
+
+def bytes_in_tensors(recording: TelemetryRecording) -> Measure | Missing:
+    """Most bytes that torch's allocator had in tensors on the device."""
+    most = recording.windows.highest("memory_allocated")[1]
+    if np.isnan(most).all():
+        return Missing(recording.why_missing("memory_allocated"))
+    return Measure(float(np.nanmax(most)), "bytes", "", int((~np.isnan(most)).sum()), EVIDENCE_SOURCE)
+
+
 def own_work(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the device, on a CPU run the CPU, works for this process (share of the judged time)."""
     busy = 1.0 - recording.accounts.idle

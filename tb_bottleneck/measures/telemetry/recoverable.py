@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.measures.fast_steps import fast_step
-from tb_bottleneck.measures.telemetry.device import throttling_loss_by_window
+from tb_bottleneck.measures.telemetry.device import FEW_BYTES, bytes_in_tensors, throttling_loss_by_window
 from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers, cores_usable
 from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
 from tb_bottleneck.measures.telemetry.storage import workers_queue
@@ -161,8 +161,13 @@ def underfilled_by_window(recording: TelemetryRecording, at_least: float, recove
 
 
 def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
-    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, 0 for others."""
-    used = recording.signals.utilisation
+    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, 0 for others.
+
+    0 for all if the run has tensors on the device.
+    """
+    used, tensors = recording.signals.utilisation, bytes_in_tensors(recording)
+    if isinstance(tensors, Measure) and tensors.value >= FEW_BYTES:
+        return np.zeros(len(used))
     with np.errstate(invalid="ignore"):
         return np.asarray((used < below) & (recording.windows.steps > 0), float)
 

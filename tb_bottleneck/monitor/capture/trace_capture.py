@@ -19,6 +19,7 @@ from tb_bottleneck.monitor.capture.line_samples import LineSampler, Sample
 from tb_bottleneck.monitor.guard import Guard, interrupts_held
 from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.torch_internals import is_in_backward
+from tb_bottleneck.schema.signals import CAPTURE_STARTED
 
 SIGNAL = "traces"
 WARM_UP_STEPS = 10
@@ -257,7 +258,7 @@ class TraceCapture:
         self._metadata = self._make_metadata(self._capture_facts())
         self._started_at = self._now()
         profiler = self._new(self._steps())
-        self._guard.note("capture_started", self._reason)
+        self._guard.note(CAPTURE_STARTED, self._reason)
         self._profiler = profiler
         self._call_own(profiler.start)
 

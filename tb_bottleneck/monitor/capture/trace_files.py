@@ -19,6 +19,7 @@ from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture import call_lines
 from tb_bottleneck.monitor.capture.trace_capture import FinishedRecording
 from tb_bottleneck.monitor.guard import Guard, termination_held
+from tb_bottleneck.schema.signals import CAPTURE_ENDED
 
 MAX_TRACE_BYTES = 512 * 1024**2
 """Limit for all traces of one process together, compressed."""
@@ -101,7 +102,7 @@ class TraceWriter:
             return None
         finally:
             text.discard()
-        self._guard.note("capture_ended", f"{text.reason}: {path.name}")
+        self._guard.note(CAPTURE_ENDED, f"{text.reason}: {path.name}")
         return path
 
     def _lost(self, error: Exception) -> None:

@@ -4,6 +4,8 @@ Signal: arithmetic units in use, or power; reasons for reduced clocks; threads a
 Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
 Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
 limit is drawn, since large boards normally run large products at the cap. Power brake: 1 %.
+Full precision: the fp32 units work for 0.30 of the time, the matrix units for less than a quarter of that. Products in
+fp32 on an H200: 0.64 and 0.02; the same in bf16: less than 0.05 of the fp32 units.
 On the CPU, more threads than cores: as for host; the cost is the time in which the process waits for a core, at most
 the part of the work that does not run, 1 - 1 / (threads per core).
 Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default is the owner's choice, and reported.
@@ -23,6 +25,7 @@ from tb_bottleneck.measures.telemetry.builds import (
     torch_blas,
 )
 from tb_bottleneck.measures.telemetry.device import (
+    bandwidth_used,
     bound_known,
     bound_source,
     clock_reduction,
@@ -31,6 +34,7 @@ from tb_bottleneck.measures.telemetry.device import (
     highest_temperature,
     loaded_power_share,
     mean_power_share,
+    multiprocessors_used,
     own_work,
     power_braked,
     power_capped,
@@ -49,12 +53,13 @@ from tb_bottleneck.measures.telemetry.step_phases import (
     run_queue_per_core,
     torch_threads_per_core,
 )
-from tb_bottleneck.regimes.compute import FIRES_AT, OVERSUBSCRIBED
+from tb_bottleneck.regimes.compute import FIRES_AT, MIN_PRODUCT_SHARE, OVERSUBSCRIBED
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.regimes.telemetry.host import QUOTA_LIMITS, contended_cores
 
 HEAT = 0.01
 BRAKE = 0.01
+IN_FP32, UNUSED_UNITS = 0.30, 0.25
 CAPPED_CLOCK_LOST, CAPPED_POWER = 0.10, 0.97
 # The reference implementation, and builds that fall back to it, use neither vector units nor several threads.
 SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
@@ -63,7 +68,7 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
     """Returns the judgement. Throttling is reported even if the counters do not show what limits the device's work."""
     share = measures.account.share(Regime.COMPUTE)
-    causes = (*_throttling(measures), *_old_build(measures)) if measures.on_device else _contention(measures)
+    causes = _of_device(measures, share) if measures.on_device else _contention(measures)
     bound = measures(bound_known)
     if causes:
         at_stake = max(cause.cost_share for cause in causes)
@@ -72,6 +77,18 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         return Judgement(ABSTAINS, share, missing=bound.because)
     status = FIRES if share >= FIRES_AT else CLEAR
     return Judgement(status, share, evidence=(tensor_cores_used, fp32_used, mean_power_share, bound_source))
+
+
+def _of_device(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
+    return (*_throttling(measures), *_old_build(measures), *_full_precision(measures, share))
+
+
+def _full_precision(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
+    in_fp32, in_matrix_units = measures.value(fp32_used, 0.0), measures.value(tensor_cores_used, 1.0)
+    if share < MIN_PRODUCT_SHARE or in_fp32 < IN_FP32 or in_matrix_units > IN_FP32 * UNUSED_UNITS:
+        return ()
+    evidence = (fp32_used, tensor_cores_used, multiprocessors_used, bandwidth_used)
+    return (Cause("fp32_matmul", share, evidence, bounded=False),)
 
 
 def _throttling(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:

@@ -3,6 +3,7 @@
 Signal: host time in calls that move tensors, limited to the idle time of the device and to the time that the link's
 traffic can take; the link's generation and lanes while the device is loaded.
 Formula: min(time in copies, idle time, time of the traffic) / the time of the steps.
+At most, all of the host time in copies is saved: the driver counts a copying device as busy.
 Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot,
 and the slot if copies cost time and the GPU supports a generation that is faster by as much, or if the slot has fewer
 lanes than the GPU.
@@ -15,6 +16,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.input_pipeline import device_idle
+from tb_bottleneck.measures.telemetry.step_phases import step_time
 from tb_bottleneck.measures.telemetry.storage import (
     link_reached,
     link_speed,
@@ -48,7 +50,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         lost = share * (1.0 - limit)
         causes.append(Cause("slow_slot", lost, (link_speed, transfer_time, link_traffic)))
     if share >= FIRES_AT:
-        causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed, pinning)))
+        most = max(share, measures.value(transfer_time, 0.0) / max(measures.value(step_time, 1.0), 1.0))
+        causes.append(Cause("exposed_copies", share, (transfer_time, link_traffic, link_speed, pinning), most=most))
     return Judgement(FIRES if causes else CLEAR, share, share, tuple(causes))
 
 
