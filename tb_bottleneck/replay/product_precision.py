@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.measures.trace.products import between_products, convolution_share
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
 from tb_bottleneck.roofline.operator_args import first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import Work
@@ -41,6 +42,9 @@ GAIN_WITHOUT_SHAPES = {Estimate.EXPECTED: 0.69, Estimate.LOW: 0.25, Estimate.HIG
 # A Winograd convolution of 3 x 3 does this many times fewer multiplications than the convolution that replaces it on
 # matrix units (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016: F(2x2, 3x3)).
 WINOGRAD = 2.25
+# Autocast looks up and casts the operands of each product, which takes the host time. Low: twice what two transformers
+# needed whose host limits the step, 1.17 and 1.21 times as long in bf16 as in TF32 (H200, torch 2.11). Others did not.
+AUTOCAST_DISPATCH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.4, Estimate.HIGH: 1.0}
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
@@ -104,6 +108,11 @@ def precision_factors(
         saved += (1 - AUTOCAST_BYTES[estimate]) * (wide_share - convolutions)
         factors = np.where(between_products(recording), 1 - saved, factors)
     return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(factors, 1.0)), np.float64)
+
+
+def with_autocast_dispatch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Returns the graph in which autocast slows the host's dispatching by AUTOCAST_DISPATCH."""
+    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, AUTOCAST_DISPATCH[estimate]))
 
 
 def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.schema.telemetry_pb2 import Packet
 
 RANDOM_RUNS = 160
 IDLE_PROBLEMS = (
@@ -234,3 +235,35 @@ def test_a_part_that_fails_costs_only_that_part(tmp_path, monkeypatch, function,
     report = diagnose_telemetry(str(path))
     assert report.HasField("verdict")
     assert [broken.part for broken in report.broken_parts] == [part]
+
+
+def with_readings(problem: str, **readings: float) -> SimulatedPhase:
+    phase = simulated_phase(problem)
+    return replace(phase, readings={**phase.readings, **readings})
+
+
+@pytest.mark.parametrize(("tensors", "regime"), [(0.0, "gpu_unused"), (5e8, "launch")])
+def test_a_device_with_tensors_is_not_unused(tensors, regime):
+    """A fast device with a small model may work for less than 2 % of the time."""
+    reader = TelemetryReader("/no/such/file")
+    for message in simulate([simulated_phase("on_cpu")], 0):
+        if isinstance(message, Packet):
+            message.steps.columns.add(name="memory_allocated", values=[tensors] * len(message.steps.wall_ns))
+        reader.telemetry.add([message])
+    assert judge_telemetry(reader).verdict.regime == regime
+
+
+def test_products_in_fp32_are_named_by_the_units_in_use():
+    report = judged(with_readings("healthy", fp32_activity=0.64, tensor_activity=0.02, dram_activity=0.1))
+    assert [finding.cause for finding in report.findings] == ["fp32_matmul"]
+    assert "fp32 units" in report.verdict.headline
+    usual = judged(with_readings("healthy", fp32_activity=0.05, tensor_activity=0.6, dram_activity=0.1))
+    assert "fp32_matmul" not in [finding.cause for finding in usual.findings]
+
+
+def test_slow_kernels_on_full_multiprocessors_are_not_small():
+    """As with misaligned shapes: 95 % of the multiprocessors have work, the tensor cores a quarter of their peak."""
+    report = judged(with_readings("healthy", sm_activity=0.95, tensor_activity=0.27, dram_activity=0.09))
+    assert report.verdict.regime == "compute"
+    assert share_of(report, "compute") > 0.6
+    assert share_of(report, "underfilled") < 0.1

@@ -6,7 +6,13 @@ from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
 
 from tb_bottleneck.measures.trace import recorded_facts
-from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN, HostScale, host_scale_of, with_host_scale
+from tb_bottleneck.replay.host_scale import (
+    MAX_HOST_SLOWDOWN,
+    SLOWDOWN_BESIDE_GPU,
+    HostScale,
+    host_scale_of,
+    with_host_scale,
+)
 from tb_bottleneck.trace.kinds import Kind
 
 # The host dispatches all the time: a step is as long as it takes.
@@ -81,3 +87,32 @@ def test_on_the_cpu_work_is_not_taken_for_dispatching():
 @pytest.mark.parametrize("word", ["soon", None, -1.0, [5]])
 def test_a_context_that_holds_no_time_is_as_good_as_none(word):
     assert not scales(LATE, unprofiled_step_ns=word).solved
+
+
+# The device works all the time, and the host is done with a step after half of it.
+HIDDEN = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      #####.....#####.....
+    launch  .|........|.........
+    gpu     ..##################
+"""
+
+
+def test_steps_that_the_device_limits_do_not_show_the_scale(monkeypatch):
+    """The step is 0.3 % shorter without the profiler, which no other speed of the host explains."""
+    monkeypatch.setitem(recorded_facts.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    found = scales(HIDDEN, unprofiled_step_ns=997_000)
+    assert (found.expected, found.most, found.solved) == (1 / SLOWDOWN_BESIDE_GPU, 1.0, False)
+
+
+def test_a_step_that_becomes_as_short_as_the_device_allows_keeps_the_slowest_such_host(monkeypatch):
+    """The device works for six of ten columns: it limits the step from a scale of about 0.6 on."""
+    monkeypatch.setitem(recorded_facts.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    drawing = """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        op      ##############################
+        launch  .........|.........|.........|
+        gpu     ....######....######....######
+    """
+    found = scales(drawing, unprofiled_step_ns=500_000)
+    assert found.expected > 1 / MAX_HOST_SLOWDOWN

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.telemetry_files import context
 
+from tb_bottleneck.schema.signals import CAPTURE_ENDED, CAPTURE_STARTED
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.telemetry.windows import MAX_WINDOWS, WARMUP_STEPS, Windows
@@ -18,6 +19,7 @@ def run(
     series: dict[str, list[float]] | None = None,
     since_s: float | None = None,
     steps_per_row: int = 1,
+    capture_s: tuple[float, float] | None = None,
     **facts: object,
 ) -> Windows:
     """Returns windows of a run with one letter per step: `.` ordinary, `p` profiled, `?` with an unknown wait.
@@ -37,6 +39,8 @@ def run(
     for name, values in (series or {}).items():
         owner = "host" if name.startswith(("cpu", "quota")) else "GPU-a"
         made.series.add(name=name, device=owner, unix_ns=[T + at * S for at in range(len(values))], values=values)
+    for code, at in zip((CAPTURE_STARTED, CAPTURE_ENDED), capture_s or (), strict=False):
+        made.notes.add(code=code, unix_ns=T + at * S)
     telemetry.add([context(facts), made])
     return Windows(telemetry, 0 if since_s is None else T + int(since_s * S))
 
@@ -110,3 +114,20 @@ def test_the_windows_since_a_time_contain_later_steps_without_the_warm_up():
     assert (windows.steps.sum(), windows.grid.begin) == (20, T + 20 * S)
     assert windows.mean("power", of_device=True).round().tolist() == [300.0, 300.0]
     assert run("." * 40, since_s=-100).steps.sum() == 40
+
+
+@pytest.mark.parametrize(("name", "of_device"), [("gpu_utilisation", True), ("cpu_busy_cores", False)])
+def test_readings_of_a_device_that_contain_other_time_than_steps_are_left_out(name, of_device):
+    """A reading is a mean over the second before it. A trace is written from 4.5 to 6.2 s, and the device is idle."""
+    values = [0.3, 1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.8, *[1.0] * 13]
+    mean = run("." * 20, series={name: values}, capture_s=(4.5, 6.2)).mean(name, of_device)
+    if of_device:
+        assert mean.tolist() == [1.0, 1.0]
+    else:
+        assert mean[0] == pytest.approx(np.mean(values[:10]))
+
+
+def test_a_run_with_no_other_readings_keeps_them():
+    assert run("." * 3, series={"gpu_utilisation": [0.3, 0.5, 0.7, 0.9]}, capture_s=(0.1, 3.0)).mean(
+        "gpu_utilisation", True
+    ) == pytest.approx([0.6])

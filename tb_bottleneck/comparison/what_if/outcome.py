@@ -1,6 +1,6 @@
 """The results of a prediction: the step for each estimate, the interval of the gain, and the peak memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,12 @@ from tb_bottleneck.comparison.what_if.hardware import Change
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
+from tb_bottleneck.measures.trace.recorded_facts import profiler_overhead
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.replay.deviations import HOST_DRIFTS
 from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
-from tb_bottleneck.replay.host_scale import host_scale_of, with_host_scale
+from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host, unmodified_graph
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
@@ -114,19 +115,15 @@ def _note(memory: pb.PeakMemory) -> str:
     return f"{note} {sentence('what_if', 'largest_batch', {'samples': f'{memory.largest_batch:,.0f}'})}"
 
 
-Predict = Callable[[float], PredictedStep]
-
-
 @dataclass(frozen=True)
-class SpeedupWithoutProfiler:
-    """The speedup without the profiler. `expected` is (step time before the change / step time after the change).
+class Baseline:
+    """The step before the changes, without the profiler's part of the host's time, and the scale of the host for it.
 
-    `measured` is True if the step time without the profiler was recorded. Otherwise, `expected` is for the fastest
-    plausible host.
+    On a CPU, the times of a recording are corrected already (attribution/profiler_time/removal.py).
     """
 
-    expected: float
-    measured: bool
+    step: PredictedStep
+    host: HostScale
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
@@ -135,20 +132,17 @@ def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 
 
-def speedup_without_profiler(predictor: ReplayPredictor, predict: Predict) -> SpeedupWithoutProfiler | None:
-    """Returns the speedup with the fastest plausible host, or None if the recorded host is the fastest plausible one.
+def baseline_of(predictor: ReplayPredictor) -> Baseline:
+    """Returns the step before any change, at the expected scale of the host.
 
-    `predict` takes the factor of the recorded dispatch time, and returns the expected outcome on such a host.
-
-    The profiler makes the host slower than in the training itself, and a host that limits the step hides the gain from
-    a faster device. The overhead of the profiler is known if the step time without the profiler was recorded.
-    Otherwise, the largest overhead that was ever measured is used, which bounds the prediction.
+    If the step time without the profiler was not recorded, the step is the recorded one.
     """
-    host_scale = host_scale_of(unmodified_graph(predictor.base))
-    if host_scale.least == 1.0:
-        return None
-    before, after = predictor.predict(None, _without_overhead(predictor, host_scale.least)), predict(host_scale.least)
-    return SpeedupWithoutProfiler(before.step_ns / after.step_ns, host_scale.solved)
+    recording, host = predictor.recording, HostScale(1.0, 1.0, 1.0, solved=False)
+    if recording.on_device:
+        host = host_scale_of(unmodified_graph(predictor.base))
+        if isinstance(profiler_overhead(recording), Missing):
+            host = HostScale(1.0, host.least, 1.0, solved=False)
+    return Baseline(predictor.predict(None, _without_overhead(predictor, host.expected)), host)
 
 
 def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
@@ -193,25 +187,36 @@ def gain_of_changes(
     changes: Sequence[Change],
     outcomes: Mapping[Estimate, PredictedStep],
     samples: float,
-    unprofiled: SpeedupWithoutProfiler | None,
+    baseline: Baseline,
 ) -> Gain:
     """Returns the gain (time per step before / after the changes) with its interval.
 
     The interval combines independent sources of error (replay/gain.py). `outcomes` has the steps with all `changes`.
     `samples` is (samples per step after the changes / now).
     """
-    expected = outcomes[Estimate.EXPECTED]
+    expected, host, before = outcomes[Estimate.EXPECTED], baseline.host, baseline.step.step_ns
     # In the worst case, the unexplained time grows with the samples.
     growing = expected.ns[Regime.UNEXPLAINED] * max(samples - 1, 0.0)
     times = {
         "change": [outcomes[Estimate.LOW].step_ns + growing, outcomes[Estimate.HIGH].step_ns],
-        "host": [outcome_of(predictor, changes, Estimate.EXPECTED, drift=factor).step_ns for factor in HOST_DRIFTS],
+        "host": [
+            outcome_of(predictor, changes, Estimate.EXPECTED, host.expected, factor).step_ns for factor in HOST_DRIFTS
+        ],
     }
-    gain = run.rank_ns / expected.step_ns
+    gain = before / expected.step_ns
     noise = 1 + max(noise_of(run), step_noise(run.recording))
-    gains = {source: [run.rank_ns / ns for ns in slow] for source, slow in times.items()}
-    gains |= {"noise": [gain * noise, gain / noise], "profiler": [] if unprofiled is None else [unprofiled.expected]}
+    gains = {source: [before / ns for ns in slow] for source, slow in times.items()}
+    others = {host.least, host.most} - {host.expected}
+    gains |= {
+        "noise": [gain * noise, gain / noise],
+        "profiler": [_gain_at(predictor, changes, scale) for scale in sorted(others)],
+    }
     return with_bounds(gain, {source: deviations(gain, ratios) for source, ratios in gains.items()})
+
+
+def _gain_at(predictor: ReplayPredictor, changes: Sequence[Change], host: float) -> float:
+    before = predictor.predict(None, _without_overhead(predictor, host)).step_ns
+    return before / outcome_of(predictor, changes, Estimate.EXPECTED, host).step_ns
 
 
 def noise_of(run: ComparedRun) -> float:

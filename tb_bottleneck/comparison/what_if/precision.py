@@ -19,6 +19,7 @@ from tb_bottleneck.replay.product_precision import (
     precision_factors,
     rates_of_wider_products,
     rows_by_name,
+    with_autocast_dispatch,
 )
 from tb_bottleneck.replay.scenarios.precision import MIXED_PRECISION
 from tb_bottleneck.trace.device_ops import Work
@@ -61,7 +62,9 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     )
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
-    return Change(f"products ran in {dtype}", assumptions, factors=factors, fix=MIXED_PRECISION)
+        assumptions += ("dispatching takes as long as now; at worst 40 % longer, because autocast casts operands",)
+    modify = with_autocast_dispatch if half else None
+    return Change(f"products ran in {dtype}", assumptions, factors=factors, modify=modify, fix=MIXED_PRECISION)
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:

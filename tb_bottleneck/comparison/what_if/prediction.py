@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import log
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.comparison.devices.kernel_scaling import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
-from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text, speedup_text
+from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_text, speedup_range_text
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.what_if.batch_size import change_batch_size
 from tb_bottleneck.comparison.what_if.hardware import (
@@ -29,13 +28,12 @@ from tb_bottleneck.comparison.what_if.hardware import (
 )
 from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.outcome import (
-    SpeedupWithoutProfiler,
     add_peak_memory,
+    baseline_of,
     device_bound,
     gain_of_changes,
     noise_of,
     outcome_of,
-    speedup_without_profiler,
 )
 from tb_bottleneck.comparison.what_if.precision import change_precision
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
@@ -50,8 +48,6 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 
 # A regime that owns a smaller share of the step after the change does not limit the change.
 MIN_FIX_SHARE = 0.05
-# The result without the profiler is stated if it differs by at least this much: predictions are no better.
-PROFILER_CHANGES_FROM = 0.1
 # Fixes cannot address the device's own work or unexplained time.
 FIXABLE_REGIMES = tuple(regime for regime in REGIMES if regime.owner in (Owner.HOST, Owner.LINK))
 
@@ -141,17 +137,19 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 
 def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[Change]) -> None:
     """Adds the results of all `changes` at once to `prediction`."""
-    outcomes = {estimate: outcome_of(predictor, changes, estimate) for estimate in Estimate}
+    baseline = baseline_of(predictor)
+    host = baseline.host.expected
+    outcomes = {estimate: outcome_of(predictor, changes, estimate, host) for estimate in Estimate}
     samples = float(np.prod([change.samples for change in changes]))
     samples_now = batch_size_of(run.recording)
     size = 1.0 if samples == 1 or isinstance(samples_now, Missing) else float(samples_now.samples)
     prediction.per = "step" if size == 1.0 and samples == 1 else "sample"
-    prediction.step_ns = run.step_ns / size
+    prediction.step_ns = run.step_ns / size * baseline.step.step_ns / run.rank_ns
     # The prediction is for the rank that was replayed; the recording's own times give its relation to the mean.
     scale = run.step_ns / run.rank_ns / (size * samples)
     expected = outcomes[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
-    before = {regime: run.ns[regime] / size for regime in REGIMES}
+    before = {regime: baseline.step.ns[regime] * scale * samples for regime in REGIMES}
     step = sum(after.values())
     if not all(outcome.step_ns > 0 for outcome in outcomes.values()) or step <= 0:
         because = what_if_text("no_time").safe_substitute()
@@ -162,8 +160,10 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
     if unexplained >= MIN_FIX_SHARE * expected.step_ns:
         share = share_text(unexplained * scale / step)
         prediction.assumptions.append(what_if_text("unexplained").safe_substitute(share=share))
-    unprofiled = speedup_without_profiler(predictor, partial(outcome_of, predictor, changes, Estimate.EXPECTED))
-    gain = gain_of_changes(run, predictor, changes, outcomes, samples, unprofiled)
+    if baseline.host.least < 1.0:
+        name = "host_measured" if baseline.host.solved else "host_estimated" if host < 1.0 else "host_as_recorded"
+        prediction.assumptions.append(what_if_text(name).safe_substitute(scale=share_text(host)))
+    gain = gain_of_changes(run, predictor, changes, outcomes, samples, baseline)
     least = min(device_bound(outcomes) * scale / (1 + noise_of(run)), step)
     speedup = prediction.step_ns / step
     high = speedup * gain.high / gain.expected
@@ -179,18 +179,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
     prediction.regime, prediction.basis = max(after, key=lambda regime: after[regime]), "replay"
     if prediction.after.speedup > 1 - SAME_SPEED_WITHIN:  # a change that slows the run needs no fixes
         _add_fixes(prediction, run, after, [change.fix for change in changes])
-    prediction.headline = _headline(prediction, run, after) + _without_profiler(prediction, unprofiled, samples)
-
-
-def _without_profiler(prediction: pb.WhatIf, unprofiled: SpeedupWithoutProfiler | None, samples: float) -> str:
-    """Returns a text about the result without the profiler if it differs, otherwise an empty text."""
-    if unprofiled is None:
-        return ""
-    change = log(unprofiled.expected * samples / prediction.after.speedup)
-    if abs(change) < log(1 + PROFILER_CHANGES_FROM):
-        return ""
-    name = "without_profiler" if unprofiled.measured else "without_max_overhead"
-    return what_if_text(name).safe_substitute(speedup=speedup_text(unprofiled.expected * samples))
+    prediction.headline = _headline(prediction, run, after, host < 1.0)
 
 
 def _add_fixes(
@@ -212,10 +201,11 @@ def _add_fixes(
         prediction.fix_first.add(cause=finding.cause if finding is not None else regime, title=title, share=share)
 
 
-def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, float]) -> str:
+def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, float], corrected: bool) -> str:
     now, after = duration_text(prediction.step_ns), prediction.after
-    # Where another step time is known, the report leads with it: the prediction is based on the recorded steps.
-    per = f"recorded {prediction.per}" if run.report.HasField("unprofiled") else prediction.per
+    # Where another step time is known, the report leads with it: without a correction, the prediction is based on the
+    # recorded steps.
+    per = f"recorded {prediction.per}" if run.report.HasField("unprofiled") and not corrected else prediction.per
     values = {
         "changes": " and ".join(prediction.changes),
         "per": per,

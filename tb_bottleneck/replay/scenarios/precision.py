@@ -12,6 +12,7 @@ from tb_bottleneck.replay.product_precision import (
     precision_factors,
     rates_of_wider_products,
     times_at_recorded_roofs,
+    with_autocast_dispatch,
 )
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 from tb_bottleneck.roofline.device_peaks import peaks_of
@@ -27,7 +28,7 @@ def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     Returns None if the device's peaks are unknown or the device has no such units.
 
     Changes: the length of contractions in fp32 and of the operations between them, as `what-if --precision` predicts
-    (replay/product_precision.py). Devices without bf16 use fp16.
+    (replay/product_precision.py). Devices without bf16 use fp16. At worst, dispatching takes longer.
     Assumes: the model trains as well in that precision.
     Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
     high estimates are in replay/product_precision.py.
@@ -42,7 +43,8 @@ def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     rates = rates_of_wider_products(recording, dtype, lambda precision: peaks.of(precision) or peaks.vector)
     ratio = np.divide(peaks.tensor[dtype], rates, out=np.zeros(len(rates)), where=rates > 0)
     factors = precision_factors(recording, ratio, times_at_recorded_roofs(recording), True, estimate)
-    return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)))
+    slowed = with_autocast_dispatch(graph, estimate)
+    return slowed.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)))
 
 
 MIXED_PRECISION = Scenario("precision", in_mixed_precision)

@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 from helpers.draw import drawn, drawn_trace
+from helpers.drawn_graphs import drawn_recording
 
+from tb_bottleneck.attribution.profiler_time.removal import LoggedSteps
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -189,3 +192,39 @@ def test_on_the_cpu_operators_contain_a_part_of_the_overhead():
     assert (judged.status, judged.share) == ("fires", pytest.approx(0.5, abs=0.04))
     assert judged.recoverable == pytest.approx((judged.share + (judged.share - 0.1) / 0.9) / 2, rel=0.01)
     assert not any(cause.bounded for cause in judged.causes), "larger operators do their own work faster, too"
+
+
+BUSY = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ##........##........
+    launch  |.........|.........
+    gpu     .aaaaaaaaa.bbbbbbbbb
+"""
+
+
+def logged(times: list[int]) -> LoggedSteps | None:
+    context = {"unprofiled_step_ns": sorted(times)[len(times) // 2], "unprofiled_step_times_ns": times}
+    return logged_unprofiled(drawn_recording(BUSY, 1000, tb_bottleneck={"context": context}))
+
+
+def test_steps_of_a_host_that_is_ahead_of_the_device_are_left_out():
+    """The device needs 10 ms for a step. While the queue of launches fills, the host's steps take 1 ms."""
+    ms = 1_000_000
+    found = logged([ms] * 17 + [5 * ms, 10 * ms, 10 * ms, 11 * ms])
+    assert found is not None
+    assert (found.step, found.steps) == (10 * ms, 3)
+    assert logged([ms] * 17 + [5 * ms, 10 * ms, 10 * ms]) is None, "two steps are no measurement"
+    assert logged([10 * ms] * 5 + [ms] * 9) is None, "the host is ahead at the end"
+
+
+def test_uneven_steps_are_compared_by_their_means():
+    """Workers deliver in bursts: the median of a few steps is one of two very different times."""
+    ms = 1_000_000
+    found = logged([9 * ms, 50 * ms] * 8 + [9 * ms])
+    assert found is not None
+    assert found.uneven
+    assert found.step == pytest.approx((9 * 9 + 50 * 8) / 17 * ms)
+    assert found.average(np.array([10, 10, 70])) == 30
+    even = logged([10 * ms] * 16 + [90 * ms])
+    assert even is not None
+    assert (even.uneven, even.step) == (False, 10 * ms)

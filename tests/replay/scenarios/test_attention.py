@@ -71,7 +71,7 @@ def test_in_single_precision_the_rate_is_a_part_of_the_vector_units(tmp_path):
 
 
 def test_in_single_precision_attention_on_matrix_units_may_not_gain(tmp_path, monkeypatch):
-    """A unit of 1e12 operations per second needs at least 0.5 ms for a product of the attention: as long as all of it."""
+    """Units of 1e12 operations per second need longer for the products than attention takes."""
     slow = Peaks({}, 1.0, 1000.0, "data sheet")
     monkeypatch.setattr(attention, "peaks_of", lambda _trace: slow)
     gain = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
