@@ -16,6 +16,7 @@ from demo.index import Entry, describe, exists, write_index
 from demo.needs import count_gpus, missing_for
 from demo.pairs import MONITORED, PAIRS, RECORDED
 from demo.scrub import scrub_file, words_of_this_machine
+from tb_bottleneck.schema.signals import HEARTBEAT_FILE
 
 STEPS = 24  # per timed training; an even number, so that checkpoints are counted in whole periods
 REPEATS = 10
@@ -79,7 +80,10 @@ def record(out: Path, name: str, variant: str, steps: int, repeats: int, monitor
         scrub_file(Path(folder) / last["trace"], target / last["trace"], words_of_this_machine())
         shutil.rmtree(target / MONITORED, ignore_errors=True)
         if (Path(folder) / MONITORED).is_dir():
-            shutil.copytree(Path(folder) / MONITORED, target / MONITORED)
+            # The heartbeat names this machine, and nobody waits for this training.
+            shutil.copytree(
+                Path(folder) / MONITORED, target / MONITORED, ignore=shutil.ignore_patterns(HEARTBEAT_FILE)
+            )
     write_index(out, name, variant, describe(last, [line["steps_ns"] for line in timed]))
     for older in target.glob("*.pt.trace.json*"):
         if older.name != last["trace"]:
