@@ -91,20 +91,26 @@ class Block(nn.Module):
 
 
 class Work:
-    """Steps of one variant."""
+    """Steps of one variant. `dtype` is bf16 (of the model), autocast (in bf16) or another text for 32 bits."""
 
-    def __init__(self, shape: Shape, trains: bool, fused: bool) -> None:
+    def __init__(self, shape: Shape, trains: bool, fused: bool, device: str = "cpu", dtype: str = "") -> None:
         torch.manual_seed(0)
-        self.shape, self.trains = shape, trains
-        self.model = nn.Sequential(*(Block(shape.width, shape.heads, fused) for _ in range(shape.layers)))
+        self.shape, self.trains, self.device, self.autocast = shape, trains, device, dtype == "autocast"
+        with torch.device(device):
+            self.model = nn.Sequential(*(Block(shape.width, shape.heads, fused) for _ in range(shape.layers)))
+        if dtype == "bf16":
+            self.model.bfloat16()
+        self.dtype = next(self.model.parameters()).dtype
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
 
     def step(self) -> float:
         """Returns the CPU time of a step in s."""
-        inputs = torch.randn(self.shape.samples, self.shape.tokens, self.shape.width)
+        size = (self.shape.samples, self.shape.tokens, self.shape.width)
+        inputs = torch.randn(*size, device=self.device, dtype=self.dtype)
         began = time.process_time()
-        with torch.set_grad_enabled(self.trains):
-            loss = self.model(inputs).square().mean()
+        autocast = torch.autocast(self.device, torch.bfloat16, enabled=self.autocast)
+        with torch.set_grad_enabled(self.trains), autocast:
+            loss = self.model(inputs).float().square().mean()
         if self.trains:
             self.optimizer.zero_grad()
             loss.backward()

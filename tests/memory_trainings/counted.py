@@ -67,13 +67,14 @@ def counted_by_readers(training: Training) -> tuple[Count, Count, int]:
     earlier = [*training.model.parameters(), *states_of(training)]
     raw = snapshot_of_trace(trace, [it.numel() * it.element_size() for it in earlier])
     snapshot = snapshot_memory(snapshot_of(iter([pickle.dumps(raw)])))
-    return _told(memory), _told(snapshot), memory.account.peak
+    return most_of_kinds(memory), most_of_kinds(snapshot), memory.account.peak
 
 
-def _told(memory: RecordedMemory) -> Count:
+def most_of_kinds(memory: RecordedMemory) -> Count:
+    """Returns the bytes of each kind: at the peak or, of gradients and activations, the most of a step."""
     account = memory.account.bytes_of
     most = {kind: most_of(memory, kind) for kind in (Category.GRADIENTS, Category.ACTIVATIONS)}
-    return Count(*(most.get(kind, account[kind]) for kind in KINDS))
+    return Count(*(max(most.get(kind, 0), account[kind]) for kind in KINDS))
 
 
 def most_of(memory: RecordedMemory, kind: Category) -> int:
