@@ -7,6 +7,7 @@ import pytest
 from helpers.reports import report_of
 from simulate.jobs.cases import PLANTERS
 
+from demo.index import read_index
 from demo.pairs import RECORDED
 from tb_bottleneck import jobs
 from tb_bottleneck.base.regime import REGIMES, Regime
@@ -18,7 +19,11 @@ from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-CPU_TRACES = sorted(RECORDED.glob("*/slow/*.pt.trace.json.gz"))
+CPU_TRACES = [
+    RECORDED / name / "slow" / pair["slow"]["trace"]
+    for name, pair in read_index(RECORDED)["pairs"].items()
+    if pair.get("slow", {}).get("device_kind") == "cpu"
+]
 ABOUT_DEVICES = re.compile(r"\b[Dd]evices?\b(?! +[A-Z])|\bGPUs?\b")
 
 
