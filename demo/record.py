@@ -81,9 +81,7 @@ def record(out: Path, name: str, variant: str, steps: int, repeats: int, monitor
         shutil.rmtree(target / MONITORED, ignore_errors=True)
         if (Path(folder) / MONITORED).is_dir():
             # The heartbeat names this machine, and nobody waits for this training.
-            shutil.copytree(
-                Path(folder) / MONITORED, target / MONITORED, ignore=shutil.ignore_patterns(HEARTBEAT_FILE)
-            )
+            shutil.copytree(Path(folder) / MONITORED, target / MONITORED, ignore=shutil.ignore_patterns(HEARTBEAT_FILE))
     write_index(out, name, variant, describe(last, [line["steps_ns"] for line in timed]))
     for older in target.glob("*.pt.trace.json*"):
         if older.name != last["trace"]:

@@ -160,7 +160,7 @@ def page() -> Iterator[str]:
     yield ""
     yield "Peaks are of the bytes that the recording counts. On the CPU these leave out parameters and optimizer state"
     yield "from before the recording, which would make the errors smaller. On every recording, the categories sum to"
-    yield "the allocator's bytes (checked while this page is written). No GPU was used."
+    yield "the allocator's bytes (checked while this page is written). For a GPU, see GPU.md."
     yield ""
     yield "## Another batch size, from one recording"
     yield ""
