@@ -86,7 +86,7 @@ _ALL = (
     Pair("metric_reads", "a dozen metrics read one by one; fixed by one read per ten steps", "sync or compute",
          "metric_reads"),
     Pair("printed_loss", "print(loss) in every step; fixed by rare printing", "sync or launch",
-         "scalar_reads"),
+         "scalar_reads or waits_combined"),
     Pair("blocking_copies", "pageable, blocking copies; fixed by pinned, overlapped ones", "transfer or sync",
          "blocking_uploads or pageable_copies or blocking_copies"),
     Pair("empty_cache", "empty_cache() after each batch; fixed by removing it", "allocator",
