@@ -27,6 +27,7 @@ class Category(str, Enum):
     ACTIVATIONS = "activations"
     TEMPORARIES = "temporaries"
     INPUTS = "inputs"
+    KEPT = "kept"
     COMMUNICATION = "communication"
     WORKSPACES = "workspaces"
     GRAPHS = "graphs"

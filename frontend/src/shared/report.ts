@@ -523,7 +523,7 @@ export interface MemorySeries {
 }
 
 export interface MemoryPart {
-  /** parameters | gradients | optimizer | activations | temporaries | inputs | */
+  /** parameters | gradients | optimizer | activations | temporaries | inputs | kept | */
   readonly kind: string;
   readonly bytes: number;
   /** of the peak */

@@ -16,6 +16,9 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.snapshot.snapshot_places import Role
 from tb_bottleneck.trace.table import Bools, Ints
 
+LEAST_BLOCKS, MOSTLY, MOST_GROWTH = 4, 0.8, 1.5
+"""A cache grows in turn: at least as many blocks of one stack, mostly replaced by larger ones, each of which is at most
+this many times as large. A choice; a cache of keys and values grows by one position in each pass."""
 TEARDOWN = 12
 """Minimum number of consecutive frees that indicate the end of a graph; a returning function frees fewer tensors. A
 choice."""
@@ -103,6 +106,24 @@ def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
         if surplus > 0:
             told[old[blocks.size[old] == size][:surplus]] = INDEX[Category.TEMPORARIES]
     return told
+
+
+def grows_in_turn(blocks: Blocks, stack: Ints) -> Bools:
+    """Returns a mask of the blocks of caches: a stack allocates a larger block each time, then frees the old one."""
+    found = np.zeros(len(blocks), np.bool_)
+    rows = np.flatnonzero(blocks.known_begin)
+    rows = rows[np.lexsort((blocks.opened[rows], stack[rows]))]
+    edges = np.flatnonzero(np.diff(stack[rows])) + 1
+    for own in np.split(rows, edges):
+        old = np.flatnonzero(blocks.freed[own])
+        if len(own) < LEAST_BLOCKS or not len(old):
+            continue
+        newest = np.searchsorted(blocks.opened[own], blocks.closed[own][old]) - 1
+        size, larger = blocks.size[own][old], blocks.size[own][newest]
+        grown = (newest > old) & (larger > size) & (larger <= MOST_GROWTH * size)
+        if grown.mean() >= MOSTLY and len(np.unique(newest[grown])) == grown.sum():
+            found[own] = True
+    return found
 
 
 def categories_of_earlier(role: Ints) -> Ints:

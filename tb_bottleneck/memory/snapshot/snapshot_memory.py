@@ -19,6 +19,7 @@ from tb_bottleneck.memory.snapshot.snapshot_categories import (
     Calls,
     categories_of_calls,
     categories_of_earlier,
+    grows_in_turn,
     without_replaced,
 )
 from tb_bottleneck.memory.snapshot.snapshot_places import Role, SnapshotPlaces, attention_stacks, roles_of
@@ -152,6 +153,8 @@ class SnapshotMemory:
     def category(self) -> Ints:
         """The category of each block in `blocks`, as a row of CATEGORIES."""
         told = categories_of_calls(self.calls)
+        by_program = np.isin(self.calls.opened, (Role.FORWARD, Role.OTHER)) & (self.calls.closed != Role.BACKWARD)
+        told[by_program & grows_in_turn(self.blocks, self._stack)] = INDEX[Category.KEPT]
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:

@@ -142,3 +142,16 @@ def test_a_stack_of_autograd_gives_its_node():
 )
 def test_paths_lose_what_they_share(files, short):
     assert [short_paths(files)[file] for file in files] == short
+
+
+@pytest.mark.parametrize(("grows", "kept"), [(512, True), (0, False), (-512, False)])
+def test_what_is_replaced_by_something_larger_in_each_pass_is_kept(grows, kept):
+    """A cache of three layers, as of keys and values. What is replaced by blocks of one size is no cache."""
+    run = SimulatedAllocator(steps=0, seed=1)
+    run.entries.clear()
+    cache = [run.alloc(1 << 20, "activations") for _ in range(3)]
+    for number in range(1, 9):
+        for layer in range(3):
+            old, cache[layer] = cache[layer], run.alloc((1 << 20) + grows * number, "activations")
+            run.free(old)
+    assert (told(memory_of(run.snapshot())).get("kept", 0) > 3 << 20) == kept
