@@ -71,7 +71,7 @@ def test_the_most_severe_trainings_come_first_and_of_those_the_ones_with_the_lar
     )
     order = ["Critical", "Worth fixing", "Small or unknown gain", "Little to gain", "Not known what would save time"]
     ranks = [min(order.index(severity), 3) for severity in severities]
-    assert len(set(ranks)) > 2
+    assert len(set(ranks)) > 1
     assert ranks == sorted(ranks)
 
 
