@@ -38,13 +38,15 @@ _COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind
 class HostScale(Record, frozen=True):
     """Dispatch time without the profiler / recorded dispatch time: `expected`, and its bounds `least` and `most`.
 
-    `solved` is True if the scale comes from a measured step time without the profiler.
+    `solved` is True if the scale comes from a measured step time without the profiler, `hidden` if that time is known,
+    but does not show the scale.
     """
 
     expected: float
     least: float
     most: float
     solved: bool
+    hidden: bool = False
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
@@ -61,7 +63,7 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
         if recording.on_device and _is_hidden(graph):
-            return HostScale(1 / SLOWDOWN_BESIDE_GPU, 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False)
+            return HostScale(1 / SLOWDOWN_BESIDE_GPU, 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False, hidden=True)
         # The overhead is that of the median step. The window also contains longer steps, with and without the profiler,
         # and interruptions that the median step does not have.
         account = recording.account

@@ -19,7 +19,6 @@ from tb_bottleneck.comparison.what_if.hardware import Change
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
-from tb_bottleneck.measures.trace.recorded_facts import profiler_overhead
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.replay.deviations import HOST_DRIFTS
@@ -140,7 +139,7 @@ def baseline_of(predictor: ReplayPredictor) -> Baseline:
     recording, host = predictor.recording, HostScale(1.0, 1.0, 1.0, solved=False)
     if recording.on_device:
         host = host_scale_of(unmodified_graph(predictor.base))
-        if isinstance(profiler_overhead(recording), Missing):
+        if not (host.solved or host.hidden):
             host = HostScale(1.0, host.least, 1.0, solved=False)
     return Baseline(predictor.predict(None, _without_overhead(predictor, host.expected)), host)
 

@@ -90,6 +90,6 @@ def _host(host_scale: HostScale) -> str:
         return word("solved").substitute(scale=share_text(host_scale.expected))
     if host_scale.least == host_scale.most:
         return ""
-    return word("estimated").substitute(
+    return word("hidden" if host_scale.hidden else "estimated").substitute(
         scale=share_text(host_scale.expected), least=share_text(host_scale.least), most=share_text(host_scale.most)
     )

@@ -36,6 +36,7 @@ from tb_bottleneck.report.builders.situation import beside_problem, rest_of
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
 """Measures that only the advised code uses; they are not shown as evidence."""
+_OWN_WORK = (Regime.MEMORY, Regime.COMPUTE)
 LEAST_PART = 0.01
 """Parts of the unexplained time with a smaller share are not named. A choice."""
 _MINUTE, _HOUR = 60, 3600
@@ -92,6 +93,8 @@ class TelemetryTexts:
         headline = template.safe_substitute(figures(verdict.facts) | context.values(share))
         if conclusion.severity == "none" and regime != Regime.UNEXPLAINED:
             headline += " Telemetry shows no problem that costs more than a tenth of the time."
+            if regime in _OWN_WORK:
+                headline += " Whether this work could be less, only a trace shows."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:

@@ -82,8 +82,16 @@ def test_a_gain_that_was_not_simulated_says_why(report):
 
 
 def test_a_measured_unprofiled_step_is_reported(report):
+    """The host dispatches all the time, or it waits for the loader, so that its own speed does not show."""
+    dispatching = """
+        step    aaaaaaaaaabbbbbbbbbb
+        op      ####################
+        launch  ..|..|..|...|..|..|.
+        gpu     ...#..#..#...#..#..#
+    """
     context = {"context": {"unprofiled_step_ns": 9_900_000}}
-    assert "measured unprofiled step time" in report(WAITING, tb_bottleneck=context).replay.host
+    assert "measured unprofiled step time" in report(dispatching, tb_bottleneck=context).replay.host
+    assert "does not show how much" in report(WAITING, tb_bottleneck=context).replay.host
 
 
 def test_an_unexplained_recording_says_why_nothing_is_predicted(report):
