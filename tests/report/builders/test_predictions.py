@@ -85,9 +85,9 @@ def test_a_measured_unprofiled_step_is_reported(report):
     """The host dispatches all the time, or it waits for the loader, so that its own speed does not show."""
     dispatching = """
         step    aaaaaaaaaabbbbbbbbbb
-        op      ####################
+        op      aaaaaaaaaabbbbbbbbbb
         launch  ..|..|..|...|..|..|.
-        gpu     ...#..#..#...#..#..#
+        gpu     ..#..#..#...#..#..#.
     """
     context = {"context": {"unprofiled_step_ns": 9_900_000}}
     assert "measured unprofiled step time" in report(dispatching, tb_bottleneck=context).replay.host
