@@ -52,6 +52,8 @@ class Errors:
         return f"{true:.2f}{unit} | {expected:.2f} | {low:.2f} to {high:.2f}{mark} | {expected / true - 1:+.0%} |"
 
     def __str__(self) -> str:
+        if not self.errors:
+            return "No predictions."
         errors = f"Error: median {median(self.errors):.0%}, worst {max(self.errors):.0%}"
         return f"{len(self.errors)} predictions. {errors}; inside: {self.inside} of {len(self.errors)}."
 
@@ -168,8 +170,8 @@ def peaks(folder: Path) -> Iterator[str]:
                 lines.append(f"| {name} | {source} | {change} | {cells}")
     yield "## Peaks with other settings"
     yield ""
-    yield "GB in tensors. The forecasts are about the memory that the allocator has from the driver. Of that, tensors"
-    yield "have the same part as at the recorded peak."
+    yield "GB in tensors. The forecasts are about the memory that the allocator has from the driver; they are"
+    yield "multiplied by allocated / reserved bytes at the recorded peak."
     yield ""
     yield f"From traces: {errors['trace']}"
     yield ""

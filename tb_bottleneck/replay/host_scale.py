@@ -62,14 +62,21 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
-        if recording.on_device and _is_hidden(graph):
+        if recording.on_device and overhead.value < SEEN_FROM and _is_hidden(graph):
             return HostScale(1 / SLOWDOWN_BESIDE_GPU, 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False, hidden=True)
-        # The overhead is that of the median step. The window also contains longer steps, with and without the profiler,
-        # and interruptions that the median step does not have.
+        # The overhead is that of the median step, of uneven steps that of the mean. The window also contains longer
+        # steps, with and without the profiler, and interruptions that the median step does not have.
         account = recording.account
         interrupted = account.ns[Regime.INTERRUPTION]
-        solved = _solved(graph, interrupted + (account.window - interrupted) * (1 - overhead.value))
-        return HostScale(solved, solved, solved, solved=True)
+        target = interrupted + (account.window - interrupted) * (1 - overhead.value)
+        least = 1 / MAX_HOST_SLOWDOWN
+        fastest = with_host_scale(graph, least).window() if recording.on_device else 0.0
+        if target >= fastest:
+            scale = _solved(graph, target)
+            return HostScale(scale, scale, scale, solved=True)
+        # The device limits the steps without the profiler: every host is possible that is hardly slower than that one.
+        scale = _solved(graph, fastest * (1 + NO_SLOWER))
+        return HostScale(scale, min(least, scale), scale, solved=True)
     if not recording.on_device:
         return HostScale(1.0, 1.0, 1.0, solved=False)
     return HostScale(_from_event_costs(graph), 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False)
@@ -84,12 +91,8 @@ def _is_hidden(graph: ModifiedGraph) -> bool:
 def _solved(graph: ModifiedGraph, window: float) -> float:
     """Returns the scale at which the replay takes `window` ns, by bisection; 1 if the graph already does.
 
-    The scale is from MIN_HOST_SCALE to 1. If even the fastest plausible host takes longer, the device limits these
-    steps without the profiler, and the slowest host is returned that is hardly slower than that one.
+    The scale is from MIN_HOST_SCALE to 1.
     """
-    if graph.base.recording.on_device:
-        fastest = with_host_scale(graph, 1 / MAX_HOST_SLOWDOWN).window()
-        window = window if window >= fastest else fastest * (1 + NO_SLOWER)
     if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
         return 1.0
     low, high = MIN_HOST_SCALE, 1.0

@@ -27,8 +27,8 @@ def unprofiled_of(
     """Returns the step time without a profiler, the ratio recorded / unprofiled, and a sentence about both.
 
     The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: another text then states the
-    difference. `step_ns` is the median of `steps` unprofiled steps in ns. If their `times` in ns are given, the ratio
-    uses the mean of the times instead.
+    difference. `step_ns` is the median or the mean of `steps` unprofiled steps in ns. If their `times` in ns are
+    given, the ratio uses the mean of the times instead.
     """
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"

@@ -10,8 +10,10 @@ CONTEXT_TAG = "tb_bottleneck/context"
 PACKET_TAG = "tb_bottleneck/telemetry"
 PLUGIN_NAME = "tb_bottleneck"
 ENDED = "ended"
-CAPTURE_STARTED, CAPTURE_ENDED = "capture_started", "capture_ended"
 """The code of the last note of a monitor. A training that was killed does not write it."""
+CAPTURE_STARTED, CAPTURE_ENDED, SNAPSHOT_TAKEN = "capture_started", "capture_ended", "snapshot_taken"
+CAPTURE_OVER = (CAPTURE_ENDED, "capture_dropped", "dropped")
+"""The codes of notes about traces and memory snapshots; CAPTURE_OVER ends what CAPTURE_STARTED began."""
 HEARTBEAT_FILE = "heartbeat.json"
 """The name of the file in a run directory that says where the training is (monitor/writer/heartbeat.py)."""
 HEARTBEAT_SCHEMA = 1

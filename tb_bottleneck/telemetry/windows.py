@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.base.text import NS_PER_S
-from tb_bottleneck.schema.signals import CAPTURE_ENDED, CAPTURE_STARTED, HOST
+from tb_bottleneck.schema.signals import CAPTURE_OVER, CAPTURE_STARTED, HOST
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -21,6 +21,9 @@ MIN_WINDOW_NS = 10 * NS_PER_S
 
 READING_NS = NS_PER_S
 """Time that a reading of a device is a mean of: NVML says at most one second, and counters are read once a second."""
+
+LONGEST_CAPTURE_NS = 60 * NS_PER_S
+"""A later end is that of something else: the note of the capture's own end was lost. A choice."""
 
 STEPS_PER_WINDOW = 10
 """Minimum number of steps, at the median step time: with several workers, batches arrive in bursts, so a few steps do
@@ -183,8 +186,9 @@ class Windows:
         for note in self._telemetry.notes:
             if note.code == CAPTURE_STARTED:
                 begin = note.unix_ns
-            elif note.code == CAPTURE_ENDED and begin is not None:
-                mask &= (when <= begin) | (when >= note.unix_ns + READING_NS)
+            elif note.code in CAPTURE_OVER and begin is not None:
+                end = min(note.unix_ns, begin + LONGEST_CAPTURE_NS)
+                mask &= (when <= begin) | (when >= end + READING_NS)
                 begin = None
         return np.asarray(mask)
 

@@ -94,7 +94,7 @@ HIDDEN = """
     step    aaaaaaaaaabbbbbbbbbb
     op      #####.....#####.....
     launch  .|........|.........
-    gpu     ..##################
+    gpu     ..aaaaaaaaabbbbbbbbb
 """
 
 

@@ -64,7 +64,7 @@ const MEMORY_COLOURS: ReadonlyMap<string, string> = new Map([
   ["temporaries", COLOURS.gold],
   ["inputs", COLOURS.green],
   ["communication", COLOURS.magenta],
-  ["kept", COLOURS.orange], // by inference, which has no activations for a backward pass
+  ["kept", "#6f8f3a"],
   ["workspaces", COLOURS.brown],
   ["graphs", COLOURS.pink],
   ["before_recording", OTHER],

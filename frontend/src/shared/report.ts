@@ -639,7 +639,7 @@ export interface Phase {
 
 /** The step without a profiler, as timed by the telemetry of the same run. */
 export interface Unprofiled {
-  /** median over the steps that no profiler recorded */
+  /** median, or mean of uneven steps, of those that no profiler recorded */
   readonly step_ns: number;
   /** 0 if their number was not recorded */
   readonly steps: number;
@@ -647,7 +647,7 @@ export interface Unprofiled {
   readonly ratio: number;
   /** for users; empty if a reason of the health says the same */
   readonly sentence: string;
-  /** of these steps; empty if only their median was recorded */
+  /** of these steps; empty if only their average was recorded */
   readonly step_times_ns: readonly number[];
   /** mean over the judged steps of the telemetry; absent without telemetry */
   readonly run_step_ns?: number;

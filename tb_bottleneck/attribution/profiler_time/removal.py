@@ -19,11 +19,13 @@ from itertools import takewhile
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, clip, merge, overlapping, subtract, union
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
@@ -81,11 +83,13 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     known = tuple(time for time in times if time is not None and SHORTEST_LOGGED <= time <= LONGEST_LOGGED)
     steps = int(positive(context.get("unprofiled_steps")) or 0)
     shortest = SHORTEST_OF_BUSY * _busy_per_step(recording)
-    if known and median < shortest:
-        known = tuple(reversed(list(takewhile(lambda time: time >= shortest, reversed(known)))))
-        if len(known) < MIN_KEPT:
+    caught_up = tuple(takewhile(lambda time: time >= shortest, reversed(known)))
+    if len(caught_up) < len(known):
+        if len(caught_up) >= MIN_KEPT:
+            known = caught_up[::-1]
+            median, steps, times = float(np.median(known)), len(known), list(known)
+        elif median < shortest:
             return None
-        median, steps, times = float(np.median(known)), len(known), list(known)
     known = known if len(known) == len(times) else ()
     if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
         return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
@@ -94,9 +98,14 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     return LoggedSteps(median, min(steps, MAX_STEPS), known, loader)
 
 
+@memoized
 def _busy_per_step(recording: Recording) -> float:
-    """Returns the device's busy time per step in ns, which is the same without a profiler."""
+    """Returns the time per step, in ns, in which the device works. Without a profiler it is the same.
+
+    Collectives are left out: they also wait for other ranks.
+    """
     ops, steps = recording.trace.device_ops, recording.steps
+    ops = ops.take(ops.work != Work.COLLECTIVE)
     return clip(union(ops.start, ops.end), steps.begin, steps.end).total() / len(steps)
 
 

@@ -132,8 +132,10 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
     The share is limited to the overhead that recording the rows of a step can cause.
     """
     without, logged = unprofiled_step(recording), logged_unprofiled(recording)
-    if isinstance(without, Missing) or logged is None:
-        return _UNKNOWN if isinstance(without, Measure) else without
+    if logged is None:
+        return _UNKNOWN
+    if isinstance(without, Missing):
+        return without
     step = logged.average(recording.steps.durations)
     share = min(1 - without.value / step, _max_overhead(recording) / step)
     return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")

@@ -17,8 +17,8 @@ from tb_bottleneck.memory.snapshot.snapshot_places import Role
 from tb_bottleneck.trace.table import Bools, Ints
 
 LEAST_BLOCKS, MOSTLY, MOST_GROWTH = 4, 0.8, 1.5
-"""A cache grows in turn: at least as many blocks of one stack, mostly replaced by larger ones, each of which is at most
-this many times as large. A choice; a cache of keys and values grows by one position in each pass."""
+"""A cache grows in turn: at least as many blocks of one stack, at least half of them freed, and those mostly replaced
+by larger ones, each at most this many times as large. A choice; keys and values grow by one position in each pass."""
 TEARDOWN = 12
 """Minimum number of consecutive frees that indicate the end of a graph; a returning function frees fewer tensors. A
 choice."""
@@ -116,7 +116,7 @@ def grows_in_turn(blocks: Blocks, stack: Ints) -> Bools:
     edges = np.flatnonzero(np.diff(stack[rows])) + 1
     for own in np.split(rows, edges):
         old = np.flatnonzero(blocks.freed[own])
-        if len(own) < LEAST_BLOCKS or not len(old):
+        if len(own) < LEAST_BLOCKS or 2 * len(old) < len(own):
             continue
         newest = np.searchsorted(blocks.opened[own], blocks.closed[own][old]) - 1
         size, larger = blocks.size[own][old], blocks.size[own][newest]

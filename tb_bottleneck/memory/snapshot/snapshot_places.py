@@ -73,7 +73,10 @@ def _text(frame: Frame) -> str:
 # Attention that is written with single operators makes a matrix of all pairs of positions; fused kernels do not.
 _ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 _SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
+_SOFTMAX_OPERATOR = re.compile(r"at::_ops::_?softmax(?:_\w+)?::")
 _PRODUCT = re.compile(r"at::_ops::(?:bmm|baddbmm)::")
+NEARBY = 20
+"""Lines between two calls of one attention. A choice: methods of several classes in one file may have one name."""
 _IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
 _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_attn|memory_efficient_attention")
 
@@ -81,31 +84,38 @@ _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_a
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     """Returns masks of the stacks inside an attention that is not fused, and of those inside its softmax.
 
-    Attention is a function with this name or, outside of torch, one that calls both batched products and a softmax.
+    Attention is a function with this name or, outside of torch, a part of a function that calls both batched products
+    and a softmax within NEARBY lines.
     """
     texts = [_text(frame) for frame in snapshot.frames]
-    signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT)
+    signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT, _SOFTMAX_OPERATOR)
     told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]
-    attends, softmax, fused, product = (
+    attends, softmax, fused, product, normalises = (
         np.array([mask[list(stack)].any() for stack in snapshot.stacks], np.bool_) for mask in told
     )
-    calling = _calling_functions(snapshot)
-    both = np.intersect1d(calling[product], calling[softmax])
-    attends |= np.isin(calling, both[both >= 0])
+    function, line = _calls(snapshot)
+    for each in np.intersect1d(function[product], function[normalises & (function >= 0)]).tolist():
+        own = function == each
+        near = [np.abs(line[:, None] - line[own & sign]).min(axis=1) <= NEARBY for sign in (product, normalises)]
+        attends |= own & near[0] & near[1]
     return attends & ~fused, attends & softmax & ~fused
 
 
-def _calling_functions(snapshot: AllocatorSnapshot) -> Ints:
-    """Returns for each stack a number of its innermost Python function outside of torch; -1 if there is none."""
+def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:
+    """Returns for each stack its innermost Python function outside of torch, as a number, and the line of the call.
+
+    Both are -1 if there is none.
+    """
     number: dict[tuple[str, str], int] = {}
     of_frame = [
-        number.setdefault((frame.file, frame.function), len(number))
+        (number.setdefault((frame.file, frame.function), len(number)), frame.line)
         if frame.file.endswith(".py") and not _IN_TORCH.search(frame.file)
-        else -1
+        else (-1, -1)
         for frame in snapshot.frames
     ]
-    found = (next((of_frame[row] for row in stack if of_frame[row] >= 0), -1) for stack in snapshot.stacks)
-    return np.fromiter(found, np.int64, len(snapshot.stacks))
+    found = [next((of_frame[row] for row in stack if of_frame[row][0] >= 0), (-1, -1)) for stack in snapshot.stacks]
+    function, line = np.array(found, np.int64).reshape(-1, 2).T
+    return function, line
 
 
 LAST_PARTS = 2

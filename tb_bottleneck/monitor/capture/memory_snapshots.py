@@ -17,7 +17,7 @@ from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture.trace_files import MIN_FREE_BYTES
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.steps.step_rows import StepRow
-from tb_bottleneck.schema.signals import CAPTURE_ENDED
+from tb_bottleneck.schema.signals import SNAPSHOT_TAKEN
 
 SIGNAL = "memory_snapshots"
 HISTORY = 100_000
@@ -103,4 +103,4 @@ class MemorySnapshots:
         path = directory / f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.{reason}.pickle"
         with atomic_file(path, mode=0o666) as file:
             pickle.dump(self._allocator.snapshot(), file, protocol=_PROTOCOL)
-        self._guard.note(CAPTURE_ENDED, f"memory snapshot in {time.perf_counter() - began:.2f} s: {path.name}")
+        self._guard.note(SNAPSHOT_TAKEN, f"memory snapshot in {time.perf_counter() - began:.2f} s: {path.name}")

@@ -32,8 +32,8 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
 
     Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone. These
     run at a share of the rate that the linear layers reach in this recording (RATE_ON_DEVICE, RATE_ON_CPU) or, in 32
-    bits on a device, of the peak of its vector units (RATE_IN_SINGLE_PRECISION). On a device, DISPATCH_LEFT of the
-    host's time for these operators remains. Never longer than as recorded.
+    bits on a device, of the peak of its vector units (RATE_IN_SINGLE_PRECISION), at most at the rate of the linear
+    layers. On a device, DISPATCH_LEFT of the host's time for these operators remains. Never longer than as recorded.
     Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
     Bounds: the lowest and the highest of these shares.
     """

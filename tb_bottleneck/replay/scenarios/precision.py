@@ -88,7 +88,7 @@ own recordings with more than 8 ms of them (A100, H100, H200, MI300X)."""
 
 
 def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Pads sizes so that contractions load their operands at full width, as the recording's aligned contractions do.
+    """Pads sizes so that contractions load their operands at full width, as aligned contractions do.
 
     Returns None if shapes do not give the rates.
 
@@ -96,7 +96,7 @@ def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGra
     too few of them ran, as those of other recordings (TYPICAL_REACHED).
     Assumes: padding adds little work, and aligned contractions of these sizes are as efficient as the recorded ones.
     Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High:
-    the share of the peak that the best tenth of the aligned contractions (by time) reaches.
+    the share of the peak that the best tenth of the aligned contractions (by time) reaches, or the best recording.
     """
     recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names

@@ -94,7 +94,7 @@ class TelemetryTexts:
         if conclusion.severity == "none" and regime != Regime.UNEXPLAINED:
             headline += " Telemetry shows no problem that costs more than a tenth of the time."
             if regime in _OWN_WORK:
-                headline += " Whether this work could be less, only a trace shows."
+                headline += " Only a trace shows whether this work can be reduced."
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:

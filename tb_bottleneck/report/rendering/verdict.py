@@ -56,9 +56,9 @@ def _severity(report: pb.Report) -> str:
         if verdict.regime == Regime.UNEXPLAINED:
             return _NOT_KNOWN[0]
         smaller = any(finding.regime != verdict.regime for finding in report.findings)
-        if report.witness == "telemetry" and not report.others:
-            return "Telemetry sees nothing that would save a tenth of the time"
-        return "Nothing would save a tenth of the time" + (", smaller findings below" if smaller else "")
+        only_telemetry = report.witness == "telemetry" and not report.others
+        sentence = "Telemetry sees nothing that would" if only_telemetry else "Nothing would"
+        return f"{sentence} save a tenth of the time" + (", smaller findings below" if smaller else "")
     if verdict.regime == Regime.GPU_UNUSED:
         return "Critical: the device does none of the work"
     gains = [finding.speedup for finding in report.findings if finding.regime == verdict.regime]

@@ -214,6 +214,9 @@ def test_steps_of_a_host_that_is_ahead_of_the_device_are_left_out():
     assert found is not None
     assert (found.step, found.steps) == (10 * ms, 3)
     assert logged([ms] * 17 + [5 * ms, 10 * ms, 10 * ms]) is None, "two steps are no measurement"
+    few = logged([ms] * 6 + [10 * ms] * 14)
+    assert few is not None
+    assert (few.step, few.steps, few.uneven) == (10 * ms, 14, False)
     assert logged([10 * ms] * 5 + [ms] * 9) is None, "the host is ahead at the end"
 
 

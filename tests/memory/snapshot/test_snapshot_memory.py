@@ -155,3 +155,11 @@ def test_what_is_replaced_by_something_larger_in_each_pass_is_kept(grows, kept):
             old, cache[layer] = cache[layer], run.alloc((1 << 20) + grows * number, "activations")
             run.free(old)
     assert (told(memory_of(run.snapshot())).get("kept", 0) > 3 << 20) == kept
+
+
+def test_kept_outputs_of_which_one_is_freed_are_no_cache():
+    run = SimulatedAllocator(steps=0, seed=1)
+    run.entries.clear()
+    kept = [run.alloc((1 << 20) + 512 * number, "activations") for number in range(20)]
+    run.free(kept[-2])
+    assert "kept" not in told(memory_of(run.snapshot()))

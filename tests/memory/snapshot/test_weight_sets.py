@@ -40,23 +40,36 @@ def test_many_blocks_of_the_size_of_a_workspace_are_weights(count, category):
 class Stacks:
     """A snapshot of stacks only: names of operators and of the Python function that calls them."""
 
-    def __init__(self, *calls: tuple[str, str]) -> None:
+    def __init__(self, *calls: tuple[str, str, int]) -> None:
         self.frames = [
             made
-            for op, name in calls
-            for made in (Frame("", 0, f"at::_ops::{op}::call(at::Tensor const&)"), Frame("net.py", 7, name))
+            for op, name, line in calls
+            for made in (Frame("", 0, f"at::_ops::{op}::call(at::Tensor const&)"), Frame("net.py", line, name))
         ]
         self.stacks = [[2 * number, 2 * number + 1] for number in range(len(calls))]
 
 
 def test_a_function_with_batched_products_and_a_softmax_is_attention():
-    calls = [("bmm", "mix"), ("_softmax", "mix"), ("div", "mix"), ("_softmax", "gate"), ("bmm", "experts")]
+    calls = [
+        ("bmm", "mix", 7),
+        ("_softmax", "mix", 8),
+        ("div", "mix", 8),
+        ("_softmax", "gate", 8),
+        ("bmm", "experts", 9),
+    ]
     attends, softmax = attention_stacks(Stacks(*calls))
     assert attends.tolist() == [True, True, True, False, False]
     assert softmax.tolist() == [False, True, False, False, False]
 
 
+@pytest.mark.parametrize(("op", "line"), [("_softmax", 300), ("_log_softmax", 8)])
+def test_a_softmax_elsewhere_or_of_a_loss_makes_no_attention(op, line):
+    """Methods of several classes in a file are called `forward`; a script has its loss next to its products."""
+    attends, _ = attention_stacks(Stacks(("bmm", "forward", 7), (op, "forward", line)))
+    assert attends.tolist() == [False, False]
+
+
 def test_a_function_that_is_called_attention_needs_no_products():
-    attends, softmax = attention_stacks(Stacks(("_softmax", "self_attention"), ("_softmax", "loss")))
+    attends, softmax = attention_stacks(Stacks(("_softmax", "self_attention", 7), ("_softmax", "loss", 7)))
     assert softmax.tolist() == [True, False]
     assert attends.tolist() == [True, False]
