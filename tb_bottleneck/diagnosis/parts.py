@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tb_bottleneck.attribution.profiler_time.removal import logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures

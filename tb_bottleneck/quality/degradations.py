@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
-from tb_bottleneck.attribution.profiler_time.removal import logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.base.measure import Measure, Missing

@@ -7,7 +7,7 @@ import pytest
 from helpers.draw import drawn, drawn_trace
 from helpers.drawn_graphs import drawn_recording
 
-from tb_bottleneck.attribution.profiler_time.removal import LoggedSteps
+from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose

@@ -1,0 +1,87 @@
+"""The steps without the profiler that the training process timed before it recorded."""
+
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.intervals import clip, union
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.trace.table import Floats, Ints
+
+# Beyond this factor, a logged step time has another unit, or is of another kind of step.
+MAX_STEP_RATIO = 100
+MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
+UNEVEN_AT, UNEVEN_FROM = (0.2, 0.8), 2.0
+"""Steps are uneven if these quantiles differ by this factor, as with workers that deliver in bursts, or a checkpoint in
+every second step. Medians of two parts of such a run differ by chance. A choice."""
+SHORTEST_OF_BUSY, MIN_KEPT = 0.8, 3
+"""A step that takes less of the device's busy time per step ended on the host only: a choice. On an H200, 17 logged
+steps took a tenth of it, and 3 steps after them all of it. Fewer than MIN_KEPT of the latter are no measurement."""
+SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
+
+
+@dataclass(frozen=True)
+class LoggedSteps:
+    """Steps without the profiler, as the training process measured them. All times are in ns.
+
+    `step` is their median or, if `uneven`, their mean. `steps` is 0, `times` empty and `loader` (median time per step
+    in the loader) None if not logged.
+    """
+
+    step: float
+    steps: int = 0
+    times: tuple[float, ...] = ()
+    loader: float | None = None
+    uneven: bool = False
+
+    def average(self, durations: Ints | Floats) -> float:
+        """Returns the average of recorded steps (ns) that can be compared with `step`."""
+        return float((np.mean if self.uneven else np.median)(durations))
+
+
+def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
+    """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible.
+
+    The process measures on the host. While its launches queue up, as at the start of a run that reads nothing from the
+    device, the host's steps are shorter than those of the device. Only the last steps without such a one are used.
+    """
+    context = recording.trace.header.context
+    median = positive(context.get("unprofiled_step_ns"))
+    if recording.steps.basis == "whole" or median is None:
+        return None
+    step = float(np.median(recording.steps.durations))
+    if not step / MAX_STEP_RATIO <= median <= step * MAX_STEP_RATIO:
+        return None
+    logged = context.get("unprofiled_step_times_ns")
+    times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
+    known = tuple(time for time in times if time is not None and SHORTEST_LOGGED <= time <= LONGEST_LOGGED)
+    steps = int(positive(context.get("unprofiled_steps")) or 0)
+    shortest = SHORTEST_OF_BUSY * _busy_per_step(recording)
+    caught_up = tuple(takewhile(lambda time: time >= shortest, reversed(known)))
+    if len(caught_up) < len(known):
+        if len(caught_up) >= MIN_KEPT:
+            known = caught_up[::-1]
+            median, steps, times = float(np.median(known)), len(known), list(known)
+        elif median < shortest:
+            return None
+    known = known if len(known) == len(times) else ()
+    if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
+        return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
+    loader = positive(context.get("unprofiled_loader_ns"))
+    loader = loader if loader is not None and loader < median else None
+    return LoggedSteps(median, min(steps, MAX_STEPS), known, loader)
+
+
+@memoized
+def _busy_per_step(recording: Recording) -> float:
+    """Returns the time per step, in ns, in which the device works. Without a profiler it is the same.
+
+    Collectives are left out: they also wait for other ranks.
+    """
+    ops, steps = recording.trace.device_ops, recording.steps
+    ops = ops.take(ops.work != Work.COLLECTIVE)
+    return clip(union(ops.start, ops.end), steps.begin, steps.end).total() / len(steps)
