@@ -66,11 +66,14 @@ class Attention(nn.Module):
         size = width // self.heads
         parts = self.inputs(hidden).chunk(3, -1)
         query, key, value = (part.view(samples, tokens, self.heads, size).transpose(1, 2) for part in parts)
-        if self.fused:
-            mixed = F.scaled_dot_product_attention(query, key, value)
-        else:
-            mixed = torch.softmax(query @ key.transpose(-2, -1) / size**0.5, -1) @ value
+        mixed = self.mixed(query, key, value)
         return self.output(mixed.transpose(1, 2).reshape(samples, tokens, width))
+
+    def mixed(self, query, key, value):
+        """Returns the values, weighted by attention: shape (samples, heads, tokens, size)."""
+        if self.fused:
+            return F.scaled_dot_product_attention(query, key, value)
+        return torch.softmax(query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5, -1) @ value
 
 
 class Block(nn.Module):

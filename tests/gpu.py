@@ -212,6 +212,9 @@ def page(folder: Path) -> Iterator[str]:
     yield f"{told['device']}, torch {told['torch']}. Times are of steps without a profiler. Nine pairs of the demo"
     yield "are of the same kind of machine: demo/README.md."
     yield ""
+    yield "A first version of --record made these recordings. It differs in details: lstm_sgd had 20,000 words,"
+    yield "and the inputs of the attention were drawn once. The present version has not run on a GPU yet."
+    yield ""
     for part in (settings, attention, kinds, peaks):
         yield from part(folder)
 

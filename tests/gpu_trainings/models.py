@@ -15,18 +15,12 @@ VOCABULARY, CLASSES = 32_000, 1000
 class Causal(Attention):
     """Attention that looks back only, by single operators or fused."""
 
-    def forward(self, hidden):
-        samples, tokens, width = hidden.shape
-        size = width // self.heads
-        parts = self.inputs(hidden).chunk(3, -1)
-        query, key, value = (part.view(samples, tokens, self.heads, size).transpose(1, 2) for part in parts)
+    def mixed(self, query, key, value):
         if self.fused:
-            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        else:
-            later = torch.ones(tokens, tokens, dtype=torch.bool, device=hidden.device).triu(1)
-            scores = (query @ key.transpose(-2, -1) / size**0.5).masked_fill(later, float("-inf"))
-            mixed = torch.softmax(scores, -1) @ value
-        return self.output(mixed.transpose(1, 2).reshape(samples, tokens, width))
+            return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        later = torch.ones(*[query.shape[-2]] * 2, dtype=torch.bool, device=query.device).triu(1)
+        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+        return torch.softmax(scores.masked_fill(later, float("-inf")), -1) @ value
 
 
 class Layer(nn.Module):
