@@ -1,69 +1,59 @@
 #include "event.h"
 
+#include <math.h>
+
 #include "times.h"
 
-/* Longer names are cut by the Python code, which keeps no memory of them. */
-enum { MAX_LABEL = 2000 };
-
-/* Numbers of keys, as bits: a key that is written twice is not understood. */
-enum Field {
-    PHASE, CATEGORY, NAME, PROCESS, THREAD, START, DURATION, ARGS,
-    SEQUENCE, CONCRETE, TYPES, DIMS, DIMS_OLD, DEVICE, STREAM, CORRELATION, BYTES, BLOCKS_PER_MULTIPROCESSOR, OCCUPANCY, GRID,
-    TOTAL_RESERVED, TOTAL_ALLOCATED, ALLOCATED_BYTES, MEMORY_DEVICE, MEMORY_DEVICE_TYPE, ADDRESS,
-    FOR_PYTHON, UNKNOWN,
-};
-
-static enum Field field_of(Slice key) {
+static enum EventKey field_of(Slice key) {
     switch (key.length) {
-        case 4: return IS(key, "\"ph\"") ? PHASE : IS(key, "\"ts\"") ? START : UNKNOWN;
-        case 5: return IS(key, "\"cat\"") ? CATEGORY : IS(key, "\"pid\"") ? PROCESS : IS(key, "\"tid\"") ? THREAD
-                     : IS(key, "\"dur\"") ? DURATION : UNKNOWN;
-        case 6: return IS(key, "\"name\"") ? NAME : IS(key, "\"args\"") ? ARGS : UNKNOWN;
-        default: return UNKNOWN;
+        case 2: return IS(key, "ph") ? KEY_PHASE : IS(key, "ts") ? KEY_START : IS(key, "id") ? KEY_ID : KEY_UNKNOWN;
+        case 3: return IS(key, "cat") ? KEY_CATEGORY : IS(key, "pid") ? KEY_PROCESS : IS(key, "tid") ? KEY_THREAD
+                     : IS(key, "dur") ? KEY_DURATION : KEY_UNKNOWN;
+        case 4: return IS(key, "name") ? KEY_NAME : IS(key, "args") ? KEY_ARGS : KEY_UNKNOWN;
+        default: return KEY_UNKNOWN;
     }
 }
 
-/* FOR_PYTHON: arguments of collectives, and names of threads. */
-static enum Field argument_of(Slice key) {
+enum EventKey argument_of(Slice key) {
     switch (key.length) {
-        case 5: return IS(key, "\"Seq\"") ? FOR_PYTHON : UNKNOWN;
-        case 6: return IS(key, "\"grid\"") ? GRID : IS(key, "\"Addr\"") ? ADDRESS
-                     : IS(key, "\"name\"") ? FOR_PYTHON : UNKNOWN;
-        case 7: return IS(key, "\"bytes\"") ? BYTES : IS(key, "\"Bytes\"") ? ALLOCATED_BYTES
-                     : IS(key, "\"dtype\"") ? FOR_PYTHON : UNKNOWN;
-        case 8: return IS(key, "\"device\"") ? DEVICE : IS(key, "\"stream\"") ? STREAM : UNKNOWN;
-        case 10: return IS(key, "\"Comms Id\"") || IS(key, "\"Src Rank\"") || IS(key, "\"Dst Rank\"") ? FOR_PYTHON
-                      : UNKNOWN;
-        case 11: return IS(key, "\"Device Id\"") ? MEMORY_DEVICE : UNKNOWN;
-        case 12: return IS(key, "\"Input Dims\"") ? DIMS : IS(key, "\"Input dims\"") ? DIMS_OLD
-                      : IS(key, "\"Input type\"") ? TYPES : IS(key, "\"Group size\"") ? FOR_PYTHON : UNKNOWN;
-        case 13: return IS(key, "\"correlation\"") ? CORRELATION : IS(key, "\"Device Type\"") ? MEMORY_DEVICE_TYPE
-                      : UNKNOWN;
-        case 15: return IS(key, "\"blocks per SM\"") ? BLOCKS_PER_MULTIPROCESSOR
-                      : IS(key, "\"In msg nelems\"") || IS(key, "\"In split size\"") ? FOR_PYTHON : UNKNOWN;
-        case 16: return IS(key, "\"Total Reserved\"") ? TOTAL_RESERVED
-                      : IS(key, "\"Out msg nelems\"") || IS(key, "\"Out split size\"") ? FOR_PYTHON : UNKNOWN;
-        case 17: return IS(key, "\"Sequence number\"") ? SEQUENCE : IS(key, "\"Concrete Inputs\"") ? CONCRETE
-                      : IS(key, "\"Total Allocated\"") ? TOTAL_ALLOCATED
-                      : IS(key, "\"Collective name\"") ? FOR_PYTHON : UNKNOWN;
-        case 20: return IS(key, "\"Process Group Name\"") ? FOR_PYTHON : UNKNOWN;
-        case 21: return IS(key, "\"Process Group Ranks\"") ? FOR_PYTHON : UNKNOWN;
-        case 27: return IS(key, "\"est. achieved occupancy %\"") ? OCCUPANCY
-                      : IS(key, "\"Process Group Description\"") ? FOR_PYTHON : UNKNOWN;
-        default: return UNKNOWN;
+        case 3: return IS(key, "Seq") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 4: return IS(key, "grid") ? KEY_GRID : IS(key, "Addr") ? KEY_ADDRESS
+                     : IS(key, "name") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 5: return IS(key, "bytes") ? KEY_BYTES : IS(key, "Bytes") ? KEY_ALLOCATED_BYTES
+                     : IS(key, "dtype") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 6: return IS(key, "device") ? KEY_DEVICE : IS(key, "stream") ? KEY_STREAM : KEY_UNKNOWN;
+        case 8: return IS(key, "Comms Id") || IS(key, "Src Rank") || IS(key, "Dst Rank") ? KEY_FOR_PYTHON
+                      : KEY_UNKNOWN;
+        case 9: return IS(key, "Device Id") ? KEY_MEMORY_DEVICE : KEY_UNKNOWN;
+        case 10: return IS(key, "Input Dims") ? KEY_DIMS : IS(key, "Input dims") ? KEY_DIMS_OLD
+                      : IS(key, "Input type") ? KEY_TYPES : IS(key, "Group size") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 11: return IS(key, "correlation") ? KEY_CORRELATION : IS(key, "Device Type") ? KEY_MEMORY_DEVICE_TYPE
+                      : KEY_UNKNOWN;
+        case 13: return IS(key, "blocks per SM") ? KEY_BLOCKS_PER_MULTIPROCESSOR
+                      : IS(key, "In msg nelems") || IS(key, "In split size") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 14: return IS(key, "Total Reserved") ? KEY_TOTAL_RESERVED
+                      : IS(key, "Out msg nelems") || IS(key, "Out split size") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 15: return IS(key, "Sequence number") ? KEY_SEQUENCE : IS(key, "Concrete Inputs") ? KEY_CONCRETE
+                      : IS(key, "Total Allocated") ? KEY_TOTAL_ALLOCATED
+                      : IS(key, "Collective name") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 18: return IS(key, "Process Group Name") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 19: return IS(key, "Process Group Ranks") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        case 25: return IS(key, "est. achieved occupancy %") ? KEY_OCCUPANCY
+                      : IS(key, "Process Group Description") ? KEY_FOR_PYTHON : KEY_UNKNOWN;
+        default: return KEY_UNKNOWN;
     }
 }
 
 /* Consumes the key if it is next. */
 static inline bool take_kept(Cursor *cursor, const KeptKey *key) {
-    uint64_t text[KEY_WORDS], different = 0;
+    uint64_t text[KEPT_WORDS], different = 0;
     if (key->length == 0 || !peek_bytes(cursor, text, sizeof text)) return false;
-    for (unsigned word = 0; word < KEY_WORDS; word++) different |= (text[word] ^ key->text[word]) & key->mask[word];
+    for (unsigned word = 0; word < KEPT_WORDS; word++) different |= (text[word] ^ key->text[word]) & key->mask[word];
     if (different == 0) skip(cursor, key->length);
     return different == 0;
 }
 
-static void keep(KeptKey *key, Slice written, enum Field field) {
+static void keep(KeptKey *key, Slice written, enum EventKey field) {
     *key = (KeptKey){0};
     if (written.length > sizeof key->text) return;
     memcpy(key->text, written.at, written.length);
@@ -73,7 +63,7 @@ static void keep(KeptKey *key, Slice written, enum Field field) {
 }
 
 /* Reads a key and its colon. `kept` is the key that an earlier event had in this position, and is replaced by this one. */
-static bool read_key(Cursor *cursor, KeptKey *kept, enum Field (*field_of_key)(Slice), enum Field *field) {
+static bool read_key(Cursor *cursor, KeptKey *kept, enum EventKey (*field_of_key)(Slice), enum EventKey *field) {
     const uint8_t *begin = cursor->at;
     Slice key;
     if (take_kept(cursor, kept)) {
@@ -85,7 +75,7 @@ static bool read_key(Cursor *cursor, KeptKey *kept, enum Field (*field_of_key)(S
     skip_space(cursor);
     if (!take(cursor, ':')) return false;
     skip_space(cursor);
-    *field = field_of_key(key);
+    *field = field_of_key((Slice){key.at + 1, key.length - 2});
     keep(kept, since(cursor, begin), *field);
     return true;
 }
@@ -100,10 +90,17 @@ static bool read_integer(Cursor *cursor, int64_t *value) {
     return true;
 }
 
+bool add_side(int64_t *blocks, int64_t side) {
+    if (side < 0) side = 0;
+    if (side > 0 && *blocks >= (INT64_C(1) << 62) / side) return false;
+    *blocks *= side;
+    return true;
+}
+
 /* Reads the number of blocks in a grid, which is a list of up to three sizes, or a text of a compiler. */
 static bool read_grid(Cursor *cursor, int64_t *blocks) {
     Slice text;
-    int64_t product = 1, size;
+    int64_t product = 1, side;
     unsigned count = 0;
     *blocks = 0;
     if (peek(cursor) == '"') return read_string(cursor, &text, false);
@@ -112,11 +109,8 @@ static bool read_grid(Cursor *cursor, int64_t *blocks) {
     if (take(cursor, ']')) return true;
     do {
         skip_space(cursor);
-        if (++count > 3 || !read_integer(cursor, &size)) return false;
+        if (++count > 3 || !read_integer(cursor, &side) || !add_side(&product, side)) return false;
         skip_space(cursor);
-        if (size < 0) size = 0;
-        if (size > 0 && product >= (INT64_C(1) << 62) / size) return false;
-        product *= size;
     } while (take(cursor, ','));
     *blocks = product;
     return take(cursor, ']');
@@ -138,28 +132,43 @@ static bool read_occupancy(Cursor *cursor, int64_t *occupancy) {
     return true;
 }
 
-static bool read_argument(Cursor *cursor, enum Field field, Event *event) {
+int64_t *integer_of(Event *event, enum EventKey key) {
+    switch (key) {
+        case KEY_SEQUENCE: return &event->sequence;
+        case KEY_DEVICE: return &event->device;
+        case KEY_STREAM: return &event->stream;
+        case KEY_CORRELATION: return &event->correlation;
+        case KEY_BYTES: return &event->bytes;
+        case KEY_TOTAL_RESERVED: return &event->total_reserved;
+        case KEY_TOTAL_ALLOCATED: return &event->total_allocated;
+        case KEY_ALLOCATED_BYTES: return &event->allocated_bytes;
+        case KEY_MEMORY_DEVICE: return &event->memory_device;
+        case KEY_MEMORY_DEVICE_TYPE: return &event->memory_device_type;
+        case KEY_ADDRESS: return &event->address;
+        default: return NULL;
+    }
+}
+
+bool set_fraction(Event *event, enum EventKey key, double value) {
+    if (!isfinite(value) || (key != KEY_BLOCKS_PER_MULTIPROCESSOR && key != KEY_OCCUPANCY)) return false;
+    if (key == KEY_OCCUPANCY) event->occupancy = trunc(value) >= 0 && trunc(value) <= 100 ? (int64_t)value + 1 : 0;
+    else if (value >= 1) event->blocks_per_multiprocessor = value; /* below one it is not used */
+    return true;
+}
+
+bool read_argument(Cursor *cursor, enum EventKey key, Event *event) {
     Slice ignored;
-    switch (field) {
-        case SEQUENCE: return read_integer(cursor, &event->sequence);
-        case DEVICE: return read_integer(cursor, &event->device);
-        case STREAM: return read_integer(cursor, &event->stream);
-        case CORRELATION: return read_integer(cursor, &event->correlation);
-        case BYTES: return read_integer(cursor, &event->bytes);
-        case TOTAL_RESERVED: return read_integer(cursor, &event->total_reserved);
-        case TOTAL_ALLOCATED: return read_integer(cursor, &event->total_allocated);
-        case ALLOCATED_BYTES: return read_integer(cursor, &event->allocated_bytes);
-        case MEMORY_DEVICE: return read_integer(cursor, &event->memory_device);
-        case MEMORY_DEVICE_TYPE: return read_integer(cursor, &event->memory_device_type);
-        case ADDRESS: return read_integer(cursor, &event->address);
-        case GRID: return read_grid(cursor, &event->blocks);
-        case BLOCKS_PER_MULTIPROCESSOR: return read_ratio(cursor, &event->blocks_per_multiprocessor);
-        case OCCUPANCY: return read_occupancy(cursor, &event->occupancy);
-        case DIMS: return read_value(cursor, &event->dims);
-        case DIMS_OLD: return read_value(cursor, &event->dims_old);
-        case TYPES: return read_value(cursor, &event->types);
-        case CONCRETE: return read_value(cursor, &event->concrete);
-        case UNKNOWN: return read_value(cursor, &ignored);
+    int64_t *integer = integer_of(event, key);
+    if (integer != NULL) return read_integer(cursor, integer);
+    switch (key) {
+        case KEY_GRID: return read_grid(cursor, &event->blocks);
+        case KEY_BLOCKS_PER_MULTIPROCESSOR: return read_ratio(cursor, &event->blocks_per_multiprocessor);
+        case KEY_OCCUPANCY: return read_occupancy(cursor, &event->occupancy);
+        case KEY_DIMS: return read_value(cursor, &event->dims);
+        case KEY_DIMS_OLD: return read_value(cursor, &event->dims_old);
+        case KEY_TYPES: return read_value(cursor, &event->types);
+        case KEY_CONCRETE: return read_value(cursor, &event->concrete);
+        case KEY_UNKNOWN: return read_value(cursor, &ignored);
         default: return false;
     }
 }
@@ -167,7 +176,7 @@ static bool read_argument(Cursor *cursor, enum Field field, Event *event) {
 /* Reads the members of an object of arguments; notes the fields that it has in `written`. */
 static bool read_arguments(Cursor *cursor, KeptKeys *keys, Event *event, uint64_t *written) {
     Slice null;
-    enum Field field;
+    enum EventKey field;
     unsigned position = 0;
     if (peek(cursor) == 'n') return read_scalar(cursor, &null);
     if (!take(cursor, '{')) return false;
@@ -177,7 +186,7 @@ static bool read_arguments(Cursor *cursor, KeptKeys *keys, Event *event, uint64_
     do {
         if (!read_key(cursor, &keys->arguments[position], argument_of, &field)) return false;
         if (position < KEPT_KEYS - 1) position++;
-        if (field != UNKNOWN && *written >> field & 1) return false;
+        if (field != KEY_UNKNOWN && *written >> field & 1) return false;
         *written |= UINT64_C(1) << field;
         if (!read_argument(cursor, field, event)) return false;
         skip_space(cursor);
@@ -192,23 +201,24 @@ static bool read_time(Cursor *cursor, bool exact, Event *event, int64_t *ns) {
     return true;
 }
 
-static bool read_field(Cursor *cursor, enum Field field, bool exact, KeptKeys *keys, Event *event, uint64_t *written) {
+static bool read_field(Cursor *cursor, enum EventKey field, bool exact, KeptKeys *keys, Event *event, uint64_t *written) {
     Slice ignored;
     switch (field) {
-        case PHASE: return read_string(cursor, &event->phase, false);
-        case CATEGORY: return peek(cursor) == '"' && read_label(cursor, &event->category);
-        case NAME: return read_label(cursor, &event->name);
-        case PROCESS: return read_label(cursor, &event->process);
-        case THREAD: return read_label(cursor, &event->thread);
-        case START: return event->has_start = read_time(cursor, exact, event, &event->start);
-        case DURATION: return read_time(cursor, exact, event, &event->duration);
-        case ARGS: return read_arguments(cursor, keys, event, written);
+        case KEY_PHASE: return read_string(cursor, &event->phase, false);
+        case KEY_CATEGORY: return peek(cursor) == '"' && read_label(cursor, &event->category);
+        case KEY_NAME: return read_label(cursor, &event->name);
+        case KEY_PROCESS: return read_label(cursor, &event->process);
+        case KEY_THREAD: return read_label(cursor, &event->thread);
+        case KEY_START: return event->has_start = read_time(cursor, exact, event, &event->start);
+        case KEY_DURATION: return read_time(cursor, exact, event, &event->duration);
+        case KEY_ARGS: return read_arguments(cursor, keys, event, written);
+        case KEY_ID: return read_value(cursor, &event->id);
         default: return read_value(cursor, &ignored);
     }
 }
 
 bool read_event(Cursor *cursor, bool exact, KeptKeys *keys, Event *event) {
-    enum Field field;
+    enum EventKey field;
     unsigned position = 0;
     uint64_t written = 0;
     *event = (Event){.time_is_plain = true};
@@ -216,7 +226,7 @@ bool read_event(Cursor *cursor, bool exact, KeptKeys *keys, Event *event) {
     do {
         if (!read_key(cursor, &keys->own[position], field_of, &field)) return false;
         if (position < KEPT_KEYS - 1) position++;
-        if (field != UNKNOWN && written >> field & 1) return false;
+        if (field != KEY_UNKNOWN && written >> field & 1) return false;
         written |= UINT64_C(1) << field;
         if (!read_field(cursor, field, exact, keys, event, &written)) return false;
         skip_space(cursor);

@@ -112,7 +112,7 @@ static PyObject *scanned(const Input *input, bool exact) {
     PyObject *result;
     enum Outcome outcome = SCANNED;
     size_t done = 0;
-    scan_begin(&scan, seed);
+    scan_begin(&scan, seed, NULL);
     scan.exact = exact;
     scan.categories = input->categories;
     scan.category_count = input->category_count;
@@ -140,79 +140,85 @@ static PyObject *scan(PyObject *self, PyObject *arguments) {
     return result;
 }
 
-/* A trace of Perfetto that is being written as text, and the bytes that it points into. */
-typedef struct {
-    Perfetto trace;
-    PyObject *packets, *names;
-    Slice *wanted;
-} OpenPerfetto;
-
 static const char PERFETTO[] = "tb_bottleneck.native.scanner.perfetto";
 
 static void close_perfetto(PyObject *capsule) {
-    OpenPerfetto *open = PyCapsule_GetPointer(capsule, PERFETTO);
-    perfetto_free(&open->trace);
-    Py_XDECREF(open->packets);
-    Py_XDECREF(open->names);
-    PyMem_Free(open->wanted);
-    PyMem_Free(open);
+    Perfetto *trace = PyCapsule_GetPointer(capsule, PERFETTO);
+    perfetto_free(trace);
+    PyMem_Free(trace);
 }
 
-/* Reads the names of the arguments that are written; false with an exception. */
-static bool read_wanted(OpenPerfetto *open, PyObject *names) {
-    size_t count = (size_t)PyTuple_Size(names);
-    open->wanted = PyMem_Calloc(count + 1, sizeof *open->wanted);
-    if (open->wanted == NULL) return PyErr_NoMemory() != NULL;
-    for (size_t number = 0; number < count; number++) {
-        if (!slice_of(PyTuple_GetItem(names, (Py_ssize_t)number), &open->wanted[number])) return false;
-    }
-    open->trace.wanted = open->wanted;
-    open->trace.wanted_count = count;
-    return true;
-}
-
-static PyObject *perfetto(PyObject *self, PyObject *arguments) {
-    Slice slice;
-    enum Outcome outcome;
-    PyObject *packets, *names;
-    (void)self;
-    if (!PyArg_ParseTuple(arguments, "SO!", &packets, &PyTuple_Type, &names) || !slice_of(packets, &slice)) return NULL;
-    OpenPerfetto *open = PyMem_Calloc(1, sizeof *open);
-    if (open == NULL) return PyErr_NoMemory();
-    if (!read_wanted(open, names)) {
-        PyMem_Free(open->wanted);
-        PyMem_Free(open);
-        return NULL;
-    }
-    open->trace.seed = seed;
-    Py_BEGIN_ALLOW_THREADS
-    outcome = read_packets(&open->trace, slice);
-    Py_END_ALLOW_THREADS
-    PyObject *capsule = outcome == SCANNED ? PyCapsule_New(open, PERFETTO, close_perfetto) : PyErr_NoMemory();
-    if (capsule == NULL) {
-        perfetto_free(&open->trace);
-        PyMem_Free(open->wanted);
-        PyMem_Free(open);
-        return NULL;
-    }
-    open->packets = Py_NewRef(packets);
-    open->names = Py_NewRef(names);
+static PyObject *perfetto_begin(PyObject *self, PyObject *arguments) {
+    (void)self, (void)arguments;
+    Perfetto *trace = PyMem_Calloc(1, sizeof *trace);
+    if (trace == NULL) return PyErr_NoMemory();
+    trace->seed = seed;
+    PyObject *capsule = PyCapsule_New(trace, PERFETTO, close_perfetto);
+    if (capsule == NULL) PyMem_Free(trace);
     return capsule;
 }
 
-static PyObject *perfetto_text(PyObject *self, PyObject *arguments) {
-    PyObject *capsule;
-    Py_ssize_t size;
-    Text text = {0};
+static PyObject *perfetto_read(PyObject *self, PyObject *arguments) {
+    PyObject *capsule, *bytes;
+    Slice slice;
+    bool fits;
     (void)self;
-    if (!PyArg_ParseTuple(arguments, "On", &capsule, &size)) return NULL;
-    OpenPerfetto *open = PyCapsule_GetPointer(capsule, PERFETTO);
-    if (open == NULL) return NULL;
+    if (!PyArg_ParseTuple(arguments, "OS", &capsule, &bytes) || !slice_of(bytes, &slice)) return NULL;
+    Perfetto *trace = PyCapsule_GetPointer(capsule, PERFETTO);
+    if (trace == NULL) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    write_text(&open->trace, &text, size > 0 ? (size_t)size : 1);
+    fits = read_packets(trace, slice);
     Py_END_ALLOW_THREADS
-    PyObject *result = text.failed ? PyErr_NoMemory() : PyBytes_FromStringAndSize(text.at, (Py_ssize_t)text.length);
-    free(text.at);
+    if (!fits) return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *truth(bool value) { return value ? Py_True : Py_False; }
+
+static PyObject *perfetto_end(PyObject *self, PyObject *capsule) {
+    Text head = {0};
+    bool fits;
+    (void)self;
+    Perfetto *trace = PyCapsule_GetPointer(capsule, PERFETTO);
+    if (trace == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    fits = end_packets(trace);
+    Py_END_ALLOW_THREADS
+    if (fits) put_head(&head, trace);
+    PyObject *result = !fits || head.failed ? PyErr_NoMemory()
+        : Py_BuildValue("(y#nOOO)", head.at, (Py_ssize_t)head.length, (Py_ssize_t)event_count(trace),
+                        truth(trace->whole), truth(trace->has_slices), truth(trace->exact));
+    free(head.at);
+    return result;
+}
+
+static PyObject *perfetto_scan(PyObject *self, PyObject *arguments) {
+    PyObject *capsule, *lists, *categories, *result = NULL;
+    Py_ssize_t first, end, bytes;
+    Input input = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "OnnnO!", &capsule, &first, &end, &bytes, &PyTuple_Type, &categories)) return NULL;
+    Perfetto *trace = PyCapsule_GetPointer(capsule, PERFETTO);
+    if (trace == NULL || (lists = PyTuple_New(0)) == NULL) return NULL;
+    if (read_input(lists, categories, &input)) {
+        Scan scan;
+        Arena copies = {0};
+        enum Outcome outcome;
+        size_t next = first < 0 ? 0 : (size_t)first, last = end < 0 ? 0 : (size_t)end, size = bytes < 1 ? 1 : (size_t)bytes;
+        scan_begin(&scan, seed, &copies);
+        scan.categories = input.categories;
+        scan.category_count = input.category_count;
+        Py_BEGIN_ALLOW_THREADS
+        outcome = scan_packets(trace, &copies, &scan, &next, last, &size);
+        Py_END_ALLOW_THREADS
+        result = outcome == SCANNED ? Py_BuildValue("(nnN)", (Py_ssize_t)next, (Py_ssize_t)size, result_of(&scan))
+                                    : PyErr_NoMemory();
+        scan_free(&scan);
+        arena_free(&copies);
+    }
+    PyMem_Free(input.lists);
+    PyMem_Free(input.categories);
+    Py_DECREF(lists);
     return result;
 }
 
@@ -228,8 +234,10 @@ static int set_up(PyObject *module) {
 
 static PyMethodDef functions[] = {
     {"scan", scan, METH_VARARGS, PyDoc_STR("Scans lists of events into columns; see scanner.pyi.")},
-    {"perfetto", perfetto, METH_VARARGS, PyDoc_STR("Reads a native trace of Perfetto; see scanner.pyi.")},
-    {"perfetto_text", perfetto_text, METH_VARARGS, PyDoc_STR("Writes the next events as JSON; see scanner.pyi.")},
+    {"perfetto_begin", perfetto_begin, METH_NOARGS, PyDoc_STR("Begins a native trace of Perfetto; see scanner.pyi.")},
+    {"perfetto_read", perfetto_read, METH_VARARGS, PyDoc_STR("Reads its next bytes; see scanner.pyi.")},
+    {"perfetto_end", perfetto_end, METH_O, PyDoc_STR("Ends it; see scanner.pyi.")},
+    {"perfetto_scan", perfetto_scan, METH_VARARGS, PyDoc_STR("Scans some of its events into columns; see scanner.pyi.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -2,16 +2,10 @@
 
 #include <stdlib.h>
 
-static uint64_t mixed(uint64_t value) { /* the finalizer of splitmix64 */
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
-
 /* --- Names --- */
 
 static Interned *slot_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid) {
-    size_t at = mixed((iid * 16 + kind + mixed(sequence)) ^ names->seed) & (names->size - 1);
+    size_t at = mixed((iid * 16 + kind + (sequence << 40)) ^ names->seed) & (names->size - 1);
     for (;; at = (at + 1) & (names->size - 1)) {
         Interned *slot = &names->slots[at];
         if (!slot->used || (slot->sequence == sequence && slot->kind == kind && slot->iid == iid)) return slot;
@@ -32,7 +26,7 @@ static bool grow_names(Names *names) {
     return true;
 }
 
-static bool add_name(Names *names, uint64_t sequence, enum Kind kind, uint64_t iid, Slice text) {
+static bool add_name(Names *names, uint64_t sequence, enum Kind kind, uint64_t iid, Part text) {
     if (names->count * 2 >= names->size && !grow_names(names)) return false;
     Interned *slot = slot_of(names, sequence, kind, iid);
     names->count += !slot->used;
@@ -40,13 +34,13 @@ static bool add_name(Names *names, uint64_t sequence, enum Kind kind, uint64_t i
     return true;
 }
 
-Slice name_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid) {
-    if (names->size == 0) return (Slice){0};
+Part name_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid) {
+    if (names->size == 0) return (Part){0};
     const Interned *slot = slot_of(names, sequence, kind, iid);
-    return slot->used ? slot->text : (Slice){0};
+    return slot->used ? slot->text : (Part){0};
 }
 
-bool add_interned(Names *names, uint64_t sequence, enum Kind kind, Slice message) {
+bool add_interned(Perfetto *trace, uint64_t sequence, enum Kind kind, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
     uint64_t iid = 0;
@@ -56,22 +50,23 @@ bool add_interned(Names *names, uint64_t sequence, enum Kind kind, Slice message
         if (field.number == 2 && text.length == 0) text = field.bytes;
         if (field.number == 3 && kind == KERNEL_NAME) text = field.bytes;
     }
-    return add_name(names, sequence, kind, iid, text);
+    Part kept;
+    return keep_text(trace, text, &kept) && add_name(&trace->names, sequence, kind, iid, kept);
 }
 
-bool add_all_interned(Names *names, uint64_t sequence, Slice message) {
+bool add_all_interned(Perfetto *trace, uint64_t sequence, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
     bool fits = true;
     while (fits && read_field(&cursor, &field)) {
         switch (field.number) {
-            case 1: fits = add_interned(names, sequence, CATEGORY, field.bytes); break;
-            case 2: fits = add_interned(names, sequence, EVENT_NAME, field.bytes); break;
-            case 3: fits = add_interned(names, sequence, ANNOTATION_NAME, field.bytes); break;
-            case 24: fits = add_interned(names, sequence, SPECIFICATION, field.bytes); break;
-            case 29: fits = add_interned(names, sequence, STRING_VALUE, field.bytes); break;
-            case 1000: fits = add_interned(names, sequence, KERNEL_NAME, field.bytes); break;
-            case 1001: fits = add_interned(names, sequence, ARGUMENT_NAME, field.bytes); break;
+            case 1: fits = add_interned(trace, sequence, CATEGORY, field.bytes); break;
+            case 2: fits = add_interned(trace, sequence, EVENT_NAME, field.bytes); break;
+            case 3: fits = add_interned(trace, sequence, ANNOTATION_NAME, field.bytes); break;
+            case 24: fits = add_interned(trace, sequence, SPECIFICATION, field.bytes); break;
+            case 29: fits = add_interned(trace, sequence, STRING_VALUE, field.bytes); break;
+            case 1000: fits = add_interned(trace, sequence, KERNEL_NAME, field.bytes); break;
+            case 1001: fits = add_interned(trace, sequence, ARGUMENT_NAME, field.bytes); break;
             default: break;
         }
     }
@@ -121,42 +116,47 @@ size_t track_of(Perfetto *trace, uint64_t uuid) {
     return trace->track_count - 1;
 }
 
-static void read_process(Track *track, Slice message) {
+static bool read_process(Perfetto *trace, Track *track, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
+    bool fits = true;
     track->is_process = true;
-    while (read_field(&cursor, &field)) {
+    while (fits && read_field(&cursor, &field)) {
         if (field.number == 1) track->process = (int32_t)field.value;
-        if (field.number == 6) track->process_name = field.bytes;
+        if (field.number == 6) fits = keep_text(trace, field.bytes, &track->process_name);
     }
+    return fits;
 }
 
-static void read_thread(Track *track, Slice message) {
+static bool read_thread(Perfetto *trace, Track *track, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
+    bool fits = true;
     track->is_thread = true;
-    while (read_field(&cursor, &field)) {
+    while (fits && read_field(&cursor, &field)) {
         if (field.number == 1) track->process = (int32_t)field.value;
         if (field.number == 2) track->thread = (int64_t)field.value;
-        if (field.number == 5) track->thread_name = field.bytes;
+        if (field.number == 5) fits = keep_text(trace, field.bytes, &track->thread_name);
     }
+    return fits;
 }
 
 bool read_track(Perfetto *trace, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
     Track read = {.known = true};
-    while (read_field(&cursor, &field)) {
+    bool fits = true;
+    while (fits && read_field(&cursor, &field)) {
         switch (field.number) {
             case 1: read.uuid = field.value; break;
-            case 2: case 10: read.name = field.bytes; break;
-            case 3: read_process(&read, field.bytes); break;
-            case 4: read_thread(&read, field.bytes); break;
+            case 2: case 10: fits = keep_text(trace, field.bytes, &read.name); break;
+            case 3: fits = read_process(trace, &read, field.bytes); break;
+            case 4: fits = read_thread(trace, &read, field.bytes); break;
             case 5: read.parent = field.value; break;
             default: break;
         }
     }
-    size_t number = track_of(trace, read.uuid);
+    size_t number = fits ? track_of(trace, read.uuid) : SIZE_MAX;
     if (number == SIZE_MAX) return false;
     trace->tracks[number] = read;
     return true;

@@ -1,21 +1,20 @@
-#include "perfetto.h"
+#include "perfetto_parts.h"
 
 enum { MAX_NESTED = 8 };
 
 /* --- Annotations of slices --- */
 
-static Slice annotation_name(const Perfetto *trace, uint64_t sequence, Slice message) {
+Slice annotation_name(const Perfetto *trace, uint64_t sequence, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
     while (read_field(&cursor, &field)) {
-        if (field.number == 1) return name_of(&trace->names, sequence, ANNOTATION_NAME, field.value);
+        if (field.number == 1) return text_at(trace, name_of(&trace->names, sequence, ANNOTATION_NAME, field.value));
         if (field.number == 10) return field.bytes;
     }
     return (Slice){0};
 }
 
-/* Writes the value of a DebugAnnotation. */
-static void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence, Slice message, int depth) {
+void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence, Slice message, int depth) {
     Cursor cursor = cursor_of(message);
     Field field;
     double number;
@@ -30,7 +29,7 @@ static void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence,
             case 5: memcpy(&number, &field.value, sizeof number); put_double(text, number); return;
             case 6: put_string(text, field.bytes); return;
             case 9: put_text_value(text, field.bytes); return;
-            case 17: put_string(text, name_of(&trace->names, sequence, STRING_VALUE, field.value)); return;
+            case 17: put_string(text, text_at(trace, name_of(&trace->names, sequence, STRING_VALUE, field.value))); return;
             case 11: case 12:
                 if (open == 0) {
                     open = field.number == 11 ? '{' : '[';
@@ -48,24 +47,17 @@ static void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence,
     else if (!written) PUT(text, "[]"); /* torch writes an empty list as no value */
 }
 
-/* Returns true if an argument of this name is written. */
-static bool is_wanted(const Perfetto *trace, Slice name) {
-    for (size_t number = 0; number < trace->wanted_count; number++) {
-        Slice wanted = trace->wanted[number];
-        if (wanted.length == name.length && memcmp(wanted.at, name.at, name.length) == 0) return true;
-    }
-    return trace->wanted_count == 0;
-}
+bool is_wanted(Slice name) { return argument_of(name) != KEY_UNKNOWN; }
 
 static void put_annotations(Text *text, const Perfetto *trace, const Item *item) {
-    Cursor cursor = cursor_of(item->message);
+    Cursor cursor = cursor_of(text_at(trace, item->message));
     Field field;
     bool first = true;
     PUT(text, ",\"args\":{");
     while (read_field(&cursor, &field)) {
         if (field.number != 4 || field.type != BYTES) continue;
         Slice name = annotation_name(trace, item->sequence, field.bytes);
-        if (!is_wanted(trace, name)) continue;
+        if (!is_wanted(name)) continue;
         put_key(text, name, &first);
         put_annotation(text, trace, item->sequence, field.bytes, 0);
     }
@@ -83,29 +75,37 @@ static Slice json_name(Slice name) {
     return name;
 }
 
-static Slice put_extra(Text *text, const Perfetto *trace, Slice message, bool *first) {
+Slice extra_of(Slice message, Slice *value) {
     Cursor cursor = cursor_of(message);
     Field field;
-    Slice name = {0}, value = {0};
+    Slice name = {0};
+    *value = (Slice){0};
     while (read_field(&cursor, &field)) {
         if (field.number == 1) name = field.bytes;
-        if (field.number == 2) value = field.bytes;
+        if (field.number == 2) *value = field.bytes;
     }
-    name = json_name(name);
-    if (is_wanted(trace, name)) {
-        put_key(text, name, first);
-        put_text_value(text, value);
-    }
-    return IS(name, "stream") ? value : (Slice){0};
+    return json_name(name);
 }
 
-static void put_dimensions(Text *text, Slice message) {
+static void put_extra(Text *text, Slice message, bool *first) {
+    Slice value, name = extra_of(message, &value);
+    if (!is_wanted(name)) return;
+    put_key(text, name, first);
+    put_text_value(text, value);
+}
+
+void read_sides(Slice message, uint64_t sides[3]) {
     Cursor cursor = cursor_of(message);
     Field field;
-    uint64_t sides[3] = {1, 1, 1};
+    sides[0] = sides[1] = sides[2] = 1;
     while (read_field(&cursor, &field)) {
         if (field.number >= 1 && field.number <= 3) sides[field.number - 1] = field.value;
     }
+}
+
+static void put_dimensions(Text *text, Slice message) {
+    uint64_t sides[3];
+    read_sides(message, sides);
     for (int side = 0; side < 3; side++) {
         put(text, side == 0 ? "[" : ",", 1);
         put_unsigned(text, sides[side]);
@@ -113,18 +113,24 @@ static void put_dimensions(Text *text, Slice message) {
     PUT(text, "]");
 }
 
-static void put_launch_argument(Text *text, const Perfetto *trace, uint64_t sequence, Slice message, bool *first) {
+Slice launch_name(const Perfetto *trace, uint64_t sequence, Slice message) {
     Cursor cursor = cursor_of(message);
     Field field;
     Slice name = {0};
+    while (read_field(&cursor, &field)) {
+        if (field.number == 1) name = text_at(trace, name_of(&trace->names, sequence, ARGUMENT_NAME, field.value));
+        if (field.number == 2) name = field.bytes;
+    }
+    return json_name(name);
+}
+
+void put_launch_value(Text *text, Slice message) {
+    Cursor cursor = cursor_of(message);
+    Field field;
     double number;
     while (read_field(&cursor, &field)) {
-        if (field.number == 1) name = name_of(&trace->names, sequence, ARGUMENT_NAME, field.value);
-        if (field.number == 2) name = field.bytes;
-        if (field.number < 3) continue;
-        if (!is_wanted(trace, json_name(name))) return;
-        put_key(text, json_name(name), first);
         switch (field.number) {
+            case 1: case 2: break;
             case 3: put_integer(text, (int64_t)field.value); return;
             case 4: put_unsigned(text, field.value); return;
             case 5: memcpy(&number, &field.value, sizeof number); put_double(text, number); return;
@@ -132,22 +138,23 @@ static void put_launch_argument(Text *text, const Perfetto *trace, uint64_t sequ
             default: PUT(text, "null"); return;
         }
     }
+    PUT(text, "null");
 }
 
 static void put_launch(Text *text, const Perfetto *trace, uint64_t sequence, Slice message, bool *first) {
     Cursor cursor = cursor_of(message);
     Field field;
     while (read_field(&cursor, &field)) {
-        Slice name = field.number == 1 ? KEY("grid") : KEY("block");
-        if (field.number <= 2 && is_wanted(trace, name)) {
-            put_key(text, name, first);
-            put_dimensions(text, field.bytes);
-        }
-        if (field.number == 3) put_launch_argument(text, trace, sequence, field.bytes, first);
+        Slice name = field.number == 1 ? KEY("grid") : field.number == 2 ? KEY("block")
+                   : launch_name(trace, sequence, field.bytes);
+        if (field.number > 3 || !is_wanted(name)) continue;
+        put_key(text, name, first);
+        if (field.number == 3) put_launch_value(text, field.bytes);
+        else put_dimensions(text, field.bytes);
     }
 }
 
-static Slice stage_category(Slice stage) {
+Slice stage_category(Slice stage) {
     if (IS(stage, "Kernel")) return KEY("kernel");
     if (IS(stage, "Memcpy")) return KEY("gpu_memcpy");
     if (IS(stage, "Memset")) return KEY("gpu_memset");
@@ -155,24 +162,32 @@ static Slice stage_category(Slice stage) {
     return stage;
 }
 
-/* Writes the arguments of a render stage, and its stream as the thread. */
+Slice stream_of(const Perfetto *trace, const Item *item) {
+    Cursor cursor = cursor_of(text_at(trace, item->message));
+    Field field;
+    Slice value, stream = KEY("0");
+    while (read_field(&cursor, &field)) {
+        if (field.number != 6) continue;
+        Slice name = extra_of(field.bytes, &value);
+        if (IS(name, "stream") && value.length > 0) stream = value;
+    }
+    return stream;
+}
+
+/* Writes the arguments of a render stage, and its device and stream as process and thread. */
 static void put_stage(Text *text, const Perfetto *trace, const Item *item) {
-    Cursor cursor = cursor_of(item->message);
+    Cursor cursor = cursor_of(text_at(trace, item->message));
     Field field;
     bool first = true;
-    Slice stream = {0};
     PUT(text, ",\"args\":{");
     while (read_field(&cursor, &field)) {
-        if (field.number == 6) {
-            Slice found = put_extra(text, trace, field.bytes, &first);
-            if (found.length > 0) stream = found;
-        }
+        if (field.number == 6) put_extra(text, field.bytes, &first);
         if (field.number == 21) put_launch(text, trace, item->sequence, field.bytes, &first);
     }
     PUT(text, "},\"pid\":");
     put_integer(text, item->device);
     PUT(text, ",\"tid\":");
-    put_text_value(text, stream.length > 0 ? stream : KEY("0"));
+    put_text_value(text, stream_of(trace, item));
 }
 
 /* --- Events --- */
@@ -186,23 +201,40 @@ static void put_name(Text *text, const char *phase, Slice category, Slice name) 
     put_string(text, name);
 }
 
-/* The track itself, or its parent if it is neither of a process nor of a thread. */
-static const Track *process_of(const Perfetto *trace, const Track *track) {
+void put_dependency(Text *text, const Perfetto *trace, const Item *item, bool is_begin, uint64_t number) {
+    put_name(text, is_begin ? "s" : "f", KEY("ac2g"), KEY("ac2g"));
+    PUT(text, ",\"id\":");
+    put_unsigned(text, number);
+    PUT(text, ",\"ts\":");
+    put_time(text, (is_begin ? item->end : item->start) - trace->base);
+    PUT(text, ",\"pid\":");
+    put_integer(text, item->device);
+    PUT(text, ",\"tid\":");
+    put_text_value(text, stream_of(trace, item));
+    PUT(text, "}");
+}
+
+const Track *process_of(const Perfetto *trace, const Track *track) {
     const Track *parent = track->is_thread || track->is_process ? NULL : find_track(trace, track->parent);
     return parent == NULL ? track : parent;
+}
+
+int64_t thread_of(const Track *track) {
+    return track->is_thread || track->is_process ? track->thread : (int64_t)(track->uuid & INT32_MAX);
 }
 
 static void put_place(Text *text, const Perfetto *trace, const Track *track) {
     PUT(text, ",\"pid\":");
     put_integer(text, process_of(trace, track)->process);
     PUT(text, ",\"tid\":");
-    put_integer(text, track->is_thread || track->is_process ? track->thread : (int64_t)(track->uuid & INT32_MAX));
+    put_integer(text, thread_of(track));
 }
 
-static void put_item(Text *text, const Perfetto *trace, const Item *item) {
+void put_item(Text *text, const Perfetto *trace, const Item *item) {
     bool on_device = item->phase == STAGE;
     put_name(text, item->phase == COUNTER ? "C" : item->phase == INSTANT ? "i" : "X",
-             on_device ? stage_category(item->category) : item->category, item->name);
+             on_device ? stage_category(text_at(trace, item->category)) : text_at(trace, item->category),
+             text_at(trace, item->name));
     PUT(text, ",\"ts\":");
     put_time(text, item->start - trace->base);
     if (item->phase == BEGIN || on_device) {
@@ -226,19 +258,18 @@ static void put_item(Text *text, const Perfetto *trace, const Item *item) {
 
 static bool names_process(const Track *track) { return track->is_process && !track->is_thread; }
 
-static Slice track_name(const Track *track) {
-    Slice own = names_process(track) ? track->process_name : track->thread_name;
+Part track_name(const Track *track) {
+    Part own = names_process(track) ? track->process_name : track->thread_name;
     return own.length > 0 ? own : track->name;
 }
 
-/* The name of a process or thread, as an event of its own. */
-static void put_track(Text *text, const Perfetto *trace, const Track *track) {
+void put_track(Text *text, const Perfetto *trace, const Track *track) {
     PUT(text, "{\"ph\":\"M\",\"name\":");
     put_string(text, names_process(track) ? KEY("process_name") : KEY("thread_name"));
     PUT(text, ",\"ts\":0.0");
     put_place(text, trace, track);
     PUT(text, ",\"args\":{\"name\":");
-    put_string(text, track_name(track));
+    put_string(text, text_at(trace, track_name(track)));
     PUT(text, "}}");
 }
 
@@ -260,36 +291,12 @@ static void put_fact(Text *text, Slice message, bool *first) {
     }
 }
 
-static void put_head(Text *text, const Perfetto *trace) {
+void put_head(Text *text, const Perfetto *trace) {
     bool first = true;
     PUT(text, "{");
-    for (size_t number = 0; number < trace->fact_count; number++) put_fact(text, trace->facts[number], &first);
+    for (size_t number = 0; number < trace->fact_count; number++) put_fact(text, text_at(trace, trace->facts[number]), &first);
     put_key(text, KEY("baseTimeNanoseconds"), &first);
     put_integer(text, trace->base);
     put_key(text, KEY("traceEvents"), &first);
     PUT(text, "[\n");
-}
-
-void write_text(Perfetto *trace, Text *text, size_t size) {
-    if (trace->has_ended) return;
-    if (!trace->has_head) put_head(text, trace);
-    trace->has_head = true;
-    while (text->length < size && !text->failed) {
-        if (trace->next_track < trace->track_count) {
-            const Track *track = &trace->tracks[trace->next_track++];
-            if (!track->known || track_name(track).length == 0) continue;
-            if (trace->has_events) PUT(text, ",\n");
-            put_track(text, trace, track);
-        } else if (trace->next_item < trace->item_count) {
-            const Item *item = &trace->items[trace->next_item++];
-            if (item->phase == END || (item->phase == BEGIN && !item->has_end)) continue;
-            if (trace->has_events) PUT(text, ",\n");
-            put_item(text, trace, item);
-        } else {
-            if (trace->whole) PUT(text, "]}");
-            trace->has_ended = true;
-            break;
-        }
-        trace->has_events = true;
-    }
 }

@@ -7,6 +7,7 @@
 enum { MAX_HANDED = 4096, FIRST_ROWS = 1024 };
 static const int64_t MAX_DURATION_NS = INT64_C(7) * 24 * 3600 * 1000000000;
 static const int64_t MAX_DEVICE = INT64_C(1) << 31;
+static const uint64_t FIRST_DEPENDENCY = UINT64_C(1) << 40;
 
 /* Makes room for one more item of this size in an array, which may move; false if there is no memory. */
 static bool make_room(void **items, size_t size, size_t count, size_t *capacity) {
@@ -30,7 +31,7 @@ static int64_t *new_row(Rows *rows) {
     return row;
 }
 
-static bool hand_over(Scan *scan, Slice text) {
+bool scan_hand_over(Scan *scan, Slice text) {
     void *handed = scan->handed;
     if (!make_room(&handed, sizeof(Handed), scan->handed_count, &scan->handed_capacity)) return false;
     scan->handed = handed;
@@ -52,14 +53,18 @@ static void add_device_work(int64_t *row, const Event *event) {
     if (ratio >= 1) row[MULTIPROCESSORS] = (int64_t)rint((double)event->blocks / ratio);
 }
 
-static bool add_complete(Scan *scan, const Event *event, unsigned roles) {
+static bool add_complete(Scan *scan, Event *event) {
     int64_t *row = new_row(&scan->complete);
     if (row == NULL) return false;
     row[START_NS] = event->start;
     row[DURATION_NS] = event->duration;
-    row[LABEL_ROW] = table_add(&scan->labels, (Slice[]){event->category, event->name, event->process, event->thread});
+    if (event->label == 0) {
+        Slice label[] = {event->category, event->name, event->process, event->thread};
+        event->label = table_add(&scan->labels, label) + 1;
+    }
+    row[LABEL_ROW] = event->label - 1;
     row[SIGNATURE_ROW] = -1;
-    if (roles & OPERATOR) {
+    if (event->roles & OPERATOR) {
         row[SEQUENCE_NUMBER] = event->sequence;
         if (event->dims.length > 0 || event->dims_old.length > 0) {
             Slice parts[] = {event->dims, event->dims_old, event->types, event->concrete};
@@ -67,8 +72,8 @@ static bool add_complete(Scan *scan, const Event *event, unsigned roles) {
             if (row[SIGNATURE_ROW] < 0) return false;
         }
     }
-    if (roles & LINKED) row[CORRELATION_ID] = event->correlation;
-    if (roles & ON_DEVICE) add_device_work(row, event);
+    if (event->roles & LINKED) row[CORRELATION_ID] = event->correlation;
+    if (event->roles & ON_DEVICE) add_device_work(row, event);
     return row[LABEL_ROW] >= 0;
 }
 
@@ -94,29 +99,41 @@ static const Category *category_of(const Scan *scan, Slice text) {
     return NULL;
 }
 
-/* Adds an event that was read; `*mine` is false if it is left to Python. Returns false if there is no memory. */
-static bool add_event(Scan *scan, const Event *event, bool *mine) {
+/* Returns true for a dependency of work in a CUDA graph, which torch 2.15 writes as a flow: torch/profiler/_cuspy/trace.py,
+ * _GRAPH_DEP_FLOW_ID_BASE. */
+static bool is_dependency(const Event *event) {
+    Cursor cursor = cursor_of(event->id);
+    Number number;
+    return (IS(event->phase, "\"s\"") || IS(event->phase, "\"f\"")) && read_number(&cursor, &number) &&
+           cursor.at == cursor.end && number.whole >= FIRST_DEPENDENCY;
+}
+
+bool scan_event(Scan *scan, Event *event, bool *mine) {
     bool complete = IS(event->phase, "\"X\""), timed = event->has_start && event->time_is_plain;
     *mine = false;
     if (event->phase.length <= 2 || IS(event->phase, "\"M\"")) return true;
     if (!complete) {
-        if (IS(event->phase, "\"C\"")) return true;
+        if (IS(event->phase, "\"C\"") || is_dependency(event)) return true;
         bool memory = IS(event->name, "\"[memory]\"") && event->has_args;
         if (memory && !timed) return true;
         *mine = true;
         return !memory || add_memory(scan, event);
     }
-    if (!timed || event->duration > MAX_DURATION_NS || IS(event->name, "\"record_param_comms\"")) return true;
-    if (event->category.length == 0) return true;
-    const Category *category = category_of(scan, event->category);
-    if (category == NULL) return true;
+    if (!timed || event->duration > MAX_DURATION_NS) return true;
+    if (event->label == 0) {
+        if (IS(event->name, "\"record_param_comms\"") || event->category.length == 0) return true;
+        const Category *category = category_of(scan, event->category);
+        if (category == NULL) return true;
+        event->roles = category->roles;
+    }
     *mine = true;
-    return add_complete(scan, event, category->roles);
+    return add_complete(scan, event);
 }
 
-void scan_begin(Scan *scan, uint64_t seed) {
+void scan_begin(Scan *scan, uint64_t seed, Arena *copies) {
     *scan = (Scan){.complete.width = COLUMNS, .memory.width = MEMORY_COLUMNS};
     scan->labels.seed = scan->signatures.seed = scan->callers.seed = seed;
+    scan->labels.copies = scan->signatures.copies = scan->callers.copies = copies;
 }
 
 enum Outcome scan_list(Scan *scan, Slice text) {
@@ -131,13 +148,13 @@ enum Outcome scan_list(Scan *scan, Slice text) {
         bool mine = false;
         if (read_event(&cursor, scan->exact, &scan->keys, &event)) {
             if (event.too_fine) return REFUSED;
-            if (!add_event(scan, &event, &mine)) return NO_MEMORY;
+            if (!scan_event(scan, &event, &mine)) return NO_MEMORY;
         }
         if (!mine) {
             cursor.at = begin;
             if (scan->handed_count - handed_before >= MAX_HANDED || peek(&cursor) != '{') return REFUSED;
             if (!skip_brackets(&cursor)) return REFUSED;
-            if (!hand_over(scan, since(&cursor, begin))) return NO_MEMORY;
+            if (!scan_hand_over(scan, since(&cursor, begin))) return NO_MEMORY;
         }
         scan->events++;
         skip_space(&cursor);

@@ -51,7 +51,15 @@ typedef struct {
 
 enum Outcome { SCANNED, REFUSED, NO_MEMORY };
 
-void scan_begin(Scan *scan, uint64_t seed);
+/* `copies` keeps the texts of new keys; NULL if the texts of all events stay where they are. */
+void scan_begin(Scan *scan, uint64_t seed, Arena *copies);
+
+/* Adds an event that was read, and sets its label if it is complete; `*mine` is false if it is left to Python. Returns
+ * false if there is no memory. */
+bool scan_event(Scan *scan, Event *event, bool *mine);
+
+/* Leaves an event to Python. Returns false if there is no memory. */
+bool scan_hand_over(Scan *scan, Slice text);
 
 /* Appends the events of one list. REFUSED: it is not a list of events, or a matter for Python as a whole; the rows so far
  * are incomplete then. */

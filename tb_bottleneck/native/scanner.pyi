@@ -19,15 +19,28 @@ def scan(lists: tuple[bytes, ...], categories: tuple[tuple[bytes, int], ...], ex
     Python as a whole, returns its index. Raises MemoryError.
     """
 
-def perfetto(packets: bytes, arguments: tuple[bytes, ...], /) -> object:
-    """Reads a native trace of Perfetto, as torch 2.15 writes it, without compression. The GIL is released meanwhile.
-    `arguments` are the names of those that are written for events; without any, all are.
-
-    Returns an object for `perfetto_text`, which keeps `packets` alive. Raises MemoryError, also for more than 134
-    million events.
+def perfetto_begin() -> object:
+    """Begins to read a native trace of Perfetto, as torch 2.15 writes it. Returns the trace for the next three
+    functions, of which only `perfetto_scan` may run in several threads at a time.
     """
 
-def perfetto_text(trace: object, size: int, /) -> bytes:
-    """Returns the next part of the trace as the JSON that torch writes for the same events, about `size` bytes; an
-    empty text after the last one. Only a trace whose last packet is complete has an end of the list.
+def perfetto_read(trace: object, block: bytes, /) -> None:
+    """Reads the next bytes of the file, without compression. The GIL is released meanwhile. Raises MemoryError, also
+    if more than 4 GB of names and arguments or 134 million events must be kept.
+    """
+
+def perfetto_end(trace: object, /) -> tuple[bytes, int, bool, bool, bool]:
+    """Must be called once, after the last bytes. Returns the top-level keys as JSON, up to the begin of the list of
+    events; the number of events; whether the last packet is complete; whether there are slices; and whether events
+    that are left to Python need exact times. Raises MemoryError.
+    """
+
+def perfetto_scan(
+    trace: object, first: int, end: int, size: int, categories: tuple[tuple[bytes, int], ...], /
+) -> tuple[int, int, Result]:
+    """Scans the events from the number `first` to `end`, as `scan` does with the JSON that torch writes for the same
+    events. The GIL is released meanwhile. Stops earlier when about `size` bytes of text have been made, from names and
+    arguments.
+
+    Returns the number of the next event, the bytes of text, and the result. Raises MemoryError.
     """

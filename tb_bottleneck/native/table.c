@@ -74,6 +74,9 @@ int32_t table_add(Table *table, const Slice parts[PARTS]) {
         Key *key = &table->keys[table->count];
         *key = (Key){.hash = hash};
         memcpy(key->parts, parts, sizeof key->parts);
+        for (int part = 0; table->copies != NULL && part < PARTS; part++) {
+            if (!arena_keep(table->copies, &key->parts[part])) return -1;
+        }
         table->slots[slot] = (int32_t)++table->count;
     }
     return table->slots[slot] - 1;

@@ -3,7 +3,7 @@
 #ifndef TB_BOTTLENECK_TABLE_H
 #define TB_BOTTLENECK_TABLE_H
 
-#include "cursor.h"
+#include "arena.h"
 
 enum { PARTS = 4 };
 
@@ -19,6 +19,7 @@ typedef struct {
     int32_t *slots; /* number of the key + 1, or 0; the size is a power of two, and at least half of it is free */
     size_t slot_count;
     uint64_t seed;
+    Arena *copies; /* of the texts of the keys; NULL if these stay where they are */
 } Table;
 
 /* Numbers a key; -1 if there is no memory. */

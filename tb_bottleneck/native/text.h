@@ -20,6 +20,9 @@ static inline void put(Text *text, const char *bytes, size_t length) {
     text->length += length;
 }
 
+/* The text so far; it moves when the text grows. */
+static inline Slice text_slice(const Text *text) { return (Slice){(const uint8_t *)text->at, text->length}; }
+
 #define PUT(text, literal) put((text), (literal), sizeof(literal) - 1)
 
 void put_integer(Text *text, int64_t value);

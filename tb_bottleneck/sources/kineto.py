@@ -29,7 +29,7 @@ from tb_bottleneck.sources.blocks import (
 from tb_bottleneck.sources.json_repair import DECODER, METADATA_DECODER, repaired
 from tb_bottleneck.sources.lenient import LenientReader
 from tb_bottleneck.sources.other_programs import what_it_is
-from tb_bottleneck.sources.perfetto import as_json
+from tb_bottleneck.sources.perfetto import is_perfetto, read_perfetto
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
 from tb_bottleneck.sources.trace_event import (
@@ -110,7 +110,12 @@ class KinetoReader:
         return {}
 
     def _batches(self) -> Iterator[Batch]:
-        blocks = as_json(iter(self._blocks))
+        blocks = iter(self._blocks)
+        first = next(blocks, b"")
+        blocks = chain([first] if first else [], blocks)
+        if is_perfetto(first):
+            yield from self._perfetto_batches(blocks)
+            return
         whole = chain([self._find_events(blocks)], blocks)
         scan = native_scan() if self._categories is not None else None
         ahead = whole if scan is None or self._categories is None else ScanAhead(self, whole, scan, self._categories)
@@ -125,6 +130,17 @@ class KinetoReader:
         self._report_progress()  # the end of a compressed file yields no block
         if not self.ended:
             yield self._last_events()
+
+    def _perfetto_batches(self, blocks: Iterator[bytes]) -> Iterator[Batch]:
+        trace = read_perfetto(self._reported(blocks))
+        self._head, self.ended = trace.head, trace.is_whole
+        yield from trace.batches(self._categories or (lambda: ()), self.lost)
+        self._report_progress()
+
+    def _reported(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self._report_progress()
+            yield block
 
     def _report_progress(self) -> None:
         if self._progress is not None:

@@ -1,22 +1,33 @@
-"""Converts native traces of Perfetto (.pftrace), which torch 2.15 writes, to the JSON text of a Kineto trace.
+"""Reads native traces of Perfetto (.pftrace), which torch 2.15 writes, as batches of events.
 
-The compiled part decodes the packets (native/perfetto.h), and the reader of JSON reads the resulting text. The start
-and the end of a host's slice may lie far apart in the file, so all packets are kept in memory, undecoded.
+The compiled part decodes the packets (native/perfetto.h). The start and the end of a host's slice may lie far apart in
+the file, so the times and the arguments of all events are in memory before the first batch.
 """
 
-from collections.abc import Iterator
-from itertools import chain
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotATrace, TooLarge
 
+if TYPE_CHECKING:
+    from tb_bottleneck.native.scanner import Result
+    from tb_bottleneck.sources.scan.results import Categories, Scanned
+
 MAX_BYTES = 2 << 30
-"""The packets of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
+"""The events of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
 
 MAX_TEXT = 16 << 30
-"""The limit of a JSON file (blocks.py). A short file of packets can name one long string in each event."""
+"""Bytes of names and arguments: the limit of a JSON file (blocks.py). A short file of packets can name one long string
+in each event."""
 
-TEXT_BYTES = 1 << 18
-"""Approximate size of each part of the text in bytes: the size of a block (blocks.py)."""
+BATCH_EVENTS, FEW_BATCHES = 5_000, 4
+"""Events that are scanned at once, about as many as in 1 MB of JSON; a few such batches need no threads."""
+
+TEXT_BYTES = 1 << 24
+"""A batch ends earlier when about so many bytes of names and arguments have been written."""
 
 _PACKET = 0x0A
 """The first byte of each packet: field 1 of the message Trace, with a length."""
@@ -25,7 +36,7 @@ _KNOWN = {(8, 0), (10, 0), (13, 0), (58, 0), *((number, 2) for number in (11, 12
 """Fields of packets that tell a trace of Perfetto from other files of protobuf messages: number and wire type."""
 
 _SEARCHED_PACKETS, _SEARCHED_FIELDS = 8, 64
-_SLICE = b'{"ph":"X"'
+_MEMORY = "The trace has more events or longer names than fit into memory. Record fewer steps."
 
 
 def is_perfetto(head: bytes) -> bool:
@@ -69,22 +80,62 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 10
 
 
-def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the blocks of a file unchanged, or as JSON text if the file is a trace of Perfetto.
+@dataclass(frozen=True)
+class PerfettoTrace:
+    """A trace whose events are in memory. `head` has the top-level keys as JSON, up to the begin of the events."""
+
+    head: bytes
+    is_whole: bool
+    _events: int
+    _exact: bool
+    _packets: object
+
+    def batches(self, categories: Callable[[], "Categories"], lost: Counter[str]) -> Iterator["Scanned"]:
+        """Yields the events. `categories` returns those of `native.scanner.scan`; unreadable events are counted in
+        `lost`.
+
+        Raises TooLarge.
+        """
+        from tb_bottleneck.sources.scan.results import with_decoded, with_readable
+
+        written = 0
+        try:
+            for size, result in self._scanned(categories):
+                written += size
+                if written > MAX_TEXT:
+                    raise TooLarge(f"The trace has more than {MAX_TEXT >> 30} GiB of text. Record fewer steps.")
+                yield with_decoded(result, self._exact) or with_readable(result, self._exact, lost)
+        except MemoryError:
+            raise TooLarge(_MEMORY) from None
+
+    def _scanned(self, categories: Callable[[], "Categories"]) -> Iterator[tuple[int, "Result"]]:
+        """Yields the bytes of text and the result of all parts. A part with long texts is scanned in several calls."""
+        from tb_bottleneck.native.scanner import perfetto_scan
+        from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
+
+        def scan(first: int, end: int) -> tuple[int, int, "Result"]:
+            return perfetto_scan(self._packets, first, end, TEXT_BYTES, categories())
+
+        parts = [(first, first + BATCH_EVENTS) for first in range(0, self._events, BATCH_EVENTS)]
+        threads = usable_cores() if len(parts) > FEW_BATCHES else 0
+        results = calls_ahead((partial(scan, *part) for part in parts), threads)
+        for (_, end), (following, size, result) in zip(parts, results, strict=True):
+            yield size, result
+            while following < min(end, self._events):
+                following, size, result = scan(following, end)
+                yield size, result
+
+
+def read_perfetto(blocks: Iterator[bytes]) -> PerfettoTrace:
+    """Reads all blocks of a file for which `is_perfetto` is true.
 
     Raises:
         NotATrace: the native scanner is not available, or the trace has no slices of a program.
-        TooLarge: the packets, or the JSON text, exceed a limit or the memory.
+        TooLarge: the packets exceed a limit or the memory.
     """
-    first = next(blocks, b"")
-    if not is_perfetto(first):
-        yield from chain([first] if first else [], blocks)
-        return
     # Not where this module is imported: a server looks for traces, and worker processes read them.
-    import msgspec
-
+    from tb_bottleneck.sources.scan.ahead import blocks_ahead
     from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
-    from tb_bottleneck.sources.trace_event import Args
 
     if native_scan() is None:
         raise NotATrace(
@@ -92,31 +143,23 @@ def as_json(blocks: Iterator[bytes]) -> Iterator[bytes]:
             f"({VARIABLE}=pure) or was not built for lack of a C compiler. Install the package from a wheel, or let "
             "the profiler write JSON: *.pt.trace.json."
         )
-    from tb_bottleneck.native.scanner import perfetto, perfetto_text
+    from tb_bottleneck.native.scanner import perfetto_begin, perfetto_end, perfetto_read
 
-    parts, size = [first], len(first)
-    for block in blocks:
-        parts.append(block)
-        size += len(block)
-        if size > MAX_BYTES:
-            raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
-    packets = b"".join(parts)
-    parts.clear()
-    written, has_slices = 0, False
+    size = 0
     try:
-        trace = perfetto(packets, tuple(field.encode_name.encode() for field in msgspec.structs.fields(Args)))
-        del packets
-        while text := perfetto_text(trace, TEXT_BYTES):
-            has_slices = has_slices or _SLICE in text
-            yield text
-            written += len(text)
-            if written > MAX_TEXT:
-                raise TooLarge(f"The trace has more than {MAX_TEXT >> 30} GiB as JSON. Record fewer steps.")
+        packets = perfetto_begin()
+        for block in blocks_ahead(blocks):
+            size += len(block)
+            if size > MAX_BYTES:
+                raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
+            perfetto_read(packets, block)
+        head, events, is_whole, has_slices, exact = perfetto_end(packets)
     except MemoryError:
-        raise TooLarge("The trace has more events or longer names than fit into memory. Record fewer steps.") from None
+        raise TooLarge(_MEMORY) from None
     if not has_slices:
         raise NotATrace(
             "The file is a trace of Perfetto without slices of a program: a system trace of Linux or Android, for "
             "example. This package reads those that torch.profiler writes (torch 2.15: "
             'export_chrome_trace("trace.pftrace")).'
         )
+    return PerfettoTrace(head, is_whole, events, exact, packets)

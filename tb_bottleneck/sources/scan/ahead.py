@@ -6,10 +6,10 @@ text on are undone, and the pure reader continues from the same state. So both r
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from itertools import chain, islice, repeat, takewhile
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tb_bottleneck.sources.scan.results import Categories, Scan, Scanned, with_decoded
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
     from tb_bottleneck.native.scanner import Result
+
+T = TypeVar("T")
 
 LARGEST_GROUP = 8
 """Blocks that one call scans, at most: 2 MB whose keys are interned at once."""
@@ -49,6 +51,36 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
+    """Yields the results of calls in their order; up to `threads` of them run ahead, none if it is 0."""
+    if not threads:
+        yield from (call() for call in calls)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # 8 ms
+
+    threads = min(threads, MOST_THREADS)
+    pool = ThreadPoolExecutor(threads, "tb_bottleneck reader")
+    flights: deque[Future[T]] = deque()
+    try:
+        for call in calls:
+            flights.append(pool.submit(call))
+            if len(flights) == threads:
+                yield flights.popleft().result()
+        while flights:
+            yield flights.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields blocks; those of a large file are read and inflated by another thread, a group ahead."""
+    first = list(islice(blocks, LARGEST_GROUP))
+    yield from first
+    if len(first) == LARGEST_GROUP:
+        groups = calls_ahead(repeat(lambda: list(islice(blocks, LARGEST_GROUP))), 1)
+        yield from chain.from_iterable(takewhile(bool, groups))
 
 
 class ScanAhead:

@@ -5,6 +5,7 @@ A text whose events cannot be read one by one is left to the pure reader. So bot
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,6 +92,24 @@ def with_decoded(result: "Result", exact: bool) -> Scanned | None:
             return None
         if len(decoded) != len(handed) or not all(map(_independent, decoded)):
             return None
+    return Scanned(*result[:6], [row for row, _ in handed], decoded)
+
+
+def with_readable(result: "Result", exact: bool, lost: Counter[str]) -> Scanned:
+    """Returns `result` like `with_decoded`, but without the events that cannot be read.
+
+    These are counted in `lost`; an event without an effect takes the place of each. Texts that are not UTF-8 are read
+    with replacement characters.
+    """
+    *_, handed = result
+    decoded: list[Any] = []
+    for _, raw in handed:
+        text = b"[%s]" % raw.decode("utf-8", "replace").encode()
+        try:
+            decoded += decode_exact_events(text) if exact else decode_events(text)
+        except (msgspec.DecodeError, RecursionError, ArithmeticError):
+            lost["malformed"] += 1
+            decoded.append(ExactEvent(ph="M") if exact else Event(ph="M"))
     return Scanned(*result[:6], [row for row, _ in handed], decoded)
 
 
