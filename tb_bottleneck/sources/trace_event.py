@@ -78,6 +78,7 @@ class Event(msgspec.Struct, gc=False):
     ts: Number = None
     dur: float | str | None = 0.0
     args: Args | None = None
+    id: Any = None  # of a flow
 
 
 class ExactEvent(msgspec.Struct, gc=False):
@@ -91,6 +92,7 @@ class ExactEvent(msgspec.Struct, gc=False):
     ts: Decimal | None = None
     dur: Decimal | None = Decimal(0)
     args: Args | None = None
+    id: Any = None
 
 
 decode_event: Callable[[bytes], Event] = msgspec.json.Decoder(Event, strict=False).decode

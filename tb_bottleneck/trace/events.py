@@ -13,6 +13,7 @@ from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
 from tb_bottleneck.trace.columns.counters import Counters, CountersBuilder
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
+from tb_bottleneck.trace.columns.flows import Flows, FlowsBuilder
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
@@ -71,12 +72,13 @@ class EventsBuilder:
         self._scanned = ScannedColumns(self._labels, self._signatures)
         self._memory = MemoryEventsBuilder()
         self._counters = CountersBuilder()
+        self._flows = FlowsBuilder(self._labels.thread)
         self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._fresh: defaultdict[str, list[Ints]] = defaultdict(list)  # parts that are not concatenated yet
         self._fresh_rows = 0
 
     def add(self, batch: Batch) -> None:
-        """Adds the complete events, memory events, counters and thread names of a batch. Flows are ignored."""
+        """Adds the complete events, memory events, counters, thread names, and flows that are dependencies."""
         if isinstance(batch, Scanned):
             self._memory.add_scanned(batch)
             self._add_columns(self._scanned_columns(batch))
@@ -142,6 +144,11 @@ class EventsBuilder:
         self.lost += self._memory.lost
         return memory
 
+    def flows(self) -> Flows:
+        """Returns the recorded dependencies between operations. Adds the lost ones to `lost`, so call it once."""
+        self.lost += self._flows.lost
+        return self._flows.build()
+
     def _join_fresh(self) -> None:
         """Concatenates small parts: narrow() takes as long for hundreds of rows as for thousands."""
         for name, parts in self._fresh.items():
@@ -156,6 +163,7 @@ class EventsBuilder:
     def _add_others(self, batch: Sequence[Any]) -> None:
         self._memory.add([event for event in batch if event.name == MEMORY_EVENT and event.args is not None])
         self._counters.add([event for event in batch if event.ph == "C"])
+        self._flows.add(batch)
         for event in batch:
             if event.ph == "M" and event.name == "thread_name" and getattr(event, "args", None) is not None:
                 if len(self._thread_names) < MAX_THREAD_NAMES:

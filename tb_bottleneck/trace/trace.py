@@ -11,6 +11,7 @@ from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.call_lines import KEY, NO_LINES, CallLines, read_call_lines
 from tb_bottleneck.trace.columns.counters import Counters
+from tb_bottleneck.trace.columns.flows import Flows
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
@@ -49,6 +50,7 @@ class Trace:
     call_lines: CallLines = NO_LINES
     counters: Counters = field(default_factory=Counters.empty)
     counter_names: tuple[str, ...] = ()
+    flows: Flows = field(default_factory=Flows.empty)
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of any of `kinds`, in order of start."""
@@ -83,6 +85,14 @@ class Trace:
         names = self.events.name[operator[ops.call]]
         work = work_from_operators(ops.work, ops.launched & called[ops.call], names, self.names)
         return replace(ops, work=packed(work))
+
+    @cached_property
+    def dependencies(self) -> tuple[Rows, Rows]:
+        """Recorded dependencies between `all_device_ops`: the rows of the operations that must end, and of those that
+        then start.
+        """
+        ops = self.all_device_ops
+        return self.flows.operations(ops.start[:], ops.end[:], ops.queue[:])
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
@@ -154,6 +164,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     return_freed_memory()
     memory = builder.memory()
     counters, counter_names = builder.counters()
+    flows = builder.flows()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
     return_freed_memory()
     lost = reader.lost + builder.lost + out_of_range
@@ -174,6 +185,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         call_lines=read_call_lines(raw.get(KEY), header.base_time_ns, events),
         counters=counters,
         counter_names=counter_names,
+        flows=flows,
     )
 
 

@@ -55,7 +55,7 @@ class Writer:
     """Packets of one trace."""
 
     def __init__(self, base_ns: int) -> None:
-        self.base_ns, self.out = base_ns, bytearray()
+        self.base_ns, self.out, self.stages = base_ns, bytearray(), 0
         self.categories, self.events, self.annotations = Names(1), Names(2), Names(3)
         self.specifications, self.kernels, self.launch_arguments = Names(24), Names(1000), Names(1001)
         self.tracks: dict[tuple[Any, Any], int] = {}
@@ -119,9 +119,12 @@ class Writer:
     def end(self, event: dict[str, Any], ns: int) -> None:
         self.packet(message(11, number(9, 2) + number(11, self.tracks[event["pid"], event["tid"]])), ns)
 
-    def stage(self, event: dict[str, Any], begin: int, end: int) -> None:
+    def stage(self, event: dict[str, Any], begin: int, end: int, waits: Iterable[int] = ()) -> int:
+        """Writes device work that waits for other work. Returns the id of the stage."""
+        self.stages += 1
         args = dict(event.get("args", {}))
-        content = number(1, len(self.out)) + number(2, end - begin) + number(11, int(event["pid"]))
+        content = number(1, self.stages) + number(2, end - begin) + number(11, int(event["pid"]))
+        content += b"".join(number(18, each) for each in waits)
         content += number(14, self.specifications.iid(STAGES[event["cat"]]))
         if event["cat"] == "kernel":
             content += number(19, self.kernels.iid(event["name"]))
@@ -140,6 +143,7 @@ class Writer:
             text = value if isinstance(value, str) else json.dumps(value)
             content += message(6, message(1, RENAMED.get(key, key)) + message(2, text))
         self.packet(message(53, content + (message(21, launch) if launch else b"")), begin)
+        return self.stages
 
     def counters(self, events: Iterable[dict[str, Any]], ns: int, device: int, names: list[str]) -> None:
         """One sample of each counter; the first packet has their names."""
@@ -161,6 +165,20 @@ def on_device(event: dict[str, Any]) -> bool:
     return event.get("cat") in STAGES and isinstance(event["pid"], int)
 
 
+def dependencies_of(events: Iterable[dict[str, Any]]) -> tuple[dict[int, Any], dict[Any, list[int]]]:
+    """Returns the place and time where each flow between device work begins, and the flows that end at a place."""
+    ends: dict[int, Any] = {}
+    waits: dict[Any, list[int]] = {}
+    for event in events:
+        if event.get("ph") in ("s", "f") and event["id"] >= 1 << 40:
+            place = (event["pid"], event["tid"], ns_of(event["ts"]))
+            if event["ph"] == "s":
+                ends[event["id"]] = place
+            else:
+                waits.setdefault(place, []).append(event["id"])
+    return ends, waits
+
+
 def perfetto_of(trace: dict[str, Any], in_columns: bool = True) -> bytes:
     """Returns the packets of a Kineto trace."""
     writer = Writer(int(trace.get("baseTimeNanoseconds", 0)))
@@ -180,10 +198,14 @@ def perfetto_of(trace: dict[str, Any], in_columns: bool = True) -> bytes:
             writer.track(event["pid"], event["tid"])
     instants = [event for event in trace["traceEvents"] if event.get("ph") == "i"]
     times = [(ns_of(event["ts"]), ns_of(event["ts"]) + ns_of(event.get("dur", 0))) for event in slices]
+    stage_at: dict[tuple[Any, Any, int], int] = {}  # by device, stream and end
+    ends_at, waits_at = dependencies_of(trace["traceEvents"])
     marks: list[tuple[int, int, int, int, bool]] = []  # outer slices begin first and end last
     for at, (event, (begin, end)) in enumerate(zip(slices, times, strict=True)):
         if on_device(event):
-            writer.stage(event, begin, end)
+            place = (event["pid"], event["tid"])
+            waits = [stage_at[ends_at[each]] for each in waits_at.get((*place, begin), ())]
+            stage_at[(*place, end)] = writer.stage(event, begin, end, waits)
         elif in_columns:
             writer.begin(event, begin)
         else:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
-from helpers.draw import drawn
+from helpers.draw import dependency, drawn
 from helpers.perfetto_writer import Writer, convert, message, number, perfetto_of
 from helpers.readers import all_of
 from helpers.reports import report_of
@@ -25,6 +25,7 @@ from tb_bottleneck.sources import perfetto
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.sources.logdir import scan
 from tb_bottleneck.sources.perfetto import is_perfetto
+from tb_bottleneck.trace.trace import load
 
 pytest.importorskip("tb_bottleneck.native.scanner", reason="built without the scanner")
 OF_TORCH = Path(__file__).parent / "perfetto" / "metric_reads.pftrace"
@@ -120,6 +121,20 @@ def test_a_file_of_torch_has_the_report_of_its_json(tmp_path):
     as_json = without_source(diagnose(str(written(tmp_path, json.dumps(events).encode(), "trace.json"))))
     assert as_json.verdict.regime == "sync"
     assert without_source(diagnose(str(OF_TORCH))) == as_json
+
+
+def test_dependencies_between_device_work_are_those_of_the_json(tmp_path):
+    trace = drawn(STEPS, 1000)
+    kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    for event in kernels[::2]:
+        event["tid"] = event["args"]["stream"] = 30
+    for at in range(len(kernels) - 1):
+        trace["traceEvents"] += dependency(at, kernels[at], kernels[at + 1])
+    native = written(tmp_path, perfetto_of(trace))
+    found, wanted = (load(str(each)) for each in (native, written(tmp_path, json.dumps(trace).encode(), "t.json")))
+    assert len(found.dependencies[0]) == len(kernels) - 1
+    assert [rows.tolist() for rows in found.dependencies] == [rows.tolist() for rows in wanted.dependencies]
+    assert found.dependencies[1].tolist() == list(range(1, len(kernels)))
 
 
 def test_names_counters_and_instants_are_those_of_the_json(tmp_path):

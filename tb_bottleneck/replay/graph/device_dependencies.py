@@ -14,6 +14,9 @@ smallest values that are usually seen:
 
 A call that makes a stream wait for an event shows a dependency even if the operation was not delayed: it may delay the
 operation once other dependencies get shorter. The next launch depends on the last launch on another stream.
+
+Where the dependencies in a CUDA graph were recorded (trace/columns/flows.py), its operations depend on no others: of
+those on other streams, on the one that ended last.
 """
 
 from dataclasses import dataclass
@@ -60,7 +63,8 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
     begun = np.where(ops.launched, calls.start[ops.call] if len(calls) else 0, LONG_AGO)
     returned = np.where(ops.launched, calls.end[ops.call] if len(calls) else 0, LONG_AGO)
     free = stream_free(ops.queue, ops.start, ops.end)
-    reasons, since_free = _reasons(trace, begun, returned, free), ops.start - free
+    recorded = _recorded(trace)
+    reasons, since_free = _reasons(trace, begun, returned, free, recorded), ops.start - free
     least_latency, least_pause = (
         _smallest_usual(ops.start - begun, reasons.launch & ~reasons.late),
         _smallest_usual(since_free, reasons.stream),
@@ -70,6 +74,7 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
         reasons.launch & ~reasons.elsewhere, ops.start - issue, np.minimum(ops.start - issue, least_latency)
     )
     event_wait, awaited = _event_waits(trace)
+    event_wait[recorded.known], awaited[recorded.known] = recorded.waits[recorded.known], recorded.after[recorded.known]
     event_wait &= ~reasons.elsewhere & (ops.end[awaited] <= ops.start + CLOCK_NS)
     after = np.where(reasons.elsewhere, reasons.after, np.where(event_wait, awaited, NONE))
     lag = ops.start - ops.end[after]
@@ -100,7 +105,28 @@ class _Reasons(Record, frozen=True, eq=False):
     nothing: Bools
 
 
-def _reasons(trace: Trace, begun: Ints, returned: Ints, free: Ints) -> _Reasons:
+class _Recorded(Record, frozen=True, eq=False):
+    """Per operation, whether its dependencies were recorded (`known`), whether it `waits` for operations of other
+    streams, and `after` which of them, the one that ended last; 0 if there is none.
+    """
+
+    known: Bools
+    waits: Bools
+    after: Ints
+
+
+def _recorded(trace: Trace) -> _Recorded:
+    ops, (before, after) = trace.all_device_ops, trace.dependencies
+    known, waits, last = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
+    known[before] = known[after] = True
+    other = ops.queue[before] != ops.queue[after]
+    before, after = before[other], after[other]
+    order = np.argsort(ops.end[before], kind="stable")  # the last assignment is kept
+    last[after[order]], waits[after] = before[order], True
+    return _Recorded(known, waits, last)
+
+
+def _reasons(trace: Trace, begun: Ints, returned: Ints, free: Ints, recorded: _Recorded) -> _Reasons:
     ops, calls = trace.all_device_ops, trace.calls
     launch = ops.launched & (free <= begun)
     late = launch & (ops.start > returned + LONGEST_LATENCY_NS)
@@ -108,6 +134,8 @@ def _reasons(trace: Trace, begun: Ints, returned: Ints, free: Ints) -> _Reasons:
     staged = copying & ~launch & (ops.start < returned)
     stream = ~launch & ((ops.start - free <= LONGEST_PAUSE_NS) | staged)
     elsewhere, after = _ended_just_before(ops.start, ops.end)
+    after = np.where(recorded.known, recorded.after, after)
+    elsewhere = np.where(recorded.known, recorded.waits & (ops.start - ops.end[after] <= DEPENDENCY_NS), elsewhere)
     elsewhere &= late | (~launch & ~stream)
     in_call = ops.launched & (ops.start <= returned + LONGEST_LATENCY_NS) & ~launch & ~stream & ~elsewhere
     launch |= in_call

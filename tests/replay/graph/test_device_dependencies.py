@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 
 import numpy as np
-from helpers.draw import drawn_trace
+from helpers.draw import dependency, drawn, drawn_trace, loaded
 
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE
@@ -88,6 +88,47 @@ def test_a_stream_that_was_made_to_wait_depends_on_what_was_launched_elsewhere_b
     )
     assert find_device_dependencies(trace).after.tolist() == [NONE, NONE, NONE]
     assert find_device_dependencies(with_call(trace, "cudaStreamWaitEvent", 100 * US)).after.tolist() == [NONE, NONE, 1]
+
+
+def of_three_streams(flows: bool) -> Trace:
+    """The fill on a third stream ended just before the second kernel began, which waited for the collective."""
+    trace = drawn(
+        """
+        launch  ||||..............
+        gpu     .aaa........bbb...
+        nccl    ..#########.......
+        small   ...........#......
+        """,
+        10.0,
+    )
+    first, collective, fill, second = (event for event in trace["traceEvents"] if event.get("cat") == "kernel")
+    fill["tid"] = fill["args"]["stream"] = 30
+    if flows:
+        trace["traceEvents"] += [*dependency(0, collective, second), *dependency(1, first, second)]
+    return loaded(trace)
+
+
+def test_recorded_dependencies_take_the_place_of_times():
+    inferred, recorded = (find_device_dependencies(of_three_streams(flows)) for flows in (False, True))
+    assert inferred.after.tolist()[3] == 2
+    assert recorded.after.tolist()[3] == 1
+    assert recorded.lag.tolist()[3] == 10 * US
+
+
+def test_an_operation_with_recorded_dependencies_depends_on_no_others():
+    """The collective began as the first kernel ended, but was recorded as independent of it."""
+    trace = drawn(
+        """
+        launch  |||...............
+        gpu     .aaa........bbb...
+        nccl    ....########......
+        """,
+        100.0,
+    )
+    kernels = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    assert find_device_dependencies(loaded(trace)).after.tolist() == [NONE, 0, 1]
+    trace["traceEvents"] += dependency(0, kernels[1], kernels[2])
+    assert find_device_dependencies(loaded(trace)).after.tolist() == [NONE, NONE, 1]
 
 
 def with_call(trace: Trace, name: str, start: int) -> Trace:

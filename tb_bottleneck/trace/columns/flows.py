@@ -1,0 +1,95 @@
+"""The recorded dependencies between operations of a CUDA graph.
+
+torch 2.15 writes them with `enable_graph_dependencies` of torch.profiler.CuspyConfig: in JSON as flows, from the end of
+an operation to the start of one that had to wait for it, with ids from 2^40 on; the flows of launches have the ids of
+their calls (torch/profiler/_cuspy/trace.py: _graph_dependency_flow_events). In native traces they are the
+`event_wait_ids` of render stages, which the reader turns into the same flows.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.trace.columns.number_columns import times
+from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
+
+FIRST_ID = 1 << 40
+MAX_FLOWS = 5_000_000
+"""A graph of 10,000 nodes has about as many dependencies, and a recording has some hundred replays."""
+
+ROUNDING_NS = 2
+"""A start and a duration in JSON are rounded each, so that the end of an operation is not that of its flow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flows(Table):
+    """One row per recorded dependency."""
+
+    ended: Ints = column("ns", "when the first operation ended")
+    ended_on: Ints = column("row of threads", "the stream of the first operation")
+    started: Ints = column("ns", "when the second operation started")
+    started_on: Ints = column("row of threads", "the stream of the second operation")
+
+    @classmethod
+    def empty(cls) -> "Flows":
+        """Returns a table without rows."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none, none)
+
+    def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
+        """Returns the rows of both operations of each flow that has them. `start`, `end` (ns) and `queue` (row of
+        threads) are those of all operations.
+        """
+        before, found = _at(end, queue, self.ended, self.ended_on)
+        after, also_found = _at(start, queue, self.started, self.started_on)
+        both = found & also_found
+        return before[both], after[both]
+
+
+class FlowsBuilder:
+    """Builds the table of flows from batches of events. `lost` counts those beyond the limit."""
+
+    def __init__(self, thread: Callable[[object, object], int]) -> None:
+        """`thread` interns a process and a thread."""
+        self.lost: Counter[str] = Counter()
+        self._thread = thread
+        self._begins: dict[int, tuple[Any, int]] = {}
+        self._ends: dict[int, tuple[Any, int]] = {}
+
+    def add(self, events: Sequence[Any]) -> None:
+        """Adds the begins ("s") and ends ("f") of flows that are dependencies. Ignores other events."""
+        for event in events:
+            if event.ph not in ("s", "f") or type(event.id) is not int or event.id < FIRST_ID:
+                continue
+            if len(self._begins) + len(self._ends) >= 2 * MAX_FLOWS:
+                self.lost["dependencies"] += 1
+                continue
+            (self._begins if event.ph == "s" else self._ends)[event.id] = (event.ts, self._thread(event.pid, event.tid))
+
+    def build(self) -> Flows:
+        """Returns the table of all added flows with both ends."""
+        pairs = [(*begin, *self._ends[number]) for number, begin in self._begins.items() if number in self._ends]
+        if not pairs:
+            return Flows.empty()
+        ended, ended_on, started, started_on = zip(*pairs, strict=True)
+        (end, is_end), (start, is_start) = times(list(ended)), times(list(started))
+        good = is_end & is_start
+        return Flows(end[good], np.array(ended_on)[good], start[good], np.array(started_on)[good])
+
+
+def _at(time: Ints, queue: Ints, wanted: Ints, wanted_queue: Ints) -> tuple[Rows, Bools]:
+    """Returns per wanted time on a queue the row with this `time`, but for rounding, and whether there is one."""
+    rows = np.zeros(len(wanted), np.int64)
+    found = np.zeros(len(wanted), np.bool_)
+    for each in np.unique(wanted_queue):
+        mine, own = np.flatnonzero(wanted_queue == each), np.flatnonzero(queue == each)
+        if not len(own):
+            continue
+        order = own[np.argsort(time[own], kind="stable")]
+        nearest = np.minimum(np.searchsorted(time[order], wanted[mine] - ROUNDING_NS), len(order) - 1)
+        rows[mine] = order[nearest]
+        found[mine] = np.abs(time[order][nearest] - wanted[mine]) <= ROUNDING_NS
+    return rows, found
