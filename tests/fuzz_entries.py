@@ -1,5 +1,5 @@
 """What tests/fuzz.py can damage besides a trace: native traces, comparisons, predictions, trees, details, dependencies,
-jobs, saved reports, event files, snapshots, and entries of the cache.
+jobs, saved reports, event files, snapshots, dumps of the Flight Recorder, and entries of the cache.
 
 Each entry has sound inputs, and a function that uses a damaged one. It returns whether there was a result and the
 behaviour, and raises for a defect.
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from google.protobuf.message import Message
 from helpers.draw import drawn
+from helpers.flight_recorder import RANKS, dump, entry
 from helpers.perfetto_writer import perfetto_of
 from helpers.simulated_telemetry import simulate
 from helpers.snapshots import random_snapshot
@@ -33,6 +34,7 @@ from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.drilldown.inspected_trace import TraceCache
 from tb_bottleneck.drilldown.tree.paths import BY
+from tb_bottleneck.live.collectives import first_divergence
 from tb_bottleneck.plugin.workers import questions
 from tb_bottleneck.plugin.workers.dispatch import answer
 from tb_bottleneck.plugin.workers.job_answers import computed_job
@@ -42,6 +44,7 @@ from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.rendering.json_form import as_dict, as_json
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.flight_recorder import dumps_in
 
 Behaviour = tuple[object, ...]
 _DRAWING = (
@@ -292,6 +295,24 @@ def _snapshot(folder: Path, data: bytes) -> Behaviour:
     return check(diagnose_snapshot(_written(folder, "snapshot.pickle", data)))
 
 
+def _dumps() -> list[bytes]:
+    calls = dump([entry(1), entry(2, input_sizes=[]), entry(3, "nccl:all_gather", "started")])
+    plain = json.dumps(calls).encode()
+    return [plain, *(pickle.dumps(calls, protocol=protocol) for protocol in (2, 4))]
+
+
+def _collectives(folder: Path, data: bytes) -> Behaviour:
+    for rank, content in enumerate((data, _dumps()[0])):
+        _written(folder, f"nccl_trace_rank_{rank}", content)
+    dumps = dumps_in(str(folder))
+    found = first_divergence(dumps)
+    return (
+        len(dumps) == RANKS - 1,
+        len(dumps[0].calls),
+        found and (found.kind, found.ranks, len(found.sentence) < 500),
+    )
+
+
 def _entries() -> list[bytes]:
     return [b"".join((bytes(32), pb.Report(**report).SerializeToString())) for report in ({"schema": 2}, {"run": "a"})]
 
@@ -316,6 +337,7 @@ ENTRIES: dict[str, Entry] = {
     "sidecar": Entry(_sidecar, _reports),
     "events": Entry(_events, _event_files),
     "snapshot": Entry(_snapshot, _snapshots),
+    "flight_recorder": Entry(_collectives, _dumps),
     "cache": Entry(_cache, _entries),
 }
 
