@@ -260,7 +260,7 @@ def test_only_the_binding_of_the_scanner_knows_python(path):
 
 def test_the_native_scanner_is_small():
     code = [re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S) for path in NATIVE.glob("*.[ch]")]
-    assert sum(bool(line.strip()) for text in code for line in text.splitlines()) <= 1_900, "without comments"
+    assert sum(bool(line.strip()) for text in code for line in text.splitlines()) <= 2_500, "without comments"
 
 
 # --- The front end ---
