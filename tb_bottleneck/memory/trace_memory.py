@@ -6,10 +6,13 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.memory.block_roles import caches, categories_of_calls
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
-from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount, categories_of
+from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
 from tb_bottleneck.memory.sites import TracePlaces
+from tb_bottleneck.memory.trace_roles import calls_of, constructed
 from tb_bottleneck.memory.weights import state_per_parameter, weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
 from tb_bottleneck.trace.table import Ints, Rows
@@ -48,7 +51,13 @@ class TraceMemory:
     @cached_property
     def category(self) -> Ints:
         """The category of each block, as a row of CATEGORIES."""
-        return categories_of(self.trace, self.blocks, self.phases)
+        calls = calls_of(self.trace, self.blocks, self.phases)
+        category = categories_of_calls(calls)
+        if not self.phases.trains:
+            _, place = distinct_rows(*(self.place_keys(np.arange(len(self.blocks))).T + 1))
+            category[caches(calls, place)] = INDEX[Category.KEPT]
+        category[constructed(self.blocks, self.phases, category)] = INDEX[Category.PARAMETERS]
+        return category
 
     @cached_property
     def places(self) -> TracePlaces:

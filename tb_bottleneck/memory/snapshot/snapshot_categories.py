@@ -1,89 +1,13 @@
-"""The category of each block of a snapshot, by what happens to it: who allocates it, who frees it, and what is between.
-
-forward   |== activation, freed by autograd's engine ==================|
-          |= temporary =|      |= temporary =|
-backward                                       |== gradient, read by the optimizer ==|
-                                               |= temporary =|
-optimizer                                                               |= temporary =|
-                                                                        |== state, never freed ========
-"""
+"""Categories of blocks that only a snapshot tells: replaced states, and blocks from before the history."""
 
 import numpy as np
 
-from tb_bottleneck.base.measure import Record
-from tb_bottleneck.memory.blocks import Blocks
+from tb_bottleneck.memory.block_roles import ALWAYS, Calls, Role
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.snapshot.snapshot_places import Role
-from tb_bottleneck.trace.table import Bools, Ints
+from tb_bottleneck.trace.table import Ints
 
-LEAST_BLOCKS, MOSTLY, MOST_GROWTH = 4, 0.8, 1.5
-"""A cache grows in turn: at least as many blocks of one stack, at least half of them freed, and those mostly replaced
-by larger ones, each at most this many times as large. A choice; keys and values grow by one position in each pass."""
-TEARDOWN = 12
-"""Minimum number of consecutive frees that indicate the end of a graph; a returning function frees fewer tensors. A
-choice."""
-
-_ALWAYS = {
-    Role.WORKSPACE: Category.WORKSPACES,
-    Role.COMMUNICATION: Category.COMMUNICATION,
-    Role.LOADING: Category.INPUTS,
-    Role.CONSTRUCTION: Category.PARAMETERS,
-}
-_OF_EARLIER = {**_ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Category.GRADIENTS}
+_OF_EARLIER = {**ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Category.GRADIENTS}
 """By the stack that allocated a block that exists at the end."""
-_FREED_EARLIER = {
-    Role.BACKWARD: Category.ACTIVATIONS,
-    Role.OPTIMIZER: Category.OPTIMIZER,
-    Role.ZERO_GRAD: Category.GRADIENTS,
-    Role.LOADING: Category.INPUTS,
-}
-"""By the stack that frees a block from before the history."""
-
-
-class Calls(Record, frozen=True, eq=False):
-    """The blocks of the recorded calls with the roles of the stacks that allocate and free them."""
-
-    blocks: Blocks
-    opened: Ints
-    """Roles; of blocks from before the history UNKNOWN."""
-
-    closed: Ints
-    """Roles; of blocks that are not freed, and without recorded stacks UNKNOWN."""
-
-    updates: Ints
-    """Times of the optimizer's steps, in ns."""
-
-
-def categories_of_calls(calls: Calls) -> Ints:
-    """Returns the category of each block of `calls`, as a row of CATEGORIES."""
-    blocks, opened, closed = calls.blocks, calls.opened, calls.closed
-    kept = ~blocks.freed
-    backward = np.sort(blocks.opened[(opened == Role.BACKWARD) & blocks.known_begin])
-    others = np.sort(blocks.opened[(opened != Role.OPTIMIZER) & blocks.known_begin])
-    through_backward = _contains(backward, blocks.opened, blocks.closed)
-    by_engine = closed == Role.BACKWARD
-    read = _contains(calls.updates, blocks.begin, blocks.end) | np.isin(closed, (Role.OPTIMIZER, Role.ZERO_GRAD))
-    waits = through_backward | by_engine | kept | _torn_down(blocks)
-    lasting = {
-        Role.FORWARD: (waits, Category.ACTIVATIONS),
-        Role.BACKWARD: (read | kept, Category.GRADIENTS),
-        Role.OPTIMIZER: (_contains(others, blocks.opened, blocks.closed) | kept, Category.OPTIMIZER),
-    }
-    # Outside of a forward pass, a program makes batches and losses. What autograd frees is of a loss.
-    other = np.select(
-        [by_engine, through_backward & ~kept, through_backward | kept],
-        [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS], INDEX[Category.UNEXPLAINED]],
-        INDEX[Category.TEMPORARIES],
-    )
-    told = np.asarray(other, np.int64)
-    for role, (lasts, category) in lasting.items():
-        told = np.where(opened == role, np.where(lasts, INDEX[category], INDEX[Category.TEMPORARIES]), told)
-    for role, category in _ALWAYS.items():
-        told = np.where(opened == role, INDEX[category], told)
-    earlier = np.full(len(blocks), INDEX[Category.BEFORE_RECORDING], np.int64)
-    for role, category in _FREED_EARLIER.items():
-        earlier[closed == role] = INDEX[category]
-    return np.asarray(np.where(blocks.known_begin, told, earlier), np.int64)
 
 
 def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
@@ -108,24 +32,6 @@ def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
     return told
 
 
-def grows_in_turn(blocks: Blocks, stack: Ints) -> Bools:
-    """Returns a mask of the blocks of caches: a stack allocates a larger block each time, then frees the old one."""
-    found = np.zeros(len(blocks), np.bool_)
-    rows = np.flatnonzero(blocks.known_begin)
-    rows = rows[np.lexsort((blocks.opened[rows], stack[rows]))]
-    edges = np.flatnonzero(np.diff(stack[rows])) + 1
-    for own in np.split(rows, edges):
-        old = np.flatnonzero(blocks.freed[own])
-        if len(own) < LEAST_BLOCKS or 2 * len(old) < len(own):
-            continue
-        newest = np.searchsorted(blocks.opened[own], blocks.closed[own][old]) - 1
-        size, larger = blocks.size[own][old], blocks.size[own][newest]
-        grown = (newest > old) & (larger > size) & (larger <= MOST_GROWTH * size)
-        if grown.mean() >= MOSTLY and len(np.unique(newest[grown])) == grown.sum():
-            found[own] = True
-    return found
-
-
 def categories_of_earlier(role: Ints) -> Ints:
     """Returns the category of blocks that exist at the end and are older than the history, by the role of the stack
     that allocated them, if it was recorded."""
@@ -133,22 +39,3 @@ def categories_of_earlier(role: Ints) -> Ints:
     for kind, category in _OF_EARLIER.items():
         told[role == kind] = INDEX[category]
     return told
-
-
-def _torn_down(blocks: Blocks) -> Bools:
-    """Returns a mask of the blocks that are freed in a long row of frees: they waited for the end of a graph."""
-    rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
-    rows[blocks.closed[blocks.freed]] = True
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], rows, [False])).astype(np.int8)))
-    long = edges.reshape(-1, 2)
-    long = long[long[:, 1] - long[:, 0] >= TEARDOWN]
-    inside = np.zeros(len(rows) + 1, np.int64)
-    inside[long[:, 0]] += 1
-    inside[long[:, 1]] -= 1
-    return np.asarray(blocks.freed & (np.cumsum(inside)[blocks.closed] > 0), np.bool_)
-
-
-def _contains(sorted_values: Ints, begin: Ints, end: Ints) -> Bools:
-    """Returns for each interval whether one of the values lies in (begin, end)."""
-    first = np.searchsorted(sorted_values, begin, side="right")
-    return np.asarray(np.searchsorted(sorted_values, end, side="left") > first, np.bool_)

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.memory.block_roles import Role
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation, state_dominates
 from tb_bottleneck.memory.forecast.forecasts import MARGIN, Forecast
 from tb_bottleneck.memory.growth import finding_of, place_text
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
-from tb_bottleneck.memory.snapshot.snapshot_places import Role
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.table import Bools, Floats
 

@@ -11,18 +11,13 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.memory.block_roles import Calls, Role, caches, categories_of_calls
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, EarlierBlocks, MemoryAccount, earlier_blocks
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.memory.snapshot.snapshot_categories import (
-    Calls,
-    categories_of_calls,
-    categories_of_earlier,
-    grows_in_turn,
-    without_replaced,
-)
-from tb_bottleneck.memory.snapshot.snapshot_places import Role, SnapshotPlaces, attention_stacks, roles_of
+from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
+from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
 from tb_bottleneck.memory.snapshot.weight_sets import ROUNDING, WeightSets, categories_by_size, weight_sets
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
@@ -153,8 +148,7 @@ class SnapshotMemory:
     def category(self) -> Ints:
         """The category of each block in `blocks`, as a row of CATEGORIES."""
         told = categories_of_calls(self.calls)
-        by_program = np.isin(self.calls.opened, (Role.FORWARD, Role.OTHER)) & (self.calls.closed != Role.BACKWARD)
-        told[by_program & grows_in_turn(self.blocks, self._stack)] = INDEX[Category.KEPT]
+        told[caches(self.calls, self._stack)] = INDEX[Category.KEPT]
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:

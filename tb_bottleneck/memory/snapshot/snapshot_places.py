@@ -2,32 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from enum import IntEnum
 
 import numpy as np
 
 from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.memory.block_roles import Role
 from tb_bottleneck.memory.sites import MAX_DEPTH, Place, Site, group_sites
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
 from tb_bottleneck.trace.frames import is_user_frame
 from tb_bottleneck.trace.table import Bools, Ints
-
-
-class Role(IntEnum):
-    """What a stack was doing. UNKNOWN: the stack has no frames, as in backward passes with stacks="python"."""
-
-    UNKNOWN = 0
-    FORWARD = 1
-    BACKWARD = 2
-    OPTIMIZER = 3
-    CONSTRUCTION = 4
-    LOADING = 5
-    COMMUNICATION = 6
-    WORKSPACE = 7
-    OTHER = 8
-    ZERO_GRAD = 9
-
 
 # In order of precedence, each with a pattern of "file:function" that any frame of the stack may match. Files as in
 # torch 2.13; C++ frames have a function only.
