@@ -25,7 +25,7 @@ from tb_bottleneck.comparison.runs.compared_run import judge_run  # noqa: E402
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of  # noqa: E402
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster  # noqa: E402
-from tb_bottleneck.memory.snapshot.snapshot_findings import forecasts_of_snapshot  # noqa: E402
+from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot  # noqa: E402
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory  # noqa: E402
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory  # noqa: E402
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of  # noqa: E402
@@ -196,7 +196,12 @@ def forecasts(folder: Path, name: str) -> Iterator[tuple[str, Forecast | None, s
         yield "bf16", found.precision(), "trace", peak
     with gzip.open(folder / f"{name}.pickle.gz") as file:
         snapshot = snapshot_memory(snapshot_of(iter([file.read()])))
-    titles = {"double_batch": "batch x2", "half_batch": "batch /2", "fused_attention": "sdpa"}
+    titles = {
+        "double_batch": "batch x2",
+        "half_batch": "batch /2",
+        "fused_attention": "sdpa",
+        "precision_of_32_bits": "bf16",
+    }
     for forecast in forecasts_of_snapshot(snapshot):
         yield titles.get(forecast.change, forecast.change), forecast, "snapshot", snapshot.account.peak
 

@@ -41,6 +41,7 @@ class Role(IntEnum):
     WORKSPACE = 7
     OTHER = 8
     ZERO_GRAD = 9
+    END_OF_AUTOCAST = 10
 
 
 ALWAYS = {
@@ -85,7 +86,11 @@ def categories_of_calls(calls: Calls) -> Ints:
     through_backward = _contains(backward, blocks.opened, blocks.closed)
     by_engine = closed == Role.BACKWARD
     read = _contains(calls.updates, blocks.begin, blocks.end) | np.isin(closed, (Role.OPTIMIZER, Role.ZERO_GRAD))
-    waits = through_backward | by_engine | kept | _torn_down(blocks) if calls.brief is None else ~calls.brief
+    if calls.brief is None:
+        torn_down = _torn_down(blocks) & (closed != Role.END_OF_AUTOCAST)  # the rest are casts of weights
+        waits = through_backward | by_engine | kept | torn_down
+    else:
+        waits = ~calls.brief
     lasting = {
         Role.FORWARD: (waits, Category.ACTIVATIONS),
         Role.BACKWARD: (read | kept, Category.GRADIENTS),

@@ -36,6 +36,9 @@ class Program:
     """Each forward pass keeps a block, as generation with a cache of keys and values does."""
 
     checkpoints: bool = False
+    blocks: bool = False
+    """Each layer is a module that one line of the model calls in a loop."""
+
     micro_batches: int = 1
     foreach: bool = True
     fused: bool = False
@@ -184,10 +187,11 @@ class PlantedAllocations:
         program, kept = self.program, []
         for number in range(program.layers):
             line = 30 + number
-            outputs = [self.alloc(self.batch, "activations", "forward", line) for _ in range(4)]
+            role, lines = ("block", range(20, 24)) if program.blocks else ("forward", [line] * 4)
+            outputs = [self.alloc(self.batch, "activations", role, each) for each in lines]
             if program.hand_written_attention:
                 outputs += [self.alloc(2 * self.batch, "activations", "softmax", 6) for _ in range(2)]
-            brief = self.alloc(self.batch, "temporaries", "forward", line)
+            brief = self.alloc(self.batch, "temporaries", role, lines[-1])
             self.free(brief, "forward")
             if program.no_grad:
                 for planted in outputs:
@@ -297,6 +301,10 @@ class PlantedAllocations:
         python = {
             "construction": [frame("/home/me/project/model.py", 12, "__init__"), script],
             "forward": [frame(TORCH + "nn/modules/linear.py", 125, "forward"), model, *called],
+            "block": [frame(TORCH + "nn/modules/linear.py", 125, "forward"),
+                      frame("/home/me/project/block.py", line, "forward"),
+                      frame(TORCH + "nn/modules/module.py", 1751, "_call_impl"),
+                      frame("/home/me/project/model.py", 33, "forward"), *called],
             "softmax": [frame("/home/me/project/attention.py", line, "softmax"),
                         frame("/home/me/project/attention.py", 40, "attention"), model, *called],
             "recompute": [frame(TORCH + "utils/checkpoint.py", 1128, "unpack_hook"), model],

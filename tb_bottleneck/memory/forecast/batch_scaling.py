@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_bottleneck.base.order_statistics import distinct_values
-from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
@@ -40,39 +38,6 @@ def samples_of(memory: TraceMemory) -> int | None:
             if len(shape) > 1 and isinstance(shape[0], int) and shape[0] > 0:
                 return shape[0]
     return None
-
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Lives:
-    """Lifetimes of blocks: from row `opened` to row `closed` of the memory events, with `size` in bytes.
-
-    A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the recording.
-    """
-
-    opened: Ints
-    closed: Ints
-    size: Floats
-
-
-def lives_of(blocks: Blocks, size: Floats | Ints) -> Lives:
-    """Returns the recorded lifetimes of `blocks` with the sizes `size` (bytes) instead of the recorded sizes."""
-    return Lives(blocks.opened, blocks.closed, np.asarray(size, np.float64))
-
-
-def peak_of(memory: TraceMemory, lives: Lives, fixed: float = 0.0) -> float:
-    """Returns the most bytes in use after any event. `fixed` bytes are in use all the time.
-
-    The lifetimes may have other sizes or ends than the recorded ones.
-    """
-    rows = len(memory.events)
-    change = np.zeros(rows + 2)
-    np.add.at(change, lives.opened + 1, lives.size)
-    np.subtract.at(change, np.minimum(lives.closed, rows) + 1, lives.size)
-    in_use = np.cumsum(change)[1 : rows + 1]
-    return fixed + float(in_use.max(initial=0.0))
 
 
 _COPIES = re.compile(r"^aten::(?:to|_to_copy|copy_|clone|contiguous|t|transpose|empty\w*|_reshape_alias)$")

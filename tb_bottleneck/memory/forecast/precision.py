@@ -5,26 +5,26 @@ Activations of checkpointed modules are freed and computed again.
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.forecast.batch_scaling import Lives, lives_of, peak_of
+from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of, recomputed
 from tb_bottleneck.memory.forecast.shapes import chains_of
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.sites import MODULE
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Bools, Ints, Rows
+from tb_bottleneck.trace.table import Bools, Rows
 
 # Operators whose results stay in 32 bits under autocast, or are added to a 32-bit residual (pytorch docs, torch.amp, op
 # eligibility). The others have 16 bits, follow the type of their input, or are only kept as a 16-bit copy for the next
 # matrix product, as the results of normalisations are.
-_HIGH = re.compile(
-    r"^aten::(?:embedding|\w*softmax\w*|\w*loss\w*|add_?|sum|mean|norm|exp|log|pow|prod|cumsum|\w*cross_entropy\w*)$"
-)
+HIGH = r"(?:embedding|\w*softmax\w*|\w*loss\w*|add_?|sum|mean|norm|exp|log|pow|prod|cumsum|\w*cross_entropy\w*)"
+_HIGH = re.compile(f"^aten::{HIGH}$")
 _SCOPE = (Phase.FORWARD, Phase.BACKWARD)
 
 
@@ -82,7 +82,7 @@ def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
         return None
     now = peak_of(memory, lives_of(memory.blocks, memory.blocks.size), memory.earlier)
     tried = [
-        Checkpointed(name, peak_of(memory, _recomputed(memory, rows), memory.earlier))
+        Checkpointed(name, peak_of(memory, recomputed(memory.blocks, _calls(memory, rows)), memory.earlier))
         for name, rows in _repeated(memory).items()
     ]
     best = min(tried, key=lambda it: it.peak, default=None)
@@ -105,15 +105,9 @@ def _repeated(memory: TraceMemory) -> dict[str, Rows]:
     return {kind: np.array(own, np.intp) for kind, own in by_class.items() if len(instances[kind]) > 1}
 
 
-def _recomputed(memory: TraceMemory, calls: Rows) -> Lives:
-    """Returns the lifetimes if the activations of each call were freed at its end and computed again in backward.
-
-    The last tensor of a call is its result, which stays. All other tensors of the call exist again from the time at
-    which the backward pass frees the first of them.
-    """
+def _calls(memory: TraceMemory, calls: Rows) -> Iterator[tuple[Rows, int]]:
+    """Yields what each call of a module keeps besides its result, its last tensor, and the last event in the call."""
     blocks, events = memory.blocks, memory.trace.events
-    opened, closed = blocks.opened.copy(), blocks.closed.copy()
-    more: list[Ints] = []
     activations = memory.category == INDEX[Category.ACTIVATIONS]
     firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()
     lasts = np.searchsorted(blocks.begin, events.end[calls], side="left").tolist()
@@ -122,16 +116,4 @@ def _recomputed(memory: TraceMemory, calls: Rows) -> Lives:
         inside = activations[first:last] & (blocks.end[first:last] > end)
         inside &= blocks.thread[first:last] == events.thread[call]
         rows = first + np.flatnonzero(inside)[:-1]
-        if not len(rows):
-            continue
-        left = int(np.searchsorted(memory.events.time, end, side="right")) - 1
-        again = int(blocks.closed[rows].min())
-        closed[rows] = left
-        more.append(np.stack((np.full(len(rows), again), blocks.closed[rows] + 1, rows)))
-    if not more:
-        return lives_of(blocks, blocks.size)
-    second = np.concatenate(more, axis=1)
-    size = blocks.size.astype(np.float64)
-    return Lives(
-        np.concatenate((opened, second[0])), np.concatenate((closed, second[1])), np.append(size, size[second[2]])
-    )
+        yield rows, int(np.searchsorted(memory.events.time, end, side="right")) - 1

@@ -1,25 +1,17 @@
-"""Findings about the memory in an allocator snapshot, and the peaks that their fixes lead to."""
-
-from collections.abc import Iterator
+"""Findings about the memory in an allocator snapshot."""
 
 import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.memory.block_roles import Role
-from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation, state_dominates
-from tb_bottleneck.memory.forecast.forecasts import MARGIN, Forecast
 from tb_bottleneck.memory.growth import finding_of, place_text
+from tb_bottleneck.memory.snapshot.snapshot_forecasts import CONSIDERABLE
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
-from tb_bottleneck.trace.table import Bools, Floats
-
-CONSIDERABLE = 0.1
-"""Minimum share of the peak that is worth a finding or a forecast. A choice."""
-EIGHT_BITS = 0.254
-"""Ratio of the bytes of an 8-bit state to those of a 32-bit state. Each 256 values share a 32-bit scale (arXiv
-2110.02861)."""
+from tb_bottleneck.trace.table import Bools
 
 _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
@@ -42,63 +34,9 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
     )
 
 
-def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields forecasts of the peak for changes to parts with at least CONSIDERABLE of the peak; none without calls."""
-    if memory.peak_row is None:
-        return
-    account = memory.account
-    states = memory.category == INDEX[Category.OPTIMIZER]
-    older = account.bytes_of[Category.OPTIMIZER] - _alive(memory, states)
-    if account.share(Category.OPTIMIZER) >= CONSIDERABLE:
-        saved = 1 - EIGHT_BITS
-        yield _forecast(memory, "states_in_8_bits", _peak(memory, np.where(states, saved, 0.0), older * saved))
-    yield from _other_batches(memory)
-    fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
-    for change, blocks in fused:
-        if _alive(memory, blocks) >= CONSIDERABLE * account.peak:
-            yield _forecast(memory, change, _peak(memory, np.where(blocks, 1.0, 0.0)))
-
-
-def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the peaks with twice and half the batch. Of temporary blocks it is not certain which are in proportion."""
-    certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
-    if _alive(memory, certain) < CONSIDERABLE * memory.account.peak:
-        return
-    temporary = (memory.category == INDEX[Category.TEMPORARIES]) & ~memory.optimizer_temporaries
-    likely = certain | (temporary & ~np.isin(memory.blocks.size, list(memory.weights.parameters)))
-    for change, factor in (("double_batch", 2.0), ("half_batch", 0.5)):
-        peaks = [_peak(memory, np.where(grows, 1 - factor, 0.0)) for grows in (likely, certain, certain | temporary)]
-        yield _forecast(memory, change, *peaks)
-
-
-def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float) -> Forecast:
-    """Returns the forecast of a peak; with `others` if it is not certain."""
-    low, high = min(peak, *others, peak) * (1 - MARGIN), max(peak, *others, peak) * (1 + MARGIN)
-    return Forecast(change, {}, peak, low, high if peak > memory.account.peak else min(high, memory.account.peak))
-
-
-def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
-    """Returns the peak if each recorded block saves this share of its bytes, and older blocks save this many bytes.
-
-    Reserved memory stays in proportion to the tensors.
-    """
-    blocks, events, account = memory.blocks, memory.events, memory.account
-    difference = np.zeros(len(events) + 1)
-    np.add.at(difference, np.maximum(blocks.opened, 0), blocks.size * saved)
-    np.subtract.at(difference, blocks.closed, blocks.size * saved)
-    in_use = events.allocated - np.cumsum(difference)[: len(events)] - older
-    return float(in_use.max()) * account.reserved / max(account.allocated, 1)
-
-
-def _alive(memory: SnapshotMemory, chosen: Bools) -> int:
-    """Returns the bytes of the recorded blocks in `chosen` that exist at the peak."""
-    row = memory.peak_row
-    return 0 if row is None else int(memory.blocks.size[chosen & memory.blocks.alive(row)].sum())
-
-
 def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
     """Returns a finding if the blocks in `chosen` are at least CONSIDERABLE of the peak, otherwise None."""
-    size = _alive(memory, chosen)
+    size = memory.at_peak(chosen)
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
         return None

@@ -18,7 +18,13 @@ from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
 from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
-from tb_bottleneck.memory.snapshot.weight_sets import ROUNDING, WeightSets, categories_by_size, weight_sets
+from tb_bottleneck.memory.snapshot.weight_sets import (
+    ROUNDING,
+    WeightSets,
+    categories_by_size,
+    has_larger_copies,
+    weight_sets,
+)
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
@@ -106,7 +112,7 @@ class SnapshotMemory:
         return np.append(self._entries["stack"][self._changes != 0], 0)
 
     @cached_property
-    def _stack(self) -> Ints:
+    def stack(self) -> Ints:
         """The stack of each block of the recorded calls: of its allocation, or of its free if that is older."""
         return self._call_stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
 
@@ -148,7 +154,7 @@ class SnapshotMemory:
     def category(self) -> Ints:
         """The category of each block in `blocks`, as a row of CATEGORIES."""
         told = categories_of_calls(self.calls)
-        told[caches(self.calls, self._stack)] = INDEX[Category.KEPT]
+        told[caches(self.calls, self.stack)] = INDEX[Category.KEPT]
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:
@@ -198,7 +204,7 @@ class SnapshotMemory:
             self._asked,
             size[_of_fullest(gradients, step, size)],
             size[states],
-            (size[_of_fullest(backward, each, size)] for each in (step, _passes(opened, blocks.opened))),
+            (size[_of_fullest(backward, each, size)] for each in (step, passes_before(opened, blocks.opened))),
         )
 
     @cached_property
@@ -245,8 +251,8 @@ class SnapshotMemory:
         """A mask of `blocks`: matrices of attention that is not fused. These are the blocks of the attention's softmax,
         and other blocks of the attention with the same sizes."""
         attends, softmax = attention_stacks(self.snapshot)
-        own = self.blocks.known_begin & attends[self._stack]
-        sizes = np.unique(self.blocks.size[own & softmax[self._stack]])
+        own = self.blocks.known_begin & attends[self.stack]
+        sizes = np.unique(self.blocks.size[own & softmax[self.stack]])
         return np.asarray(own & np.isin(self.blocks.size, sizes), np.bool_)
 
     @cached_property
@@ -254,6 +260,24 @@ class SnapshotMemory:
         """A mask of `blocks`: blocks that the optimizer allocates and frees in one step."""
         temporary = self.category == INDEX[Category.TEMPORARIES]
         return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
+
+    def at_peak(self, chosen: Bools) -> int:
+        """Returns the bytes of the recorded blocks in `chosen` that exist at the peak."""
+        row = self.peak_row
+        return 0 if row is None else int(self.blocks.size[chosen & self.blocks.alive(row)].sum())
+
+    @cached_property
+    def older(self) -> int:
+        """Bytes that are in use all the time: from before the recorded calls, and not freed in them."""
+        if not len(self.events):
+            return 0
+        before = int(self.events.allocated[0] - self.events.size[0])
+        return max(before - int(self.blocks.size[~self.blocks.known_begin].sum()), 0)
+
+    @property
+    def has_16_bits(self) -> bool:
+        """True if states or copies of the weights have twice their bytes: the weights have 16 bits."""
+        return has_larger_copies(self._asked, self.weights)
 
     @property
     def _split(self) -> int:
@@ -285,23 +309,23 @@ class SnapshotMemory:
         alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
         return self.places.sites(
             np.concatenate((self.blocks.size[alive], self._earlier["size"])),
-            np.concatenate((self._stack[alive], self._earlier["stack"])),
+            np.concatenate((self.stack[alive], self._earlier["stack"])),
             np.concatenate((self.category[alive], self._earlier_category)),
         )
 
     def sites_of(self, chosen: Bools) -> list[Site]:
         """Returns the places of recorded blocks that exist at the peak, the most bytes first."""
         rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
-        return self.places.sites(self.blocks.size[rows], self._stack[rows], self.category[rows])
+        return self.places.sites(self.blocks.size[rows], self.stack[rows], self.category[rows])
 
     def growing_sites(self) -> list[Site]:
         """Returns the places that allocated the blocks in `growth.kept`, the most bytes first."""
         kept = self.growth.kept
-        return self.places.sites(self.blocks.size[kept], self._stack[kept], self.category[kept])
+        return self.places.sites(self.blocks.size[kept], self.stack[kept], self.category[kept])
 
     def place_keys(self, chosen: Rows) -> Ints:
         """Returns the places of blocks of the recorded calls, as keys of `places`."""
-        return self.places.keys(self._stack[chosen])
+        return self.places.keys(self.stack[chosen])
 
 
 def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:
@@ -318,7 +342,7 @@ def _is(action: Ints, *names: str) -> Bools:
     return np.isin(action, [ACTIONS.index(name) for name in names])
 
 
-def _passes(opened: Ints, event: Ints) -> Ints:
+def passes_before(opened: Ints, event: Ints) -> Ints:
     """Returns for each block the number of backward passes that begin before it. A step may have several passes."""
     rows = np.argsort(event, kind="stable")
     passing = np.isin(opened[rows], (Role.FORWARD, Role.BACKWARD))

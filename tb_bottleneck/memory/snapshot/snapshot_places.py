@@ -16,6 +16,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 # In order of precedence, each with a pattern of "file:function" that any frame of the stack may match. Files as in
 # torch 2.13; C++ frames have a function only.
 _SIGNS = (
+    (Role.END_OF_AUTOCAST, re.compile(r"autocast::clear_cache|torch/amp/autocast_mode\.py:__exit__$")),
     (Role.WORKSPACE, re.compile(r"getNewWorkspace|getCUDABlasLtWorkspace|cudnn.*[wW]orkspace")),
     (Role.COMMUNICATION, re.compile(r"torch/distributed/|ProcessGroupNCCL|ncclComm|/fsdp/|c10d::|Reducer")),
     (Role.ZERO_GRAD, re.compile(r":zero_grad$")),
@@ -117,8 +118,8 @@ class SnapshotPlaces:
         self._places: list[Place] = []
         self._number: dict[Place, int] = {}
         self._of_stack: dict[int, int] = {}
-        self._is_user = [is_user_frame(f"{it.file}({it.line}): {it.function}") for it in snapshot.frames]
-        files = {it.file for it, own in zip(snapshot.frames, self._is_user, strict=True) if own}
+        self.is_user = [is_user_frame(f"{it.file}({it.line}): {it.function}") for it in snapshot.frames]
+        files = {it.file for it, own in zip(snapshot.frames, self.is_user, strict=True) if own}
         self._short = short_paths(files)
 
     def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
@@ -134,6 +135,10 @@ class SnapshotPlaces:
     def place(self, key: list[int]) -> Place:
         """Returns the place with this key."""
         return self._places[key[0]]
+
+    def short(self, file: str) -> str:
+        """Returns a file of the program without the folders that all of them share."""
+        return self._short.get(file) or short_paths([file])[file]
 
     def _number_of(self, stack: int) -> int:
         if stack not in self._of_stack:
@@ -151,7 +156,7 @@ class SnapshotPlaces:
             frame = self._snapshot.frames[row]
             if not frame.file or not frame.file.endswith(".py"):
                 operator = operator or _operator(frame.function)
-            elif self._is_user[row]:
+            elif self.is_user[row]:
                 lines.append(frame)
         if not lines:
             return Place(operator=operator)

@@ -35,7 +35,8 @@ COMPLETE = 0.25
 MOST_WORKSPACES = 4
 """Two libraries, each on two streams, a choice. More blocks of this size are weights: a matrix of 4,096 x 4,096 numbers
 of 16 bits has the size of a workspace on Hopper."""
-COPIES = ((2.0, 3), (4.0, 3), (0.5, 3), (0.25, 2))
+LARGER = 2.0
+COPIES = ((LARGER, 3), (4.0, 3), (0.5, 3), (0.25, 2))
 """Size of a copy / size of a parameter, and how many of them: weights and states in 32 bits beside parameters in 16 or
 8, states in 16 bits, states in 8 bits."""
 
@@ -88,15 +89,9 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
         for number, kind in enumerate(kinds):
             told[rows[number * count : (number + 1) * count]] = INDEX[kind]
     for factor, most in COPIES:
-        copies = {
-            copy: count
-            for each, count in sets.parameters.items()
-            if (copy := -(-int(each * factor) // ROUNDING) * ROUNDING) not in sets.parameters and copy > ROUNDING
-        }
+        copies = _copies(sets, factor)
         rows_of = {copy: np.flatnonzero(unknown & (size == copy) & (told == category)) for copy in copies}
-        complete = sum(copy * count for copy, count in copies.items() if len(rows_of[copy]) >= count)
-        asked = sum(copy * count for copy, count in copies.items())
-        if complete >= AGREES * asked and complete >= SEEN * factor * sets.bytes > 0:
+        if _are_there(copies, {copy: len(rows) for copy, rows in rows_of.items()}, factor * sets.bytes):
             for copy, count in copies.items():
                 told[rows_of[copy][: most * count]] = INDEX[Category.OPTIMIZER]
     for each in WORKSPACE_BYTES:
@@ -104,6 +99,25 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
         if len(rows) <= MOST_WORKSPACES:
             told[rows] = INDEX[Category.WORKSPACES]
     return told
+
+
+def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
+    """Returns True if blocks with these sizes (bytes) have copies of the parameters, or states, of twice their size."""
+    return _are_there(_copies(sets, LARGER), _counts(size), LARGER * sets.bytes)
+
+
+def _copies(sets: WeightSets, factor: float) -> Counts:
+    """Returns the number of blocks by size if the parameters were copied to another type."""
+    sizes = {each: -(-int(each * factor) // ROUNDING) * ROUNDING for each in sets.parameters}
+    told = {copy: sets.parameters[each] for each, copy in sizes.items()}
+    return {copy: count for copy, count in told.items() if copy not in sets.parameters and copy > ROUNDING}
+
+
+def _are_there(copies: Counts, found: Counts, all_bytes: float) -> bool:
+    """Returns True if most `copies` have enough blocks, and these are much of the bytes that all would have."""
+    complete = sum(copy * count for copy, count in copies.items() if found.get(copy, 0) >= count)
+    asked = sum(copy * count for copy, count in copies.items())
+    return complete >= AGREES * asked and complete >= SEEN * all_bytes > 0
 
 
 def _counts(size: Ints) -> dict[int, int]:

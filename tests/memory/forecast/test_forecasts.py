@@ -4,8 +4,9 @@ import pytest
 from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
 
-from tb_bottleneck.memory.forecast.batch_scaling import lives_of, peak_of, samples_of
+from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
+from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of
 from tb_bottleneck.memory.forecast.precision import checkpointed_peak
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 

@@ -11,7 +11,9 @@ from helpers.simulated_allocator import SimulatedAllocator
 from helpers.snapshots import BASE, block, segment
 
 from tb_bottleneck.memory.finding import MemoryFinding
-from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot, forecasts_of_snapshot
+from tb_bottleneck.memory.forecast.forecasts import Forecast
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot, snapshot_of
 
@@ -84,6 +86,34 @@ def test_the_peak_with_another_batch_is_predicted(change, seed):
     peak = PlantedAllocations(other, seed).truth().total()
     assert forecast.low <= peak <= forecast.high
     assert forecast.high < 1.5 * forecast.low
+
+
+def forecasts(program: Program, seed: int = 0) -> dict[str, Forecast]:
+    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(PlantedAllocations(program, seed).snapshot())])))
+    return {forecast.change: forecast for forecast in forecasts_of_snapshot(memory)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("stacks", ["all", "python"])
+def test_the_peak_with_checkpointing_is_predicted(stacks, seed):
+    program = Program(blocks=True, width=256, layers=12, batch=2, stacks=stacks, **LATER)
+    forecast = forecasts(program, seed)["checkpointing"]
+    peak = PlantedAllocations(replace(program, checkpoints=True), seed).truth().total()
+    assert forecast.low <= peak <= forecast.high
+    assert forecast.values == {"module": "the modules that model.py:33 calls"}
+    assert forecast.high < 0.9 * PlantedAllocations(program, seed).truth().total()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_peak_in_16_bits_is_predicted(seed):
+    """Half of the bytes of activations and of temporaries, as with half of the batch."""
+    program = Program(width=256, batch=2, **LATER)
+    forecast = forecasts(program, seed)["precision_of_32_bits"]
+    assert forecast.low <= PlantedAllocations(replace(program, batch=1), seed).truth().total() <= forecast.high
+
+
+def test_weights_in_16_bits_have_no_forecast_in_16_bits():
+    assert "precision_of_32_bits" not in forecasts(Program("master", width=256, batch=2, **LATER))
 
 
 def test_attention_is_named_with_its_line_and_not_as_one_large_tensor():

@@ -1,0 +1,133 @@
+"""Calls of modules in a snapshot, by the stacks of what they allocate.
+
+A snapshot has neither modules nor the times of calls. But a module is called by one line of another function, with its
+`forward` in the next frame, and the lines of this `forward` only go up within a call:
+
+    model.py:41 forward     for block in self.blocks: hidden = block(hidden)
+    model.py:20 forward         normed = self.norm(hidden)         first call
+    model.py:22 forward         hidden = hidden + self.mlp(normed)
+    model.py:20 forward         normed = self.norm(hidden)         second call
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.memory.block_roles import Role
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, passes_before
+from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
+from tb_bottleneck.trace.table import Ints, Rows
+
+MAX_CLASSES = 64
+"""Classes of modules that are tried, those with the most calls first: models have about ten."""
+_DISPATCH = "torch/nn/modules/module.py"
+"""The frames between a call of a module and its `forward`."""
+
+Call = tuple[Rows, int]
+
+
+class RepeatedModule(Record, frozen=True, eq=False):
+    """A class of modules with several calls in a forward pass.
+
+    `caller` is the line of the program, as FILE:LINE, that calls those that keep most. Each of the `calls` has the rows
+    of the blocks that it keeps besides its result, its last tensor, and the row of its last event. `depth` is the
+    number of frames around a call.
+    """
+
+    caller: str
+    depth: int
+    calls: tuple[Call, ...]
+
+
+def repeated_calls(memory: SnapshotMemory) -> Iterator[RepeatedModule]:
+    """Yields the classes of modules with several calls in one forward pass, the innermost first."""
+    blocks = memory.blocks
+    forward = np.flatnonzero(blocks.known_begin & (memory.calls.opened == Role.FORWARD))
+    forward = forward[np.argsort(blocks.opened[forward], kind="stable")]
+    number = passes_before(memory.calls.opened, blocks.opened)
+    kept = (memory.category == INDEX[Category.ACTIVATIONS]) & blocks.freed
+    sites = _sites(memory, set(memory.stack[forward].tolist()))
+    classes: dict[tuple[str, ...], RepeatedModule] = {}
+    passes = len(np.unique(number[forward]))
+    for key, site_of in sites.items():
+        own = forward[np.isin(memory.stack[forward], list(site_of))]
+        place = np.array([site_of[stack] for stack in memory.stack[own].tolist()], np.int64)
+        calls = []
+        for rows in _split(own, place, number[own], memory.stack[own]):
+            last = int(blocks.opened[rows[-1]])
+            inside = rows[kept[rows] & (blocks.closed[rows] > last)]
+            calls.append((inside[:-1], last))
+        if len(calls) > passes:
+            size = np.where(kept[own], blocks.size[own], 0) + 1
+            most = np.bincount(place[:, 0], size).argmax()
+            stack = next(stack for stack, (caller, _) in site_of.items() if caller == most)
+            classes[key] = RepeatedModule(*_calling_line(memory, stack, key), tuple(calls))
+    most_calls = sorted(classes.values(), key=lambda it: -len(it.calls))[:MAX_CLASSES]
+    yield from sorted(most_calls, key=lambda it: -it.depth)
+
+
+def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> tuple[str, int]:
+    """Returns the innermost line of the program, as FILE:LINE, around the outermost call of a module of this class, and
+    the number of frames around the call.
+    """
+    path = _path(memory, stack)
+    frames = [memory.snapshot.frames[row] for row in path]
+    calls = (at for at in range(1, len(path)) if frames[at].function == "forward")
+    depth = next(at for at in calls if _key(frames[at - 1], frames[at]) == key)
+    own = [frame for row, frame in zip(path[:depth], frames[:depth], strict=True) if memory.places.is_user[row]]
+    frame = own[-1] if own else frames[depth - 1]
+    return f"{memory.places.short(frame.file)}:{frame.line}", depth
+
+
+def _path(memory: SnapshotMemory, stack: int) -> list[int]:
+    """Returns the frames of Python in a stack, outermost first, without those between a call and `forward`."""
+    frames = memory.snapshot.frames
+    python = [row for row in memory.snapshot.stacks[stack] if frames[row].file.endswith(".py")]
+    return [row for row in reversed(python) if _DISPATCH not in frames[row].file.replace("\\", "/")]
+
+
+def _key(caller: Frame, callee: Frame) -> tuple[str, ...]:
+    return caller.file, caller.function, callee.file
+
+
+def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], dict[int, tuple[int, int]]]:
+    """Returns by class of modules, per stack, the number of the place that calls a module, and the line in its
+    `forward`. A class is the file and function that call it, and the file of its `forward`.
+    """
+    found: defaultdict[tuple[str, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
+    numbers: dict[tuple[int, ...], int] = {}
+    for stack in stacks:
+        path = _path(memory, stack)
+        for depth in range(1, len(path)):
+            caller, callee = (memory.snapshot.frames[row] for row in path[depth - 1 : depth + 1])
+            if callee.function == "forward":
+                place = numbers.setdefault(tuple(path[:depth]), len(numbers))
+                found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if it calls itself
+    return found
+
+
+def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]:
+    """Yields the rows of each call: another caller begins one, a line before the last one, or another pass.
+
+    Where a whole pass has no such begin, as if a `forward` has one line, a call is the shortest sequence of stacks that
+    the pass repeats.
+    """
+    caller, line = place.T
+    another_pass = np.diff(number) != 0
+    begins = np.flatnonzero((np.diff(caller) != 0) | (np.diff(line) < 0) | another_pass) + 1
+    for part in np.split(np.arange(len(rows)), begins):
+        is_pass = (number == number[part[0]]).sum() == len(part)
+        parts = len(part) // _period(stack[part]) if is_pass else 1
+        yield from np.split(rows[part], parts)
+
+
+def _period(values: Ints) -> int:
+    """Returns the length of the shortest sequence that, repeated, gives the values."""
+    size = len(values)
+    for length in range(1, size // 2 + 1):
+        if size % length == 0 and (values[length:] == values[:-length]).all():
+            return length
+    return size

@@ -1,0 +1,111 @@
+"""Peaks of the memory that changes of a training lead to, from an allocator snapshot."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from tb_bottleneck.memory.block_roles import Role
+from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.forecast.forecasts import CHECKPOINT_MARGIN, MARGIN, Forecast
+from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of, recomputed
+from tb_bottleneck.memory.forecast.precision import HIGH
+from tb_bottleneck.memory.snapshot.module_calls import repeated_calls
+from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
+from tb_bottleneck.trace.table import Floats
+
+CONSIDERABLE = 0.1
+"""Minimum share of the peak that is worth a finding or a forecast. A choice."""
+EIGHT_BITS = 0.254
+"""Ratio of the bytes of an 8-bit state to those of a 32-bit state. Each 256 values share a 32-bit scale (arXiv
+2110.02861)."""
+
+
+# Operators of C++ frames, and functions of Python where only these were recorded.
+_STAYS = re.compile(rf"at::_ops::{HIGH}(?:_[A-Za-z]\w*)?::(?:call|redispatch)|torch/nn/functional\.py:{HIGH}$")
+_AUTOCAST = re.compile(r"autocast")
+
+
+def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields forecasts of the peak for changes to parts with at least CONSIDERABLE of the peak; none without calls."""
+    if memory.peak_row is None:
+        return
+    account = memory.account
+    states = memory.category == INDEX[Category.OPTIMIZER]
+    older = account.bytes_of[Category.OPTIMIZER] - memory.at_peak(states)
+    if account.share(Category.OPTIMIZER) >= CONSIDERABLE:
+        saved = 1 - EIGHT_BITS
+        yield _forecast(memory, "states_in_8_bits", _peak(memory, np.where(states, saved, 0.0), older * saved))
+    yield from _other_batches(memory)
+    yield from _checkpointing(memory)
+    yield from _mixed_precision(memory)
+    fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
+    for change, blocks in fused:
+        if memory.at_peak(blocks) >= CONSIDERABLE * account.peak:
+            yield _forecast(memory, change, _peak(memory, np.where(blocks, 1.0, 0.0)))
+
+
+def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields the peaks with twice and half the batch. Of temporary blocks it is not certain which are in proportion."""
+    certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
+    if memory.at_peak(certain) < CONSIDERABLE * memory.account.peak:
+        return
+    temporary = (memory.category == INDEX[Category.TEMPORARIES]) & ~memory.optimizer_temporaries
+    likely = certain | (temporary & ~np.isin(memory.blocks.size, list(memory.weights.parameters)))
+    for change, factor in (("double_batch", 2.0), ("half_batch", 0.5)):
+        peaks = [_peak(memory, np.where(grows, 1 - factor, 0.0)) for grows in (likely, certain, certain | temporary)]
+        yield _forecast(memory, change, *peaks)
+
+
+def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields the peak with the class of repeated modules checkpointed that lowers the peak most."""
+    blocks, older = memory.blocks, memory.older
+    now = peak_of(memory, lives_of(blocks, blocks.size), older)
+    peaks = {it.caller: peak_of(memory, recomputed(blocks, it.calls), older) for it in repeated_calls(memory)}
+    best = min(peaks, key=lambda caller: peaks[caller], default=None)
+    if best is None or now - peaks[best] < CONSIDERABLE * now:
+        return
+    scale = memory.account.reserved / max(memory.account.allocated, 1)
+    peak, widest = peaks[best] * scale, 1 + CHECKPOINT_MARGIN
+    yield _forecast(
+        memory, "checkpointing", peak, peak / widest, peak * widest, module=f"the modules that {best} calls"
+    )
+
+
+def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
+    """Yields the peak with autocast, unless it is used. The types of tensors are not recorded: they may have 16 bits
+    already.
+    """
+    texts = [f"{frame.file}:{frame.function}" for frame in memory.snapshot.frames]
+    if memory.has_16_bits or any(_AUTOCAST.search(text) for text in texts):
+        return
+    kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES)]
+    passes = np.isin(memory.calls.opened, (Role.FORWARD, Role.BACKWARD, Role.OTHER))
+    floating = np.isin(memory.category, kinds) & passes
+    if memory.at_peak(floating) < CONSIDERABLE * memory.account.peak:
+        return
+    high = np.array([bool(_STAYS.search(text)) for text in texts], np.bool_)
+    stays = np.array([high[list(stack)].any() for stack in memory.snapshot.stacks], np.bool_)[memory.stack]
+    casts = memory.weights.bytes / 2
+    likely = _peak(memory, np.where(floating & ~stays, 0.5, 0.0), -casts)
+    all_halved, none_halved = _peak(memory, np.where(floating, 0.5, 0.0)), memory.account.peak + casts
+    yield _forecast(memory, "precision_of_32_bits", likely, all_halved, none_halved)
+
+
+def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, **values: str) -> Forecast:
+    """Returns the forecast of a peak; with `others` if it is not certain. `values` fill its title."""
+    low, high = min(peak, *others, peak) * (1 - MARGIN), max(peak, *others, peak) * (1 + MARGIN)
+    return Forecast(change, values, peak, low, high if peak > memory.account.peak else min(high, memory.account.peak))
+
+
+def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
+    """Returns the peak if each recorded block saves this share of its bytes, and older blocks save this many bytes.
+
+    Reserved memory stays in proportion to the tensors.
+    """
+    blocks, events, account = memory.blocks, memory.events, memory.account
+    difference = np.zeros(len(events) + 1)
+    np.add.at(difference, np.maximum(blocks.opened, 0), blocks.size * saved)
+    np.subtract.at(difference, blocks.closed, blocks.size * saved)
+    in_use = events.allocated - np.cumsum(difference)[: len(events)] - older
+    return float(in_use.max()) * account.reserved / max(account.allocated, 1)
