@@ -87,8 +87,7 @@ def categories_of_calls(calls: Calls) -> Ints:
     by_engine = closed == Role.BACKWARD
     read = _contains(calls.updates, blocks.begin, blocks.end) | np.isin(closed, (Role.OPTIMIZER, Role.ZERO_GRAD))
     if calls.brief is None:
-        torn_down = _torn_down(blocks) & (closed != Role.END_OF_AUTOCAST)  # the rest are casts of weights
-        waits = through_backward | by_engine | kept | torn_down
+        waits = through_backward | by_engine | kept | _torn_down(blocks, closed)
     else:
         waits = ~calls.brief
     lasting = {
@@ -141,17 +140,20 @@ def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
     return found
 
 
-def _torn_down(blocks: Blocks) -> Bools:
-    """Returns a mask of the blocks that are freed in a long row of frees: they waited for the end of a graph."""
+def _torn_down(blocks: Blocks, closed: Ints) -> Bools:
+    """Returns a mask of the blocks that are freed in a long row of frees: they waited for the end of a graph. Casts of
+    weights, which the end of autocast frees in a row too, are no part of it.
+    """
+    freed = blocks.freed & (closed != Role.END_OF_AUTOCAST)
     rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
-    rows[blocks.closed[blocks.freed]] = True
+    rows[blocks.closed[freed]] = True
     edges = np.flatnonzero(np.diff(np.concatenate(([False], rows, [False])).astype(np.int8)))
     long = edges.reshape(-1, 2)
     long = long[long[:, 1] - long[:, 0] >= TEARDOWN]
     inside = np.zeros(len(rows) + 1, np.int64)
     inside[long[:, 0]] += 1
     inside[long[:, 1]] -= 1
-    return np.asarray(blocks.freed & (np.cumsum(inside)[blocks.closed] > 0), np.bool_)
+    return np.asarray(freed & (np.cumsum(inside)[blocks.closed] > 0), np.bool_)
 
 
 def _contains(sorted_values: Ints, begin: Ints, end: Ints) -> Bools:
