@@ -86,10 +86,7 @@ def categories_of_calls(calls: Calls) -> Ints:
     through_backward = _contains(backward, blocks.opened, blocks.closed)
     by_engine = closed == Role.BACKWARD
     read = _contains(calls.updates, blocks.begin, blocks.end) | np.isin(closed, (Role.OPTIMIZER, Role.ZERO_GRAD))
-    if calls.brief is None:
-        waits = through_backward | by_engine | kept | _torn_down(blocks, closed)
-    else:
-        waits = ~calls.brief
+    waits = through_backward | by_engine | kept | _torn_down(blocks, closed) if calls.brief is None else ~calls.brief
     lasting = {
         Role.FORWARD: (waits, Category.ACTIVATIONS),
         Role.BACKWARD: (read | kept, Category.GRADIENTS),

@@ -11,6 +11,7 @@ A snapshot has neither modules nor the times of calls. But a module is called by
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -118,10 +119,13 @@ def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]
     caller, line = place.T
     another_pass = np.diff(number) != 0
     begins = np.flatnonzero((np.diff(caller) != 0) | (np.diff(line) < 0) | another_pass) + 1
-    for part in np.split(np.arange(len(rows)), begins):
-        is_pass = (number == number[part[0]]).sum() == len(part)
-        parts = len(part) // _period(stack[part]) if is_pass else 1
-        yield from np.split(rows[part], parts)
+    blocks_of_pass = np.bincount(number)
+    edges = [0, *begins.tolist(), len(rows)]
+    for begin, end in pairwise(edges):
+        if end - begin < blocks_of_pass[number[begin]]:
+            yield rows[begin:end]
+        else:
+            yield from np.split(rows[begin:end], (end - begin) // _period(stack[begin:end]))
 
 
 def _period(values: Ints) -> int:
