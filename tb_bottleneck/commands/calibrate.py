@@ -54,14 +54,14 @@ def add(commands: "Subparsers") -> None:
 
 
 def _calibrate(options: argparse.Namespace) -> int:
-    from tb_bottleneck.monitor.facts import device
+    from tb_bottleneck.base import calibrations
 
     measured = _measured(options.device)
     if options.json:
         print(
             json.dumps(
                 {
-                    "schema": device.CALIBRATION_SCHEMA,
+                    "schema": calibrations.CALIBRATION_SCHEMA,
                     "device": measured.device,
                     "driver": measured.driver,
                     "calibration": measured.figures,
@@ -106,14 +106,14 @@ def _print(measured: "Calibration") -> None:
 
 
 def _keep(measured: "Calibration", output: TextIO) -> int:
+    from tb_bottleneck.base import calibrations
     from tb_bottleneck.base.persistence import CACHE_VARIABLE
-    from tb_bottleneck.monitor.facts import device
 
     try:
-        path = device.save(measured.device, measured.driver, measured.figures)
+        path = calibrations.save(measured.device, measured.driver, measured.figures)
     except OSError as error:
         print(
-            f"tb-bottleneck: the results could not be stored in {device.directory()}: {error.strerror}",
+            f"tb-bottleneck: the results could not be stored in {calibrations.directory()}: {error.strerror}",
             file=sys.stderr,
         )
         return 1

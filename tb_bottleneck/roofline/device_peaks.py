@@ -119,8 +119,13 @@ class Peaks:
 
 def peaks_of(trace: Trace) -> Peaks | None:
     """Returns the reachable rates of the trace's device; None if name, properties and calibration do not give them."""
-    gpu, basis = _device(trace)
-    measured = calibration(trace)
+    return measured_peaks(*_device(trace), calibration(trace))
+
+
+def measured_peaks(gpu: Gpu | None, basis: str, measured: Mapping[str, float]) -> Peaks | None:
+    """Returns the reachable rates of a device: as `measured`, by name, and otherwise by its data `gpu` from the source
+    `basis`. None if these are not enough.
+    """
     if gpu is None:
         return _measured_only(measured)
     tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}

@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Calibration:
-    """The result for a device: `figures` by name (NAMES in monitor/facts/device.py has names and units).
+    """The result for a device: `figures` by name (NAMES in base/calibrations.py has names and units).
 
     `driver` is the version of the driver or library. `left_out` has the reason for each missing figure, by name.
     """

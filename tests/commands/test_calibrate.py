@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
-from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.tools import calibration
 from tb_bottleneck.tools.calibration import Calibration
 
@@ -44,7 +44,7 @@ def test_for_programs_and_for_later_runs(measured: Calibration, capsys: pytest.C
         "calibration": measured.figures,
         "left_out": measured.left_out,
     }
-    assert device.load("NVIDIA H200", "570.86.15") == measured.figures
+    assert calibrations.load("NVIDIA H200", "570.86.15") == measured.figures
 
 
 def test_a_cache_that_cannot_be_written_does_not_prevent_the_result(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.tools import calibration
@@ -120,7 +121,7 @@ def test_a_gpu_is_measured_in_full_and_what_it_has_not_is_left_out(monkeypatch: 
     monkeypatch.setattr(device, "nvidia_driver", lambda: "570.86.15")
     measured = calibration.calibrate()
     assert (measured.device, measured.driver) == ("NVIDIA Pretended", "570.86.15")
-    assert measured.figures.keys() | {"bf16_flops"} == set(device.NAMES)
+    assert measured.figures.keys() | {"bf16_flops"} == set(calibrations.NAMES)
     assert measured.left_out == {"bf16_flops": "CUBLAS_STATUS_NOT_SUPPORTED"}
     assert all(value > 0 for value in measured.figures.values())
     assert {"high", "highest"} == set(gpu.precisions), "TF32 for one figure only"

@@ -1,9 +1,10 @@
 """Models a device for predictions, with its rates, size and links. The device is that of a recording, or is named."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from tb_bottleneck.base.calibrations import calibrated_gpus
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.knowledge.catalogue import Precision
@@ -16,7 +17,7 @@ from tb_bottleneck.knowledge.gpus import (
     lane_rates,
     multiprocessors_of,
 )
-from tb_bottleneck.roofline.device_peaks import CALIBRATION, Peaks, calibration, peaks_of
+from tb_bottleneck.roofline.device_peaks import CALIBRATION, DATA_SHEET, Peaks, calibration, measured_peaks, peaks_of
 from tb_bottleneck.trace.trace import Trace
 
 # An idle link runs at an older generation to save power, so a lower recorded generation is not used.
@@ -87,6 +88,18 @@ def device_of(trace: Trace) -> DeviceModel | None:
     return _by_sheet(sanitize(facts.name), gpu, trace.multiprocessors or multiprocessors_of(gpu.name))
 
 
+def calibrated_device(name: str) -> DeviceModel | None:
+    """Returns a device that the user calibrated, by the name that torch reports; None if there is none."""
+    measured = calibrated_gpus().get(name)
+    gpu = gpu_named(name)
+    peaks = None if measured is None else measured_peaks(gpu, DATA_SHEET, measured)
+    if measured is None or peaks is None or peaks.basis != CALIBRATION:
+        return None
+    link = measured.get("h2d_pinned_bytes_per_s", 0.0) / GIGA or _link(gpu)
+    peers = gpu.nvlink if gpu is not None else None
+    return _of_peaks(sanitize(name), peaks, multiprocessors_of(gpu.name) if gpu is not None else None, link, peers)
+
+
 def device_by_sheet(trace: Trace) -> DeviceModel | None:
     """Returns the device of `trace` with the rates of its data sheet, even if it was calibrated; None without one."""
     facts = trace.header.device(trace.device_index)
@@ -97,15 +110,19 @@ def device_by_sheet(trace: Trace) -> DeviceModel | None:
 
 
 def device_named(name: str) -> DeviceModel:
-    """Returns the device `name` from gpus.toml. `name` is the name that torch and NVML report, or that in gpus.toml.
+    """Returns the device `name` from gpus.toml. `name` is the name that torch and NVML report, or that in gpus.toml. A
+    device that is not listed may be one that the user calibrated.
 
     Raises:
-        NotFound: the device is not listed; the message contains the most similar names.
+        NotFound: the device is neither; the message contains the most similar names.
     """
     by_name = {_plain(spelt): entry.gpu for entry in entries() for spelt in (*entry.examples, entry.gpu.name)}
     spellings = [f"{vendor}{_plain(name)}" for vendor in VENDOR_PREFIXES]
     gpu = gpu_named(name) or next((by_name[spelt] for spelt in spellings if spelt in by_name), None)
     if gpu is None:
+        if (measured := calibrated_device(name)) is not None:
+            # As the rates of the other device, which are of its data sheet: a copy reaches a part of the bandwidth.
+            return replace(measured, bandwidth=measured.bandwidth / COPY_EFFICIENCY, basis=BY_DATA_SHEET)
         similar = _near(name)
         raise NotFound(
             f"no device is listed as {name!r}; " + (f"did you mean {' or '.join(similar)}?" if similar else NAME_HINT)

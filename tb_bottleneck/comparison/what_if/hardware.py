@@ -13,6 +13,7 @@ from tb_bottleneck.comparison.devices.device_model import (
     MAX_LANES,
     MIN_GENERATION,
     DeviceModel,
+    calibrated_device,
     device_by_sheet,
     device_named,
     device_of,
@@ -152,9 +153,12 @@ def device_pair_to(recording: Recording, name: str) -> DevicePair:
         NotFound: the device is not listed.
         CannotPredict: the recording's own device is not known.
     """
+    current, measured = device_of(recording.trace), calibrated_device(name)
+    if current is not None and measured is not None and current.basis == measured.basis:
+        return DevicePair(current, measured)
     target = device_named(name)
     # By its data sheet, like the other device: measured rates and data sheet rates have no meaningful ratio.
-    current = device_by_sheet(recording.trace) or device_of(recording.trace)
+    current = device_by_sheet(recording.trace) or current
     if current is None:
         raise CannotPredict(unknown_device_reason(recording.trace))
     return DevicePair(current, target)

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.calibrations import calibrated_gpus
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
+from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
@@ -14,7 +16,7 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
 
 DEVICES = ("T4", "A100 SXM 80 GB", "H100 SXM", "H200 SXM", "B200", "MI300X")
-"""Devices that are predicted, by their names in gpus.toml."""
+"""Devices that are predicted, by their names in gpus.toml; others that the user calibrated come after them."""
 BATCHES = (2, 4)
 """Batch sizes that are predicted, as multiples of the recorded batch size."""
 PRECISION = "bf16"
@@ -70,6 +72,11 @@ def _devices(recording: Recording) -> Iterator[Row]:
     for name in DEVICES:
         if own is None or own.name != name:
             yield name, name, WhatIfOptions(device=name)
+    for name in calibrated_gpus():
+        gpu = gpu_named(name)
+        listed = gpu is not None and (gpu.name in DEVICES or (own is not None and gpu.name == own.name))
+        if not listed and (facts is None or facts.name != name):
+            yield f"{sanitize(name)} (calibrated)", name, WhatIfOptions(device=name)
 
 
 def _batches(samples: int) -> Iterator[Row]:

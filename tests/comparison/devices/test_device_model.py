@@ -3,6 +3,7 @@
 import pytest
 from comparison.drawn_runs import H200, context, judged, repeated
 
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.device_model import (
@@ -135,3 +136,17 @@ def test_a_device_of_which_nothing_is_known_is_said_to_be_one(tmp_path):
 )
 def test_a_name_stands_in_a_sentence(name, said):
     assert with_article(name) == f"{said} {name}"
+
+
+def test_a_calibrated_device_is_known_without_a_data_sheet():
+    with pytest.raises(NotFound):
+        device_named("NVIDIA Unlisted 9")
+    calibrations.save(
+        "NVIDIA Unlisted 9", "590.1", {"bf16_flops": 4e14, "fp32_flops": 4e13, "copy_bytes_per_s": 1.1e12}
+    )
+    device = device_named("NVIDIA Unlisted 9")
+    assert (device.tensor["bf16"], device.vector, device.achievable) == (400, 40, 1)
+    assert device.copy_bandwidth == pytest.approx(1100)
+    h100 = device_named("H100 SXM")
+    ratio = speed_ratio(device, h100, BF16)
+    assert ratio == pytest.approx(h100.rate(BF16) * h100.achievable / 400), "reachable rates are compared"

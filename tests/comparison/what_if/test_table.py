@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.commands.arguments import open_run
 from tb_bottleneck.comparison.texts.terminal import render_what_if_table
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
@@ -39,3 +40,21 @@ def test_a_refused_run_has_its_reason(tmp_path):
     table = what_if_table(open_run(str(tmp_path / "t.pt.trace.json")))
     assert not table.rows
     assert table.notes
+
+
+MEASURED = {"bf16_flops": 4e14, "tf32_flops": 2e14, "fp32_flops": 4e13, "copy_bytes_per_s": 1.2e12}
+
+
+def test_devices_that_the_user_calibrated_are_predicted():
+    run = open_run(str(DEMO / "simulated" / "small_kernels" / "slow"))
+    before = [row.title for row in what_if_table(run).rows]
+    calibrations.save("NVIDIA Unlisted 9", "590.1", MEASURED)
+    calibrations.save("NVIDIA H100 80GB HBM3", "590.1", MEASURED)  # H100 SXM is predicted anyway
+    calibrations.save("AMD EPYC", "torch 2.13, 8 threads", {"fp32_flops": 1e11})
+    rows = what_if_table(run).rows
+    assert [row.title for row in rows if row.title not in before] == ["NVIDIA Unlisted 9 (calibrated)"]
+    faster = {name: value * 3 for name, value in MEASURED.items()}
+    calibrations.save("NVIDIA Unlisted 9", "590.2", faster)
+    (again,) = (row for row in what_if_table(run).rows if row.title.endswith("(calibrated)"))
+    (one,) = (row for row in rows if row.title.endswith("(calibrated)"))
+    assert again.after.speedup > one.after.speedup, "the newest driver's figures count"

@@ -18,6 +18,7 @@ from monitor.test_monitor import quick
 from monitor.training import Training
 from monitor.written import read
 
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.monitor.facts import device, process
 from tb_bottleneck.monitor.facts.device import PcieLinkFacts
@@ -37,14 +38,14 @@ def pretended(begun: bool, hip: str | None = None) -> SimpleNamespace:
 
 
 def test_a_run_finds_the_calibration_of_its_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    device.save("AMD Instinct MI300X", "ROCm 6.4", {"bf16_flops": 6e14})
+    calibrations.save("AMD Instinct MI300X", "ROCm 6.4", {"bf16_flops": 6e14})
     monkeypatch.setitem(sys.modules, "torch", pretended(True, "6.4"))
     assert device.calibration() == {"bf16_flops": 6e14}
 
 
 def test_as_long_as_no_gpu_is_in_use_the_device_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pretended(False)
-    device.save(*device.of_cpu(torch), {"fp32_flops": 1e11})
+    calibrations.save(*device.of_cpu(torch), {"fp32_flops": 1e11})
     monkeypatch.setitem(sys.modules, "torch", torch)
     assert device.calibration() == {"fp32_flops": 1e11}
     torch.get_num_threads = lambda: 4
@@ -87,24 +88,24 @@ FIGURES = {"bf16_flops": 7.9e14, "launch_ns": 4100.0}
 
 
 def test_what_is_kept_is_given_back(cache_directory: Path) -> None:
-    kept = device.save(*H200, FIGURES)
+    kept = calibrations.save(*H200, FIGURES)
     assert kept is not None
     assert kept.parent == cache_directory / "calibrations"
-    assert device.load(*H200) == FIGURES
+    assert calibrations.load(*H200) == FIGURES
     if os.name == "posix":
         assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
 
 
 def test_another_driver_is_another_calibration() -> None:
-    device.save(*H200, FIGURES)
-    assert device.load("NVIDIA H200", "580.1") is None
-    assert device.load("NVIDIA H100", "570.86.15") is None
+    calibrations.save(*H200, FIGURES)
+    assert calibrations.load("NVIDIA H200", "580.1") is None
+    assert calibrations.load("NVIDIA H100", "570.86.15") is None
 
 
 def test_the_newer_one_takes_the_place_of_the_older() -> None:
-    device.save(*H200, FIGURES)
-    kept = device.save(*H200, {"bf16_flops": 1e15})
-    assert device.load(*H200) == {"bf16_flops": 1e15}
+    calibrations.save(*H200, FIGURES)
+    kept = calibrations.save(*H200, {"bf16_flops": 1e15})
+    assert calibrations.load(*H200) == {"bf16_flops": 1e15}
     assert kept is not None
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
 
@@ -123,30 +124,30 @@ def test_the_newer_one_takes_the_place_of_the_older() -> None:
     ],
 )
 def test_a_file_that_is_none_of_ours_is_not_used(content: str) -> None:
-    kept = device.save(*H200, FIGURES)
+    kept = calibrations.save(*H200, FIGURES)
     assert kept is not None
     kept.write_text(content)
-    assert device.load(*H200) is None
+    assert calibrations.load(*H200) is None
 
 
 def test_figures_that_are_none_are_left_out() -> None:
-    kept = device.save(*H200, FIGURES)
+    kept = calibrations.save(*H200, FIGURES)
     assert kept is not None
     bad = {"bf16_flops": -1, "tf32_flops": float("inf"), "fp32_flops": True, "something": 5, "fp16_flops": 2}
     kept.write_text(json.dumps({"schema": 1, "device": H200[0], "driver": H200[1], "measured": bad}))
-    assert device.load(*H200) == {"fp16_flops": 2.0}
+    assert calibrations.load(*H200) == {"fp16_flops": 2.0}
 
 
 def test_where_the_user_keeps_no_cache_nothing_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, "off")
-    assert device.save(*H200, FIGURES) is None
-    assert device.load(*H200) is None
+    assert calibrations.save(*H200, FIGURES) is None
+    assert calibrations.load(*H200) is None
 
 
 def test_a_directory_that_cannot_be_written_is_said(cache_directory: Path) -> None:
     (cache_directory / "calibrations").write_text("in the way")
     with pytest.raises(OSError):  # noqa: PT011  (which one depends on the system)
-        device.save(*H200, FIGURES)
+        calibrations.save(*H200, FIGURES)
 
 
 GPU = "GPU-11111111-1111-1111-1111-111111111111"

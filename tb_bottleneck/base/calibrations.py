@@ -1,0 +1,107 @@
+"""The results of calibrations, in the user's cache directory: the context of later runs and predictions use them.
+
+Their key is the device's name, and the driver or library that runs it.
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tb_bottleneck.base.persistence import cache_directory, read_own, write_atomically
+
+CALIBRATION_SCHEMA = 1
+NAMES = (
+    "bf16_flops",
+    "fp16_flops",
+    "tf32_flops",
+    "fp32_flops",
+    "copy_bytes_per_s",
+    "h2d_pinned_bytes_per_s",
+    "h2d_pageable_bytes_per_s",
+    "d2h_pinned_bytes_per_s",
+    "launch_ns",
+)
+"""Rates of matmuls in floating-point operations per second, of copies in bytes per second. `copy` counts bytes read
+plus bytes written, the others bytes transferred. `launch_ns` is the host's time for one small operator, including
+dispatch."""
+
+CPU_DRIVER = "torch "
+"""What the driver of a CPU begins with; see `of_cpu` in monitor/facts/device.py."""
+MAX_CALIBRATED = 100
+_MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
+
+
+def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Returns the directory of the calibrations; None if there is no cache directory.
+
+    TB_BOTTLENECK_CACHE names another directory, or disables the cache.
+    """
+    root = cache_directory(environment)
+    return None if root is None else root / "calibrations"
+
+
+def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
+    """Writes `measured` to a file and returns its path; None if there is no cache directory. Raises OSError.
+
+    There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. An
+    existing file is replaced atomically.
+    """
+    folder = directory()
+    if folder is None:
+        return None
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = json.dumps(
+        {"schema": CALIBRATION_SCHEMA, "device": device, "driver": driver, "measured": dict(measured)}, indent=1
+    )
+    entry = folder / _name(device, driver)
+    write_atomically(entry, text.encode())
+    return entry
+
+
+def load(device: str, driver: str) -> dict[str, float] | None:
+    """Returns the results for this device and driver, or None if there are none or they cannot be read."""
+    folder = directory()
+    if folder is None:
+        return None
+    try:
+        entry = json.loads(read_own(folder / _name(device, driver), _MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)
+    if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
+        return None
+    return {
+        name: float(value) for name, value in entry["measured"].items() if name in NAMES and _is_rate(value)
+    } or None
+
+
+def calibrated_gpus() -> dict[str, dict[str, float]]:
+    """Returns the results of all GPUs that were calibrated, by name of the device: for several drivers, the newest."""
+    folder = directory()
+    found: dict[str, dict[str, float]] = {}
+    try:
+        files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime) if folder is not None else []
+    except OSError:
+        files = []
+    for file in files[-MAX_CALIBRATED:]:
+        try:
+            entry = json.loads(read_own(file, _MAX_BYTES))
+            device, driver = str(entry["device"]), str(entry["driver"])
+        except (OSError, ValueError, RecursionError, TypeError, KeyError):
+            continue
+        measured = None if driver.startswith(CPU_DRIVER) else load(device, driver)
+        if measured is not None:
+            found[device] = measured
+    return found
+
+
+def _name(device: str, driver: str) -> str:
+    key = "\0".join((device, driver)).encode("utf-8", "replace")
+    return f"{hashlib.sha256(key).hexdigest()[:32]}.json"
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
