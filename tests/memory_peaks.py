@@ -25,6 +25,7 @@ from tb_bottleneck.memory.findings import findings_of  # noqa: E402
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of  # noqa: E402
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster  # noqa: E402
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory  # noqa: E402
+from tb_bottleneck.monitor.facts.cpu import cpu_name  # noqa: E402
 from tb_bottleneck.trace.steps import find_steps  # noqa: E402
 from tb_bottleneck.trace.trace import Trace  # noqa: E402
 
@@ -161,6 +162,10 @@ def page() -> Iterator[str]:
     yield "Peaks are of the bytes that the recording counts. On the CPU these leave out parameters and optimizer state"
     yield "from before the recording, which would make the errors smaller. On every recording, the categories sum to"
     yield "the allocator's bytes (checked while this page is written). For a GPU, see GPU.md."
+    yield ""
+    has_units = any(flag in Path("/proc/cpuinfo").read_text() for flag in ("avx512_bf16", "amx_bf16"))
+    yield f"Written on an {cpu_name()} {'with' if has_units else 'without'} instructions for bf16. On other CPUs,"
+    yield "libraries choose other algorithms with other buffers."
     yield ""
     yield "## Another batch size, from one recording"
     yield ""

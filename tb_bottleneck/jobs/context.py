@@ -17,7 +17,7 @@ from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_grap
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.replay.unrecorded_members import begins_of, with_unrecorded_arrivals
-from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, wire_times_of
+from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, unpaired_transfers, wire_times_of
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -82,6 +82,11 @@ class JobContext:
         """The time of waiting and of transfer of each row."""
         wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts, self.grid.kinds)
         return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
+
+    @cached_property
+    def unpaired(self) -> tuple[Ints, Floats]:
+        """The rows of collectives of which no other rank was recorded, and the time of their transfer in ns."""
+        return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
 
     @cached_property
     def graph(self) -> JobGraph:

@@ -206,6 +206,8 @@ def _exposed_time(context: JobContext) -> Floats:
     for slow in (_slow_rows(context), _partly_recorded_slow_rows(context)):
         transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
     transfer[messages & ~_complete(context)] = 0.0  # these may have waited for the other end
+    unpaired, usual = context.unpaired
+    transfer[unpaired] = np.minimum(transfer[unpaired], usual)
     order = np.flatnonzero(messages)
     if len(order):
         order = order[np.lexsort((rows.end[order], rows.start[order], rows.rank[order]))]

@@ -1,13 +1,14 @@
 """Pauses of single ranks in single steps: checkpoints, logging, evaluation, garbage collection, slow batches."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.scenarios import at_common_steps, kinds_mask, like_peers
+from tb_bottleneck.jobs.scenarios import Changed, at_common_steps, kinds_mask, like_peers, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -42,9 +43,12 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     yield from _of_kind(context, "rank_interruption", stopped & recurring[:, None], Own.HOST, slow)
     if by_collector.any():
         facts = {"pauses": float(by_collector.sum()), "pause_ns": float(collected[by_collector].mean())}
-        yield Candidate(
-            "unsynchronised_gc", _ranks(by_collector), lambda changed, of: at_common_steps(changed, of, time), facts
-        )
+        yield Candidate("unsynchronised_gc", _ranks(by_collector), partial(_synchronised, collected=time), facts)
+
+
+def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> Changed:
+    """Returns the job in which all ranks collect in the same steps, also those that nobody else waits for here."""
+    return wires_at_most(at_common_steps(changed, context, collected), *context.unpaired)
 
 
 def collections(context: JobContext) -> Floats:

@@ -60,6 +60,21 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kind
     return WireTimes(wire, np.maximum(duration - wire, 0.0), last, complete)
 
 
+def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tuple[Ints, Floats]:
+    """Returns the rows of the collectives of which no other rank was recorded, and the time in ns of their transfer.
+
+    Such a rank may have waited for another one. The transfer is at most the fastest tenth of the times of the same
+    operation and size in groups of the same kind.
+    """
+    rows = np.flatnonzero((pairs.pair < 0) & ~np.isin(job.rows.operation, P2P) & (_sizes(job) > 1))
+    if not len(rows):
+        return rows, np.empty(0)
+    duration = (job.rows.end - job.rows.start)[rows].astype(np.float64)
+    role = np.unique(kinds or ("",), return_inverse=True)[1][job.rows.group[rows]]
+    fast = _fast_of(duration, np.ones(len(rows), np.bool_), role, job.rows.operation[rows], job.rows.bytes[rows])
+    return rows, np.minimum(duration, fast)
+
+
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
     """Limits the wire times of ranks that did not wait, to the time until the rank continued.
 
