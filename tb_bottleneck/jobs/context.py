@@ -85,7 +85,7 @@ class JobContext:
 
     @cached_property
     def unpaired(self) -> tuple[Ints, Floats]:
-        """The rows of collectives of which no other rank was recorded, and the time of their transfer in ns."""
+        """The rows of operations of which no other rank was recorded, and the time of their transfer in ns."""
         return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
 
     @cached_property

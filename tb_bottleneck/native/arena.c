@@ -26,7 +26,6 @@ bool arena_keep(Arena *arena, Slice *text) {
     memcpy(copy, text->at, text->length);
     text->at = copy;
     arena->free -= text->length;
-    arena->used += text->length;
     return true;
 }
 

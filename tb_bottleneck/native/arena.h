@@ -10,7 +10,6 @@ typedef struct Chunk Chunk;
 typedef struct {
     Chunk *last;
     size_t free; /* bytes of the last chunk */
-    size_t used; /* bytes of all texts */
 } Arena;
 
 /* Replaces a text by its copy. Returns false if there is no memory. */

@@ -5,7 +5,7 @@
 static const uint64_t MAX_TIME = (UINT64_C(1) << 61) - 1; /* ns: in the year 2043; the sum of two fits */
 
 static const int64_t EXACT_FLOAT_NS = (INT64_C(1) << 43) * 1000; /* 101 days: EXACT_FLOAT_US of trace_event.py */
-enum { FIRST_BYTES = 1 << 18 };
+enum { FIRST_BYTES = 1 << 18, MAX_PACKET = 1 << 24 /* the limit of an event in JSON: blocks.py */ };
 
 static uint64_t bytes_as_number(Slice bytes) {
     Cursor cursor = cursor_of(bytes);
@@ -256,6 +256,7 @@ static Slice read_complete(Perfetto *trace, Slice packets, bool *fits) {
 
 bool read_packets(Perfetto *trace, Slice bytes) {
     bool fits;
+    if (trace->damaged) return true;
     size_t wanted = trace->packet_bytes + bytes.length;
     trace->names.seed = trace->seed;
     if (wanted > trace->packet_capacity) {
@@ -267,7 +268,8 @@ bool read_packets(Perfetto *trace, Slice bytes) {
     if (bytes.length > 0) memcpy(trace->packets + trace->packet_bytes, bytes.at, bytes.length);
     Slice rest = read_complete(trace, (Slice){trace->packets, wanted}, &fits);
     trace->packet_bytes = rest.length;
-    if (rest.length > 0) memmove(trace->packets, rest.at, rest.length);
+    trace->damaged = rest.length > MAX_PACKET;
+    if (rest.length > 0 && rest.at != trace->packets) memmove(trace->packets, rest.at, rest.length);
     return fits;
 }
 

@@ -18,7 +18,7 @@ typedef struct {
     uint32_t at, length;
 } Part;
 
-/* What a number is the name of. */
+/* What kind of text an interned number (iid) stands for. */
 enum Kind {
     CATEGORY, EVENT_NAME, ANNOTATION_NAME, STRING_VALUE, SPECIFICATION, KERNEL_NAME, ARGUMENT_NAME, COUNTER_NAME,
 };
@@ -75,7 +75,7 @@ typedef struct {
 typedef struct {
     uint8_t *kept;
     size_t kept_count, kept_capacity;
-    uint8_t *packets; /* those of the last bytes of the file, the first of which began in the bytes before */
+    uint8_t *packets; /* the bytes read last, after the incomplete packet before them */
     size_t packet_bytes, packet_capacity;
     Names names;
     uint64_t seed; /* of the hash tables: a file must not be able to make its ids collide */
@@ -92,7 +92,8 @@ typedef struct {
     int64_t base; /* ns: the time that all others are relative to */
     bool has_base;
     bool whole; /* false if the last packet is incomplete */
-    bool exact; /* some times have more digits than a float64 */
+    bool exact;   /* some times have more digits than a float64 can hold */
+    bool damaged; /* what follows is no packet, or too large for one; it is not read */
     bool has_slices, has_waits;
     uint32_t *stage_slots; /* number of the item + 1, by the hash of its sequence and id; NULL if none waits for another */
     size_t stage_slot_count;
@@ -102,7 +103,7 @@ static inline Slice text_at(const Perfetto *trace, Part part) {
     return part.length == 0 ? (Slice){0} : (Slice){trace->kept + part.at, part.length};
 }
 
-/* Reads the next bytes of the file. Returns false if there is no memory, or more than 4 GB would be kept. */
+/* Reads the next bytes of the file. Returns false if there is no memory, or too much would be kept: MAX_NAMES and others. */
 bool read_packets(Perfetto *trace, Slice bytes);
 
 /* Must be called after the last bytes. Returns false if there is no memory. */

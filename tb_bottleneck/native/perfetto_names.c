@@ -5,7 +5,7 @@
 /* --- Names --- */
 
 static Interned *slot_of(const Names *names, uint64_t sequence, enum Kind kind, uint64_t iid) {
-    size_t at = mixed((iid * 16 + kind + (sequence << 40)) ^ names->seed) & (names->size - 1);
+    size_t at = mixed(iid ^ mixed((sequence * 16 + kind) ^ names->seed)) & (names->size - 1);
     for (;; at = (at + 1) & (names->size - 1)) {
         Interned *slot = &names->slots[at];
         if (!slot->used || (slot->sequence == sequence && slot->kind == kind && slot->iid == iid)) return slot;

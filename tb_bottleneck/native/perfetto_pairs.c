@@ -69,7 +69,7 @@ bool pair_slices(Perfetto *trace) {
 
 /* The slot of a stage, or the free slot where it belongs. */
 static uint32_t *stage_slot(const Perfetto *trace, uint64_t sequence, uint64_t id) {
-    size_t at = mixed((id + mixed(sequence)) ^ trace->seed) & (trace->stage_slot_count - 1);
+    size_t at = mixed(id ^ mixed(sequence ^ trace->seed)) & (trace->stage_slot_count - 1);
     for (;; at = (at + 1) & (trace->stage_slot_count - 1)) {
         uint32_t *slot = &trace->stage_slots[at];
         const Item *item = *slot == 0 ? NULL : &trace->items[*slot - 1];

@@ -63,7 +63,7 @@ Slice stream_of(const Perfetto *trace, const Item *item);
 /* The name in an argument of a launch. */
 Slice launch_name(const Perfetto *trace, uint64_t sequence, Slice message);
 
-/* The sides of a grid or a block. */
+/* The sides of a grid. */
 void read_sides(Slice message, uint64_t sides[3]);
 
 /* Writes the value of an argument of a launch. */
@@ -73,7 +73,7 @@ void put_launch_value(Text *text, Slice message);
 Slice stage_category(Slice stage);
 
 /* Writes the begin or the end of a flow between render stages: it begins where one ends, and ends where one starts. */
-void put_dependency(Text *text, const Perfetto *trace, const Item *item, bool is_begin, uint64_t number);
+void put_dependency(Text *text, const Perfetto *trace, const Item *item, Slice stream, bool is_begin, uint64_t number);
 
 /* Writes an item, or the name of a track. */
 void put_item(Text *text, const Perfetto *trace, const Item *item);

@@ -4,6 +4,8 @@
 
 /* More render stages that one waits for are left out: a node of a CUDA graph has a few. */
 enum { MAX_WAITS = 1024 };
+/* Longer values are left to Python, and stages with longer arguments are not waited for: bytes of JSON and of packets. */
+enum { MAX_VALUE = 1 << 20, MAX_AWAITED = 1 << 16 };
 static const uint64_t FIRST_NUMBER = UINT64_C(1) << 40; /* of a flow: see is_dependency */
 static const int64_t MAX_INTEGER = INT64_C(1000000000000000000); /* the numbers that JSON is read with: MAX_DIGITS */
 
@@ -96,11 +98,11 @@ static bool read_known(Reader *reader, const Item *item, enum EventKey key, Slic
         known->message.length != message.length || memcmp(known->message.at, message.at, message.length) != 0) {
         reader->value.length = 0;
         put_annotation(&reader->value, reader->trace, item->sequence, message, 0);
-        reader->size += reader->value.length;
         Slice json = text_slice(&reader->value);
-        if (reader->value.failed || !arena_keep(reader->copies, &json)) return false;
+        if (reader->value.failed || json.length > MAX_VALUE || !arena_keep(reader->copies, &json)) return false;
         *known = (KnownValue){item->sequence, message, json};
     }
+    reader->size += known->json.length;
     return read_json(reader, key, known->json);
 }
 
@@ -113,13 +115,16 @@ static bool read_annotation(Reader *reader, const Item *item, Slice message) {
     double fraction;
     bool is_integer = integer_of(&reader->event, key) != NULL;
     while (read_field(&cursor, &field)) {
+        if (field.number == 1 || field.number == 10) continue; /* its name */
         if (is_integer && field.number == 3 && field.value < (uint64_t)MAX_INTEGER) {
             return set_integer(reader, key, (int64_t)field.value);
         }
         if (is_integer && field.number == 4) return set_integer(reader, key, (int64_t)field.value);
-        if (field.number != 5) continue;
-        memcpy(&fraction, &field.value, sizeof fraction);
-        if (set_fraction(&reader->event, key, fraction)) return true;
+        if (field.number == 5) {
+            memcpy(&fraction, &field.value, sizeof fraction);
+            if (set_fraction(&reader->event, key, fraction)) return true;
+        }
+        break;
     }
     return read_known(reader, item, key, message);
 }
@@ -140,13 +145,13 @@ static bool read_extra(Reader *reader, Slice message) {
     enum EventKey key = argument_of(name);
     if (IS(name, "stream") && value.length > 0) reader->stream = value;
     if (key == KEY_UNKNOWN) return true;
-    return key != KEY_FOR_PYTHON && is_new(reader, key) && read_json(reader, key, value);
+    return key != KEY_FOR_PYTHON && is_json(value) && is_new(reader, key) && read_json(reader, key, value);
 }
 
 static bool read_launch_argument(Reader *reader, const Item *item, Slice message) {
     enum EventKey key = argument_of(launch_name(reader->trace, item->sequence, message));
     if (key == KEY_UNKNOWN) return true;
-    if (key == KEY_FOR_PYTHON || !is_new(reader, key)) return false;
+    if (key == KEY_FOR_PYTHON || key == KEY_STREAM || !is_new(reader, key)) return false;
     reader->value.length = 0;
     put_launch_value(&reader->value, message);
     return read_text(reader, key, &reader->value);
@@ -250,25 +255,32 @@ static bool hand_over(Reader *reader) {
     return !reader->value.failed && arena_keep(reader->copies, &text) && scan_hand_over(reader->scan, text);
 }
 
-static bool add_dependency(Reader *reader, const Item *item, bool is_begin, uint64_t number) {
+static bool add_dependency(Reader *reader, const Item *item, Slice stream, bool is_begin, uint64_t number) {
     reader->value.length = 0;
-    put_dependency(&reader->value, reader->trace, item, is_begin, number);
+    put_dependency(&reader->value, reader->trace, item, stream, is_begin, number);
     return hand_over(reader);
 }
 
 /* Adds a flow from each render stage that this one waits for. */
 static bool add_waits(Reader *reader, const Item *item) {
-    Cursor cursor = cursor_of(text_at(reader->trace, item->message)), ids;
+    const Perfetto *trace = reader->trace;
+    Cursor cursor = cursor_of(text_at(trace, item->message)), ids;
     Field field;
-    uint64_t number = FIRST_NUMBER + (uint64_t)(item - reader->trace->items) * MAX_WAITS, last = number + MAX_WAITS;
+    uint64_t number = FIRST_NUMBER + (uint64_t)(item - trace->items) * MAX_WAITS, last = number + MAX_WAITS;
+    Slice stream = stream_of(trace, item), other;
+    if (stream.length > MAX_LABEL) return true;
     while (read_field(&cursor, &field)) {
         if (field.number != 18) continue;
         ids = cursor_of(field.bytes);
         do {
             if (field.type == BYTES && !read_varint(&ids, &field.value)) break;
-            const Item *awaited = find_stage(reader->trace, item->sequence, field.value);
-            if (awaited == NULL || awaited == item || number == last) continue;
-            if (!add_dependency(reader, awaited, true, number) || !add_dependency(reader, item, false, number)) return false;
+            const Item *awaited = find_stage(trace, item->sequence, field.value);
+            if (awaited == NULL || awaited == item || awaited->message.length > MAX_AWAITED || number == last) continue;
+            other = stream_of(trace, awaited);
+            reader->size += awaited->message.length;
+            if (other.length > MAX_LABEL) continue;
+            if (!add_dependency(reader, awaited, other, true, number)) return false;
+            if (!add_dependency(reader, item, stream, false, number)) return false;
             number++;
         } while (field.type == BYTES);
     }

@@ -20,7 +20,7 @@ void put_annotation(Text *text, const Perfetto *trace, uint64_t sequence, Slice 
     double number;
     char open = 0;
     bool first = true, written = false;
-    while (depth < MAX_NESTED && read_field(&cursor, &field)) {
+    while (depth < MAX_NESTED && !text->failed && read_field(&cursor, &field)) {
         written = true;
         switch (field.number) {
             case 2: put(text, field.value ? "true" : "false", field.value ? 4 : 5); return;
@@ -145,9 +145,8 @@ static void put_launch(Text *text, const Perfetto *trace, uint64_t sequence, Sli
     Cursor cursor = cursor_of(message);
     Field field;
     while (read_field(&cursor, &field)) {
-        Slice name = field.number == 1 ? KEY("grid") : field.number == 2 ? KEY("block")
-                   : launch_name(trace, sequence, field.bytes);
-        if (field.number > 3 || !is_wanted(name)) continue;
+        Slice name = field.number == 1 ? KEY("grid") : launch_name(trace, sequence, field.bytes);
+        if ((field.number != 1 && field.number != 3) || !is_wanted(name)) continue;
         put_key(text, name, first);
         if (field.number == 3) put_launch_value(text, field.bytes);
         else put_dimensions(text, field.bytes);
@@ -201,7 +200,7 @@ static void put_name(Text *text, const char *phase, Slice category, Slice name) 
     put_string(text, name);
 }
 
-void put_dependency(Text *text, const Perfetto *trace, const Item *item, bool is_begin, uint64_t number) {
+void put_dependency(Text *text, const Perfetto *trace, const Item *item, Slice stream, bool is_begin, uint64_t number) {
     put_name(text, is_begin ? "s" : "f", KEY("ac2g"), KEY("ac2g"));
     PUT(text, ",\"id\":");
     put_unsigned(text, number);
@@ -210,7 +209,7 @@ void put_dependency(Text *text, const Perfetto *trace, const Item *item, bool is
     PUT(text, ",\"pid\":");
     put_integer(text, item->device);
     PUT(text, ",\"tid\":");
-    put_text_value(text, stream_of(trace, item));
+    put_text_value(text, stream);
     PUT(text, "}");
 }
 

@@ -26,7 +26,7 @@ def perfetto_begin() -> object:
 
 def perfetto_read(trace: object, block: bytes, /) -> None:
     """Reads the next bytes of the file, without compression. The GIL is released meanwhile. Raises MemoryError, also
-    if more than 4 GB of names and arguments or 134 million events must be kept.
+    if more than 4 GB of names and arguments, 16 million names, 1 million tracks or 134 million events must be kept.
     """
 
 def perfetto_end(trace: object, /) -> tuple[bytes, int, bool, bool, bool]:

@@ -59,6 +59,7 @@ void put_time(Text *text, int64_t ns) {
 }
 
 void put_string(Text *text, Slice value) {
+    if (text->failed) return; /* the value may be long */
     PUT(text, "\"");
     size_t from = 0;
     for (size_t at = 0; at < value.length; at++) {
@@ -90,14 +91,15 @@ static bool is_number(Slice value) {
     return cursor.at == cursor.end;
 }
 
-void put_text_value(Text *text, Slice value) {
+bool is_json(Slice value) {
     Cursor cursor = cursor_of(value);
     bool brackets = peek(&cursor) == '[' || peek(&cursor) == '{';
-    if (is_number(value) || (brackets && skip_brackets(&cursor) && cursor.at == cursor.end)) {
-        put(text, (const char *)value.at, value.length);
-    } else {
-        put_string(text, value);
-    }
+    return is_number(value) || (brackets && skip_brackets(&cursor) && cursor.at == cursor.end);
+}
+
+void put_text_value(Text *text, Slice value) {
+    if (is_json(value)) put(text, (const char *)value.at, value.length);
+    else put_string(text, value);
 }
 
 void put_key(Text *text, Slice name, bool *first) {

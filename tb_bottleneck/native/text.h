@@ -35,6 +35,9 @@ void put_time(Text *text, int64_t ns);
 /* A string with its quotes. Bytes that are no UTF-8 stay as they are: the reader of JSON replaces them. */
 void put_string(Text *text, Slice value);
 
+/* Returns true if a text is a number, a list or an object in JSON. */
+bool is_json(Slice value);
+
 /* A value that is written as text, as render stages have it: a number, a list or an object in JSON, or else a string. */
 void put_text_value(Text *text, Slice value);
 

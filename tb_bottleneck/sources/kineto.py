@@ -132,15 +132,10 @@ class KinetoReader:
             yield self._last_events()
 
     def _perfetto_batches(self, blocks: Iterator[bytes]) -> Iterator[Batch]:
-        trace = read_perfetto(self._reported(blocks))
+        trace = read_perfetto(blocks, self._report_progress)
         self._head, self.ended = trace.head, trace.is_whole
         yield from trace.batches(self._categories or (lambda: ()), self.lost)
         self._report_progress()
-
-    def _reported(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        for block in blocks:
-            self._report_progress()
-            yield block
 
     def _report_progress(self) -> None:
         if self._progress is not None:

@@ -113,21 +113,21 @@ class PerfettoTrace:
         from tb_bottleneck.native.scanner import perfetto_scan
         from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
 
-        def scan(first: int, end: int) -> tuple[int, int, "Result"]:
-            return perfetto_scan(self._packets, first, end, TEXT_BYTES, categories())
+        def scan(first: int, end: int, known: "Categories") -> tuple[int, int, "Result"]:
+            return perfetto_scan(self._packets, first, end, TEXT_BYTES, known)
 
         parts = [(first, first + BATCH_EVENTS) for first in range(0, self._events, BATCH_EVENTS)]
         threads = usable_cores() if len(parts) > FEW_BATCHES else 0
-        results = calls_ahead((partial(scan, *part) for part in parts), threads)
+        results = calls_ahead((partial(scan, *part, categories()) for part in parts), threads)
         for (_, end), (following, size, result) in zip(parts, results, strict=True):
             yield size, result
             while following < min(end, self._events):
-                following, size, result = scan(following, end)
+                following, size, result = scan(following, end, categories())
                 yield size, result
 
 
-def read_perfetto(blocks: Iterator[bytes]) -> PerfettoTrace:
-    """Reads all blocks of a file for which `is_perfetto` is true.
+def read_perfetto(blocks: Iterator[bytes], told: Callable[[], None]) -> PerfettoTrace:
+    """Reads all blocks of a file for which `is_perfetto` is true. `told` is called after each block.
 
     Raises:
         NotATrace: the native scanner is not available, or the trace has no slices of a program.
@@ -153,6 +153,7 @@ def read_perfetto(blocks: Iterator[bytes]) -> PerfettoTrace:
             if size > MAX_BYTES:
                 raise TooLarge(f"The trace has more than {MAX_BYTES >> 30} GiB of packets. Record fewer steps.")
             perfetto_read(packets, block)
+            told()
         head, events, is_whole, has_slices, exact = perfetto_end(packets)
     except MemoryError:
         raise TooLarge(_MEMORY) from None

@@ -191,7 +191,7 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
         ("exposed_layers", layers),
         ("exposed_messages", between_stages),
     ):
-        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
+        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind, _waits(context))
 
 
 def _exposed_time(context: JobContext) -> Floats:
@@ -205,9 +205,10 @@ def _exposed_time(context: JobContext) -> Floats:
     transfer = context.waited[1].copy()
     for slow in (_slow_rows(context), _partly_recorded_slow_rows(context)):
         transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
-    transfer[messages & ~_complete(context)] = 0.0  # these may have waited for the other end
     unpaired, usual = context.unpaired
-    transfer[unpaired] = np.minimum(transfer[unpaired], usual)
+    usual = np.minimum(transfer[unpaired], usual)
+    transfer[messages & ~_complete(context)] = 0.0  # these may have waited for the other end
+    transfer[unpaired] = usual
     order = np.flatnonzero(messages)
     if len(order):
         order = order[np.lexsort((rows.end[order], rows.start[order], rows.rank[order]))]
@@ -220,10 +221,21 @@ def _exposed_time(context: JobContext) -> Floats:
     return transfer
 
 
-def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
+def _waits(context: JobContext) -> Floats:
+    """Returns for each row the time in ns that it waits for ranks that were not recorded, as part of its wire time."""
+    rows, usual = context.unpaired
+    waits = np.zeros(len(context.job.rows))
+    waits[rows] = np.maximum(context.wires.wire[rows] - usual, 0.0)
+    return waits
+
+
+def _exposed(
+    context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts, waits: Floats
+) -> Iterator[Candidate]:
     """Yields a candidate if the rows `mine` are exposed for a large share of the step.
 
-    `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
+    `share`, `kind` and `waits`, the time in ns that remains without a transfer, have one element per row of the job.
+    All operations count together, because gathers and scatters
     of one layer run beside the same work. Operations with a small part are not changed.
     """
     operation = context.job.rows.operation
@@ -245,5 +257,5 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
         yield Candidate(cause, everyone, most, facts, low=half)
         return
-    none = wires_at_most(unchanged(context), chosen, np.zeros(len(chosen)))
+    none = wires_at_most(unchanged(context), chosen, waits[chosen])
     yield Candidate(cause, everyone, None, facts, bound=none.length(context))

@@ -8,6 +8,7 @@ import numpy as np
 from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import Changed, at_common_steps, kinds_mask, like_peers, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -47,8 +48,10 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
 
 
 def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> Changed:
-    """Returns the job in which all ranks collect in the same steps, also those that nobody else waits for here."""
-    return wires_at_most(at_common_steps(changed, context, collected), *context.unpaired)
+    """Returns the job in which all ranks collect in the same steps, also those that were not recorded."""
+    rows, usual = context.unpaired
+    collective = ~np.isin(context.job.rows.operation[rows], P2P)
+    return wires_at_most(at_common_steps(changed, context, collected), rows[collective], usual[collective])
 
 
 def collections(context: JobContext) -> Floats:

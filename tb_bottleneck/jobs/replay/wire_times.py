@@ -61,17 +61,18 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kind
 
 
 def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tuple[Ints, Floats]:
-    """Returns the rows of the collectives of which no other rank was recorded, and the time in ns of their transfer.
+    """Returns the rows of the operations of which no other rank was recorded, and the time in ns of their transfer.
 
     Such a rank may have waited for another one. The transfer is at most the fastest tenth of the times of the same
-    operation and size in groups of the same kind.
+    operation and size in groups of the same kind; both ends of a message take equally long.
     """
-    rows = np.flatnonzero((pairs.pair < 0) & ~np.isin(job.rows.operation, P2P) & (_sizes(job) > 1))
+    rows = np.flatnonzero((pairs.pair < 0) & (_sizes(job) > 1))
     if not len(rows):
         return rows, np.empty(0)
     duration = (job.rows.end - job.rows.start)[rows].astype(np.float64)
     role = np.unique(kinds or ("",), return_inverse=True)[1][job.rows.group[rows]]
-    fast = _fast_of(duration, np.ones(len(rows), np.bool_), role, job.rows.operation[rows], job.rows.bytes[rows])
+    operation = np.where(np.isin(job.rows.operation[rows], P2P), P2P[0], job.rows.operation[rows])
+    fast = _fast_of(duration, np.ones(len(rows), np.bool_), role, operation, job.rows.bytes[rows])
     return rows, np.minimum(duration, fast)
 
 

@@ -15,8 +15,8 @@ smallest values that are usually seen:
 A call that makes a stream wait for an event shows a dependency even if the operation was not delayed: it may delay the
 operation once other dependencies get shorter. The next launch depends on the last launch on another stream.
 
-Where the dependencies in a CUDA graph were recorded (trace/columns/flows.py), its operations depend on no others: of
-those on other streams, on the one that ended last.
+Where the dependencies in a CUDA graph were recorded (trace/columns/flows.py), an operation waits only for recorded
+ones; of those on other streams, the one that ended last is used.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
-"""Scans groups of blocks with the native scanner, several groups at the same time.
+"""Reads blocks and scans events in threads, ahead of the thread that uses them.
 
+Groups of blocks of JSON are scanned with the native scanner, several groups at the same time.
 Blocks are cut into texts before the texts of earlier blocks are read. If the scanner refuses a text, the cuts from this
 text on are undone, and the pure reader continues from the same state. So both readers return the same events.
 """
@@ -54,7 +55,9 @@ def usable_cores() -> int:
 
 
 def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
-    """Yields the results of calls in their order; up to `threads` of them run ahead, none if it is 0."""
+    """Yields the results of calls in their order; `threads` of them run while the caller uses a result, none if it is
+    0. The calls are taken in the caller's thread.
+    """
     if not threads:
         yield from (call() for call in calls)
         return
@@ -66,7 +69,7 @@ def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
     try:
         for call in calls:
             flights.append(pool.submit(call))
-            if len(flights) == threads:
+            if len(flights) > threads:
                 yield flights.popleft().result()
         while flights:
             yield flights.popleft().result()

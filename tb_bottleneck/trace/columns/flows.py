@@ -9,7 +9,7 @@ their calls (torch/profiler/_cuspy/trace.py: _graph_dependency_flow_events). In 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,9 @@ MAX_FLOWS = 5_000_000
 
 ROUNDING_NS = 2
 """A start and a duration in JSON are rounded each, so that the end of an operation is not that of its flow."""
+
+
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +85,12 @@ class FlowsBuilder:
 
 def _at(time: Ints, queue: Ints, wanted: Ints, wanted_queue: Ints) -> tuple[Rows, Bools]:
     """Returns per wanted time on a queue the row with this `time`, but for rounding, and whether there is one."""
-    rows = np.zeros(len(wanted), np.int64)
-    found = np.zeros(len(wanted), np.bool_)
-    for each in np.unique(wanted_queue):
-        mine, own = np.flatnonzero(wanted_queue == each), np.flatnonzero(queue == each)
-        if not len(own):
-            continue
-        order = own[np.argsort(time[own], kind="stable")]
+    rows, found = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    own, asked = np.lexsort((time, queue)), np.lexsort((wanted, wanted_queue))
+    queues = np.intersect1d(queue, wanted_queue)
+    edges = [np.searchsorted(each, queues, side) for each in (queue[own], wanted_queue[asked]) for side in SIDES]
+    for begin, end, first, last in zip(*(each.tolist() for each in edges), strict=True):
+        order, mine = own[begin:end], asked[first:last]
         nearest = np.minimum(np.searchsorted(time[order], wanted[mine] - ROUNDING_NS), len(order) - 1)
         rows[mine] = order[nearest]
         found[mine] = np.abs(time[order][nearest] - wanted[mine]) <= ROUNDING_NS
