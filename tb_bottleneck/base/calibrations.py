@@ -5,10 +5,10 @@ Their key is the device's name, and the driver or library that runs it.
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tb_bottleneck.base.persistence import cache_directory, read_own, write_atomically
 
@@ -31,6 +31,8 @@ dispatch."""
 CPU_DRIVER = "torch "
 """What the driver of a CPU begins with; see `of_cpu` in monitor/facts/device.py."""
 MAX_CALIBRATED = 100
+MAX_RATE = 1e30
+"""No rate is as high."""
 _MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
 
 
@@ -64,38 +66,35 @@ def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
 def load(device: str, driver: str) -> dict[str, float] | None:
     """Returns the results for this device and driver, or None if there are none or they cannot be read."""
     folder = directory()
-    if folder is None:
-        return None
-    try:
-        entry = json.loads(read_own(folder / _name(device, driver), _MAX_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-    same = isinstance(entry, dict) and (entry.get("schema"), entry.get("device")) == (CALIBRATION_SCHEMA, device)
-    if not same or entry.get("driver") != driver or not isinstance(entry.get("measured"), dict):
-        return None
-    return {
-        name: float(value) for name, value in entry["measured"].items() if name in NAMES and _is_rate(value)
-    } or None
+    entry = None if folder is None else _entry(folder / _name(device, driver))
+    return entry.measured if entry is not None and (entry.device, entry.driver) == (device, driver) else None
 
 
 def calibrated_gpus() -> dict[str, dict[str, float]]:
     """Returns the results of all GPUs that were calibrated, by name of the device: for several drivers, the newest."""
     folder = directory()
-    found: dict[str, dict[str, float]] = {}
+    files = [] if folder is None else list(folder.glob("*.json"))[:MAX_CALIBRATED]
+    newest_last = sorted(filter(None, map(_entry, files)), key=lambda entry: entry.modified_ns)
+    return {entry.device: entry.measured for entry in newest_last if not entry.driver.startswith(CPU_DRIVER)}
+
+
+class _Entry(NamedTuple):
+    device: str
+    driver: str
+    measured: dict[str, float]
+    modified_ns: int
+
+
+def _entry(file: Path) -> _Entry | None:
+    """Returns the results in a file; None if they cannot be read, or it has none."""
     try:
-        files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime) if folder is not None else []
-    except OSError:
-        files = []
-    for file in files[-MAX_CALIBRATED:]:
-        try:
-            entry = json.loads(read_own(file, _MAX_BYTES))
-            device, driver = str(entry["device"]), str(entry["driver"])
-        except (OSError, ValueError, RecursionError, TypeError, KeyError):
-            continue
-        measured = None if driver.startswith(CPU_DRIVER) else load(device, driver)
-        if measured is not None:
-            found[device] = measured
-    return found
+        modified, raw = file.stat().st_mtime_ns, json.loads(read_own(file, _MAX_BYTES))
+        if raw["schema"] != CALIBRATION_SCHEMA:
+            return None
+        measured = {name: float(value) for name, value in raw["measured"].items() if name in NAMES and _is_rate(value)}
+        return _Entry(str(raw["device"]), str(raw["driver"]), measured, modified) if measured else None
+    except (OSError, ValueError, RecursionError, TypeError, KeyError, AttributeError):
+        return None
 
 
 def _name(device: str, driver: str) -> str:
@@ -104,4 +103,4 @@ def _name(device: str, driver: str) -> str:
 
 
 def _is_rate(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MAX_RATE

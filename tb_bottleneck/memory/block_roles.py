@@ -64,10 +64,10 @@ class Calls(Record, frozen=True, eq=False):
 
     blocks: Blocks
     opened: Ints
-    """Roles; of blocks from before the history UNKNOWN."""
+    """The Role of the allocation of each block; UNKNOWN for blocks from before the history."""
 
     closed: Ints
-    """Roles; of blocks that are not freed, and without recorded stacks UNKNOWN."""
+    """The Role of the free of each block; UNKNOWN if it is not freed, or its stack was not recorded."""
 
     updates: Ints
     """Times of the optimizer's steps, in ns."""
@@ -112,8 +112,8 @@ def categories_of_calls(calls: Calls) -> Ints:
 
 
 def caches(calls: Calls, place: Ints) -> Bools:
-    """Returns a mask of the blocks of caches that grow in each pass, as of keys and values. `place` is a number of the
-    place that allocated each block.
+    """Returns a mask of the blocks of caches that grow in each pass, as of keys and values. `place` has one number per
+    block: the place that allocated it.
     """
     by_program = np.isin(calls.opened, (Role.FORWARD, Role.OTHER)) & (calls.closed != Role.BACKWARD)
     return np.asarray(by_program & _grows_in_turn(calls.blocks, place), np.bool_)
@@ -124,10 +124,12 @@ def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
     found = np.zeros(len(blocks), np.bool_)
     rows = np.flatnonzero(blocks.known_begin)
     rows = rows[np.lexsort((blocks.opened[rows], place[rows]))]
-    edges = np.flatnonzero(np.diff(place[rows])) + 1
+    edges, freed = np.flatnonzero(np.diff(place[rows])) + 1, blocks.freed
     for own in np.split(rows, edges):
-        old = np.flatnonzero(blocks.freed[own])
-        if len(own) < LEAST_BLOCKS or 2 * len(old) < len(own):
+        if len(own) < LEAST_BLOCKS:
+            continue
+        old = np.flatnonzero(freed[own])
+        if 2 * len(old) < len(own):
             continue
         newest = np.searchsorted(blocks.opened[own], blocks.closed[own][old]) - 1
         size, larger = blocks.size[own][old], blocks.size[own][newest]

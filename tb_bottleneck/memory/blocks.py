@@ -7,6 +7,8 @@ import numpy as np
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
+ROUNDING = 512
+"""Sizes of blocks on devices are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
 BEFORE = np.iinfo(np.int64).min // 2
 """`begin` of a block that was allocated before the recording."""
 AFTER = np.iinfo(np.int64).max // 2
@@ -71,3 +73,10 @@ def peak_row(reserved: Ints, in_use: Ints) -> int:
     most_reserved = np.flatnonzero(reserved == reserved.max())
     most = in_use[most_reserved].max()
     return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])
+
+
+def bytes_before(events: MemoryEvents, blocks: Blocks) -> int:
+    """Returns the bytes that were allocated before the events, and are not freed in them."""
+    if not len(events):
+        return 0
+    return max(int(events.allocated[0] - events.size[0]) - int(blocks.size[~blocks.known_begin].sum()), 0)

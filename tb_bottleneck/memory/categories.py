@@ -69,6 +69,11 @@ class MemoryAccount(Record, frozen=True):
         """Bytes that were still free at the peak; None if the capacity is unknown."""
         return None if self.capacity is None else max(self.capacity - self.peak, 0)
 
+    @property
+    def overhead(self) -> float:
+        """Reserved bytes / bytes in tensors, at the peak."""
+        return self.reserved / max(self.allocated, 1)
+
     def share(self, category: Category) -> float:
         """Returns the share (0 to 1) of a category in the bytes at the peak."""
         return self.bytes_of.get(category, 0) / max(self.peak, 1)

@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.memory.block_roles import caches, categories_of_calls
-from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
+from tb_bottleneck.memory.blocks import Blocks, blocks_of, bytes_before, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
 from tb_bottleneck.memory.sites import TracePlaces
@@ -73,8 +73,7 @@ class TraceMemory:
         """Bytes allocated before the recording and not freed during the recording; 0 on the CPU, which has no count."""
         if self.on_cpu:
             return 0
-        freed = int(self.blocks.size[~self.blocks.known_begin].sum())
-        return max(int(self.events.allocated[0] - self.events.size[0]) - freed, 0)
+        return bytes_before(self.events, self.blocks)
 
     @cached_property
     def in_use(self) -> Ints:

@@ -95,9 +95,10 @@ def calibrated_device(name: str) -> DeviceModel | None:
     peaks = None if measured is None else measured_peaks(gpu, DATA_SHEET, measured)
     if measured is None or peaks is None or peaks.basis != CALIBRATION:
         return None
-    link = measured.get("h2d_pinned_bytes_per_s", 0.0) / GIGA or _link(gpu)
+    # The link as of the best slot, which is what texts say: the calibration measured that of the user's slot.
     peers = gpu.nvlink if gpu is not None else None
-    return _of_peaks(sanitize(name), peaks, multiprocessors_of(gpu.name) if gpu is not None else None, link, peers)
+    processors = multiprocessors_of(gpu.name) if gpu is not None else None
+    return _of_peaks(sanitize(name), peaks, processors, _link(gpu), peers)
 
 
 def device_by_sheet(trace: Trace) -> DeviceModel | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.calibrations import calibrated_gpus
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.comparison.devices.device_model import BY_MEASUREMENT, device_of
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
@@ -72,11 +73,15 @@ def _devices(recording: Recording) -> Iterator[Row]:
     for name in DEVICES:
         if own is None or own.name != name:
             yield name, name, WhatIfOptions(device=name)
+    current = device_of(recording.trace)
+    is_measured = current is not None and current.basis == BY_MEASUREMENT
     for name in calibrated_gpus():
         gpu = gpu_named(name)
         listed = gpu is not None and (gpu.name in DEVICES or (own is not None and gpu.name == own.name))
         if not listed and (facts is None or facts.name != name):
-            yield f"{sanitize(name)} (calibrated)", name, WhatIfOptions(device=name)
+            # With a data sheet, measured rates are compared with measured ones only (device_pair_to).
+            note = " (calibrated)" if gpu is None or is_measured else ""
+            yield f"{sanitize(name)}{note}", name, WhatIfOptions(device=name)
 
 
 def _batches(samples: int) -> Iterator[Row]:

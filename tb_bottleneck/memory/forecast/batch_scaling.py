@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.memory.blocks import ROUNDING
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
@@ -44,8 +45,6 @@ _COPIES = re.compile(r"^aten::(?:to|_to_copy|copy_|clone|contiguous|t|transpose|
 _STEP = re.compile(r"^Optimizer\.step#")
 _FIXED_CATEGORIES = (Category.PARAMETERS, Category.GRADIENTS, Category.OPTIMIZER, Category.COMMUNICATION)
 _FIXED_PHASES = (Phase.OPTIMIZER, Phase.ZERO_GRAD)
-# Devices round the size of a block up (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize).
-DEVICE_ROUNDING = 512
 # The samples are the first dimension, the second of [time, batch, features], the third of [3, time, batch, features],
 # as multi-head attention keeps its queries, keys and values.
 _BATCH_DIMENSIONS = 3
@@ -90,7 +89,7 @@ class ScalingRules:
             return False, True
         calls = tuple(self._calls.of(at) for at in chain.tolist() if at >= 0)
         size = int(self._memory.blocks.size[row])
-        found = shape_in(calls, size, 1 if self._memory.on_cpu else DEVICE_ROUNDING)
+        found = shape_in(calls, size, 1 if self._memory.on_cpu else ROUNDING)
         if found is None:
             return self._without_shape(size, phase)
         shape, call = found

@@ -142,7 +142,7 @@ class Forecaster:
     def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
         """Returns a forecast from bytes in tensors: adds margins, estimated bytes, and cached memory in proportion."""
         account = self.memory.account
-        overhead = 1.0 if self.memory.on_cpu else account.reserved / max(account.allocated, 1)
+        overhead = 1.0 if self.memory.on_cpu else account.overhead
         shift = account.estimated
         low, high = min(low, peak) * (1 - MARGIN), max(high, peak) * (1 + MARGIN)
         return Forecast(

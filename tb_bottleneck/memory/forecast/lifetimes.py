@@ -46,8 +46,8 @@ def peak_of(memory: RecordedMemory, lives: Lives, fixed: float = 0.0) -> float:
 def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
     """Returns the lifetimes if each call freed some of its blocks at its end, and the backward pass made them again.
 
-    A call has the rows of these blocks, and the row of the last event in the call. The blocks exist again from the time
-    at which the backward pass frees the first of them.
+    A call has the rows of these blocks in `blocks`, and the row of the last memory event in the call. The blocks exist
+    again from the event with which the backward pass frees the first of them, until just after their own free.
     """
     closed = blocks.closed.copy()
     more: list[Ints] = []

@@ -1,7 +1,8 @@
 """Calls of modules in a snapshot, by the stacks of what they allocate.
 
 A snapshot has neither modules nor the times of calls. But a module is called by one line of another function, with its
-`forward` in the next frame, and the lines of this `forward` only go up within a call:
+`forward` in the next frame. A call begins where the lines of this `forward` go back to the first one that allocates; a
+loop within the `forward` goes back to a later one:
 
     model.py:41 forward     for block in self.blocks: hidden = block(hidden)
     model.py:20 forward         normed = self.norm(hidden)         first call
@@ -23,7 +24,7 @@ from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
 from tb_bottleneck.trace.table import Ints, Rows
 
 MAX_CLASSES = 64
-"""Classes of modules that are tried, those with the most calls first: models have about ten."""
+"""Classes of modules that are tried, those with the most blocks: models have about ten."""
 _DISPATCH = "torch/nn/modules/module.py"
 """The frames between a call of a module and its `forward`."""
 
@@ -53,7 +54,10 @@ def repeated_calls(memory: SnapshotMemory) -> Iterator[RepeatedModule]:
     sites = _sites(memory, set(memory.stack[forward].tolist()))
     classes: dict[tuple[str, ...], RepeatedModule] = {}
     passes = len(np.unique(number[forward]))
-    for key, site_of in sites.items():
+    of_stack = np.bincount(memory.stack[forward], minlength=len(memory.snapshot.stacks))
+    blocks_of = {key: int(of_stack[list(site_of)].sum()) for key, site_of in sites.items()}
+    for key in sorted(sites, key=lambda key: -blocks_of[key])[:MAX_CLASSES]:
+        site_of = sites[key]
         own = forward[np.isin(memory.stack[forward], list(site_of))]
         place = np.array([site_of[stack] for stack in memory.stack[own].tolist()], np.int64)
         calls = []
@@ -66,8 +70,7 @@ def repeated_calls(memory: SnapshotMemory) -> Iterator[RepeatedModule]:
             most = np.bincount(place[:, 0], size).argmax()
             stack = next(stack for stack, (caller, _) in site_of.items() if caller == most)
             classes[key] = RepeatedModule(*_calling_line(memory, stack, key), tuple(calls))
-    most_calls = sorted(classes.values(), key=lambda it: -len(it.calls))[:MAX_CLASSES]
-    yield from sorted(most_calls, key=lambda it: -it.depth)
+    yield from sorted(classes.values(), key=lambda it: -it.depth)
 
 
 def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> tuple[str, int]:
@@ -84,7 +87,9 @@ def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> t
 
 
 def _path(memory: SnapshotMemory, stack: int) -> list[int]:
-    """Returns the frames of Python in a stack, outermost first, without those between a call and `forward`."""
+    """Returns the frames of Python in a stack, as rows of the snapshot's frames and outermost first, without those
+    between a call and `forward`.
+    """
     frames = memory.snapshot.frames
     python = [row for row in memory.snapshot.stacks[stack] if frames[row].file.endswith(".py")]
     return [row for row in reversed(python) if _DISPATCH not in frames[row].file.replace("\\", "/")]
@@ -99,29 +104,33 @@ def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], di
     `forward`. A class is the file and function that call it, and the file of its `forward`.
     """
     found: defaultdict[tuple[str, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
-    numbers: dict[tuple[int, ...], int] = {}
+    numbers: dict[tuple[int, int], int] = {}  # of a path, by the number of the path around it and its last frame
     for stack in stacks:
-        path = _path(memory, stack)
-        for depth in range(1, len(path)):
-            caller, callee = (memory.snapshot.frames[row] for row in path[depth - 1 : depth + 1])
+        path, place = _path(memory, stack), -1
+        for row, following in pairwise(path):
+            place = numbers.setdefault((place, row), len(numbers))
+            caller, callee = memory.snapshot.frames[row], memory.snapshot.frames[following]
             if callee.function == "forward":
-                place = numbers.setdefault(tuple(path[:depth]), len(numbers))
                 found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if it calls itself
     return found
 
 
 def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]:
-    """Yields the rows of each call: another caller begins one, a line before the last one, or another pass.
+    """Yields the rows of each call. All arguments have one entry per block: `place` has two columns, the number of the
+    calling place and the line in `forward`; `number` is that of the pass.
 
-    Where a whole pass has no such begin, as if a `forward` has one line, a call is the shortest sequence of stacks that
-    the pass repeats.
+    Where a whole pass has no begin of another call, as if a `forward` has one line, a call is the shortest sequence of
+    stacks that the pass repeats.
     """
     caller, line = place.T
-    another_pass = np.diff(number) != 0
-    begins = np.flatnonzero((np.diff(caller) != 0) | (np.diff(line) < 0) | another_pass) + 1
+    others = np.flatnonzero((np.diff(caller) != 0) | (np.diff(number) != 0)) + 1
+    back = np.flatnonzero(np.diff(line) < 0) + 1
+    edges = [0]
+    for at, is_other in sorted({**dict.fromkeys(back.tolist(), False), **dict.fromkeys(others.tolist(), True)}.items()):
+        if is_other or line[at] <= line[edges[-1]]:
+            edges.append(at)
     blocks_of_pass = np.bincount(number)
-    edges = [0, *begins.tolist(), len(rows)]
-    for begin, end in pairwise(edges):
+    for begin, end in pairwise([*edges, len(rows)]):
         if end - begin < blocks_of_pass[number[begin]]:
             yield rows[begin:end]
         else:

@@ -12,6 +12,7 @@ from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of, recompute
 from tb_bottleneck.memory.forecast.precision import HIGH
 from tb_bottleneck.memory.snapshot.module_calls import repeated_calls
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
+from tb_bottleneck.memory.snapshot.snapshot_places import frame_text
 from tb_bottleneck.trace.table import Floats
 
 CONSIDERABLE = 0.1
@@ -37,8 +38,9 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
         saved = 1 - EIGHT_BITS
         yield _forecast(memory, "states_in_8_bits", _peak(memory, np.where(states, saved, 0.0), older * saved))
     yield from _other_batches(memory)
-    yield from _checkpointing(memory)
-    yield from _mixed_precision(memory)
+    if (memory.calls.opened == Role.BACKWARD).any():
+        yield from _checkpointing(memory)
+        yield from _mixed_precision(memory)
     fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
     for change, blocks in fused:
         if memory.at_peak(blocks) >= CONSIDERABLE * account.peak:
@@ -61,14 +63,13 @@ def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the peak with the class of repeated modules checkpointed that lowers the peak most."""
     blocks, older = memory.blocks, memory.older
     now = peak_of(memory, lives_of(blocks, blocks.size), older)
-    peaks = {it.caller: peak_of(memory, recomputed(blocks, it.calls), older) for it in repeated_calls(memory)}
-    best = min(peaks, key=lambda caller: peaks[caller], default=None)
-    if best is None or now - peaks[best] < CONSIDERABLE * now:
+    peaks = [(peak_of(memory, recomputed(blocks, it.calls), older), it.caller) for it in repeated_calls(memory)]
+    least, caller = min(peaks, key=lambda it: it[0], default=(now, ""))  # of equal ones, the innermost
+    if now - least < CONSIDERABLE * now:
         return
-    scale = memory.account.reserved / max(memory.account.allocated, 1)
-    peak, widest = peaks[best] * scale, 1 + CHECKPOINT_MARGIN
+    peak, widest = least * memory.account.overhead, 1 + CHECKPOINT_MARGIN
     yield _forecast(
-        memory, "checkpointing", peak, peak / widest, peak * widest, module=f"the modules that {best} calls"
+        memory, "checkpointing", peak, peak / widest, peak * widest, module=f"the modules that {caller} calls"
     )
 
 
@@ -76,7 +77,7 @@ def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the peak with autocast, unless it is used. The types of tensors are not recorded: they may have 16 bits
     already.
     """
-    texts = [f"{frame.file}:{frame.function}" for frame in memory.snapshot.frames]
+    texts = [frame_text(frame) for frame in memory.snapshot.frames]
     if memory.has_16_bits or any(_AUTOCAST.search(text) for text in texts):
         return
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES)]
@@ -93,8 +94,11 @@ def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, **values: str) -> Forecast:
-    """Returns the forecast of a peak; with `others` if it is not certain. `values` fill its title."""
-    low, high = min(peak, *others, peak) * (1 - MARGIN), max(peak, *others, peak) * (1 + MARGIN)
+    """Returns the forecast of a peak; with `others` if it is not certain. `values` fill its title.
+
+    A change that lowers the peak is not expected to raise it.
+    """
+    low, high = min((peak, *others)) * (1 - MARGIN), max((peak, *others)) * (1 + MARGIN)
     return Forecast(change, values, peak, low, high if peak > memory.account.peak else min(high, memory.account.peak))
 
 
@@ -103,9 +107,5 @@ def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
 
     Reserved memory stays in proportion to the tensors.
     """
-    blocks, events, account = memory.blocks, memory.events, memory.account
-    difference = np.zeros(len(events) + 1)
-    np.add.at(difference, np.maximum(blocks.opened, 0), blocks.size * saved)
-    np.subtract.at(difference, blocks.closed, blocks.size * saved)
-    in_use = events.allocated - np.cumsum(difference)[: len(events)] - older
-    return float(in_use.max()) * account.reserved / max(account.allocated, 1)
+    lives = lives_of(memory.blocks, memory.blocks.size * (1 - saved))
+    return peak_of(memory, lives, memory.older - older) * memory.account.overhead

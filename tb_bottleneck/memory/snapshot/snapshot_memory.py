@@ -12,14 +12,13 @@ import numpy as np
 
 from tb_bottleneck.base.text import NS_PER_US
 from tb_bottleneck.memory.block_roles import Calls, Role, caches, categories_of_calls
-from tb_bottleneck.memory.blocks import Blocks, blocks_of, peak_row
+from tb_bottleneck.memory.blocks import ROUNDING, Blocks, blocks_of, bytes_before, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, EarlierBlocks, MemoryAccount, earlier_blocks
 from tb_bottleneck.memory.growth import Growth, growth_between
 from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
 from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
 from tb_bottleneck.memory.snapshot.weight_sets import (
-    ROUNDING,
     WeightSets,
     categories_by_size,
     has_larger_copies,
@@ -269,10 +268,7 @@ class SnapshotMemory:
     @cached_property
     def older(self) -> int:
         """Bytes that are in use all the time: from before the recorded calls, and not freed in them."""
-        if not len(self.events):
-            return 0
-        before = int(self.events.allocated[0] - self.events.size[0])
-        return max(before - int(self.blocks.size[~self.blocks.known_begin].sum()), 0)
+        return bytes_before(self.events, self.blocks)
 
     @property
     def has_16_bits(self) -> bool:
@@ -343,7 +339,10 @@ def _is(action: Ints, *names: str) -> Bools:
 
 
 def passes_before(opened: Ints, event: Ints) -> Ints:
-    """Returns for each block the number of backward passes that begin before it. A step may have several passes."""
+    """Returns for each block the number of backward passes that begin before it. A step may have several passes.
+
+    `opened` are the roles of the allocations, `event` their rows of the memory events.
+    """
     rows = np.argsort(event, kind="stable")
     passing = np.isin(opened[rows], (Role.FORWARD, Role.BACKWARD))
     is_backward = opened[rows[passing]] == Role.BACKWARD

@@ -36,7 +36,8 @@ def roles_of(snapshot: AllocatorSnapshot) -> Ints:
     the engine, even if its C++ frames have no names, as on Windows.
     """
     python = np.array([frame.file.endswith(".py") for frame in snapshot.frames], np.bool_)
-    matches = np.array([[bool(sign.search(_text(frame))) for _, sign in _SIGNS] for frame in snapshot.frames], np.bool_)
+    texts = [frame_text(frame) for frame in snapshot.frames]
+    matches = np.array([[bool(sign.search(text)) for _, sign in _SIGNS] for text in texts], np.bool_)
     matches = matches.reshape(len(snapshot.frames), len(_SIGNS))
     return np.array([_role(matches, python, stack) for stack in snapshot.stacks], np.int64)
 
@@ -51,8 +52,9 @@ def _role(matches: Bools, python: Bools, stack: Iterable[int]) -> Role:
     return Role.OTHER if python[rows].any() or not python.any() else Role.BACKWARD
 
 
-def _text(frame: Frame) -> str:
-    return f"{frame.file}:{frame.function}"
+def frame_text(frame: Frame) -> str:
+    """Returns "file:function" of a frame, with the separators of Linux also for a snapshot of Windows."""
+    return f"{frame.file}:{frame.function}".replace("\\", "/")
 
 
 # Attention that is written with single operators makes a matrix of all pairs of positions; fused kernels do not.
@@ -72,7 +74,7 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     Attention is a function with this name or, outside of torch, a part of a function that calls both batched products
     and a softmax within NEARBY lines.
     """
-    texts = [_text(frame) for frame in snapshot.frames]
+    texts = [frame_text(frame) for frame in snapshot.frames]
     signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT, _SOFTMAX_OPERATOR)
     told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]
     attends, softmax, fused, product, normalises = (
@@ -80,10 +82,18 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     )
     function, line = _calls(snapshot)
     for each in np.intersect1d(function[product], function[normalises & (function >= 0)]).tolist():
-        own = function == each
-        near = [np.abs(line[:, None] - line[own & sign]).min(axis=1) <= NEARBY for sign in (product, normalises)]
-        attends |= own & near[0] & near[1]
+        own = np.flatnonzero(function == each)
+        near = [_distance(line[own], line[own[sign[own]]]) <= NEARBY for sign in (product, normalises)]
+        attends[own] |= near[0] & near[1]
     return attends & ~fused, attends & softmax & ~fused
+
+
+def _distance(values: Ints, others: Ints) -> Ints:
+    """Returns for each value the distance to the nearest of the others, of which there is at least one."""
+    ordered = np.unique(others)
+    after = np.searchsorted(ordered, values)
+    nearest = (ordered[np.clip(after - side, 0, len(ordered) - 1)] for side in (0, 1))
+    return np.asarray(np.minimum(*(np.abs(values - each) for each in nearest)), np.int64)
 
 
 def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:

@@ -18,11 +18,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from tb_bottleneck.base.measure import Record
+from tb_bottleneck.memory.blocks import ROUNDING
 from tb_bottleneck.memory.categories import INDEX, WORKSPACE_BYTES, Category
 from tb_bottleneck.trace.table import Bools, Ints
 
-ROUNDING = 512
-"""Sizes of blocks are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
 MOST_STATES = 3
 """States of an optimizer per parameter: three in Adam with amsgrad (torch/optim/adam.py)."""
 AGREES = 0.6
@@ -108,9 +107,12 @@ def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
 
 def _copies(sets: WeightSets, factor: float) -> Counts:
     """Returns the number of blocks by size if the parameters were copied to another type."""
-    sizes = {each: -(-int(each * factor) // ROUNDING) * ROUNDING for each in sets.parameters}
-    told = {copy: sets.parameters[each] for each, copy in sizes.items()}
-    return {copy: count for copy, count in told.items() if copy not in sets.parameters and copy > ROUNDING}
+    told: dict[int, int] = {}
+    for each, count in sets.parameters.items():
+        copy = -(-int(each * factor) // ROUNDING) * ROUNDING
+        if copy not in sets.parameters and copy > ROUNDING:
+            told[copy] = told.get(copy, 0) + count
+    return told
 
 
 def _are_there(copies: Counts, found: Counts, all_bytes: float) -> bool:

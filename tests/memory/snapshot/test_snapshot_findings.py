@@ -5,6 +5,7 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.planted_allocations import PlantedAllocations, Program
 from helpers.simulated_allocator import SimulatedAllocator
@@ -12,6 +13,7 @@ from helpers.snapshots import BASE, block, segment
 
 from tb_bottleneck.memory.finding import MemoryFinding
 from tb_bottleneck.memory.forecast.forecasts import Forecast
+from tb_bottleneck.memory.snapshot.module_calls import _split
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
@@ -102,6 +104,18 @@ def test_the_peak_with_checkpointing_is_predicted(stacks, seed):
     assert forecast.low <= peak <= forecast.high
     assert forecast.values == {"module": "the modules that model.py:33 calls"}
     assert forecast.high < 0.9 * PlantedAllocations(program, seed).truth().total()
+
+
+def test_a_loop_in_a_forward_is_no_repeated_module():
+    """Its lines go back to a line of the loop, and not to the first one that allocates."""
+    lines = [20, 21, 22, 21, 22, 23] * 2
+    place = np.array([(7, line) for line in lines])
+    calls = list(_split(np.arange(12), place, np.zeros(12, np.int64), np.arange(12)))
+    assert [rows.tolist() for rows in calls] == [list(range(6)), list(range(6, 12))]
+
+
+def test_without_a_backward_pass_neither_is_predicted():
+    assert not {"checkpointing", "precision_of_32_bits"} & set(forecasts(Program(blocks=True, trains=False)))
 
 
 @pytest.mark.parametrize("seed", range(3))
