@@ -191,7 +191,7 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
         ("exposed_layers", layers),
         ("exposed_messages", between_stages),
     ):
-        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind, _waits(context))
+        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
 
 
 def _exposed_time(context: JobContext) -> Floats:
@@ -221,22 +221,12 @@ def _exposed_time(context: JobContext) -> Floats:
     return transfer
 
 
-def _waits(context: JobContext) -> Floats:
-    """Returns for each row the time in ns that it waits for ranks that were not recorded, as part of its wire time."""
-    rows, usual = context.unpaired
-    waits = np.zeros(len(context.job.rows))
-    waits[rows] = np.maximum(context.wires.wire[rows] - usual, 0.0)
-    return waits
-
-
-def _exposed(
-    context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts, waits: Floats
-) -> Iterator[Candidate]:
+def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
     """Yields a candidate if the rows `mine` are exposed for a large share of the step.
 
-    `share`, `kind` and `waits`, the time in ns that remains without a transfer, have one element per row of the job.
-    All operations count together, because gathers and scatters
-    of one layer run beside the same work. Operations with a small part are not changed.
+    `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
+    of one layer run beside the same work. Operations with a small part are not changed. A bound includes the waits for
+    ranks that were not recorded: they may wait for transfers too.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)
@@ -257,5 +247,5 @@ def _exposed(
         most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
         yield Candidate(cause, everyone, most, facts, low=half)
         return
-    none = wires_at_most(unchanged(context), chosen, waits[chosen])
+    none = wires_at_most(unchanged(context), chosen, np.zeros(len(chosen)))
     yield Candidate(cause, everyone, None, facts, bound=none.length(context))
