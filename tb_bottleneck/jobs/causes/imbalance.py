@@ -225,8 +225,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
     """Yields a candidate if the rows `mine` are exposed for a large share of the step.
 
     `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
-    of one layer run beside the same work. Operations with a small part are not changed. A bound includes the waits for
-    ranks that were not recorded: they may wait for transfers too.
+    of one layer run beside the same work. Operations with a small part are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)
@@ -247,5 +246,29 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
         yield Candidate(cause, everyone, most, facts, low=half)
         return
+    if cause == "exposed_messages" and len(context.unpaired[0]):
+        expected, low, high = (partial(_without_messages, rows=chosen, share=part) for part in (0.5, 0.0, 1.0))
+        yield Candidate(cause, everyone, expected, facts, low=low, high=high)
+        return
     none = wires_at_most(unchanged(context), chosen, np.zeros(len(chosen)))
     yield Candidate(cause, everyone, None, facts, bound=none.length(context))
+
+
+def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: float) -> Changed:
+    """Returns the job without the transfers of the messages `rows`. Some of them wait for ranks that were not recorded,
+    and `share` of these waits ends with the transfers: none at least, all at most.
+
+    The first and the last stage have half of the transfers of the others, so they wait for as many as they have.
+    """
+    table = context.job.rows
+    own, usual = context.unpaired
+    wait, transfer = np.zeros(len(table)), np.zeros(len(table))
+    wait[own], transfer[own] = np.maximum(changed.wire[own] - usual, 0.0), usual
+    sums = [
+        np.bincount(table.rank[rows], values[rows], minlength=len(context.job.ranks)) for values in (transfer, wait)
+    ]
+    ends = np.unique(np.stack((table.rank[rows], table.peer[rows])), axis=1)
+    at_end = np.bincount(ends[0], minlength=len(context.job.ranks)) == 1
+    for_transfers = np.where(at_end, np.minimum(sums[0] / np.maximum(sums[1], 1.0), 1.0), 0.0)
+    left = (1 - for_transfers) * (1 - share)
+    return wires_at_most(changed, rows, wait[rows] * left[table.rank[rows]])
