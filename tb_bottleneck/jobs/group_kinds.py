@@ -52,8 +52,7 @@ class Grid:
 def grid_of(job: JobTable, pairs: Pairs) -> Grid:
     """Returns the kinds of the groups and the stages of the ranks of a job."""
     kinds = tuple(_kind(job, row, group) for row, group in enumerate(job.groups))
-    stage = _stages(job, pairs, kinds)
-    return Grid(kinds, stage, int(stage.max(initial=0)) + 1)
+    return Grid(kinds, *_stages(job, pairs, kinds))
 
 
 def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
@@ -79,8 +78,9 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
     return "tensor" if many and near and len(group.ranks) < job.world_size else "data"
 
 
-def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
-    """Returns the position of each recorded rank in its pipeline.
+def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, int]:
+    """Returns the position of each recorded rank in its pipeline, and the number of stages, also of ranks that were not
+    recorded.
 
     Ranks that exchange messages are one pipeline. The ranks of a group that is described as a pipeline are also one
     pipeline. Stages are in the order of ranks, as in Megatron-LM and torch.
@@ -106,7 +106,7 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> Ints:
     for rank in sorted(member):
         pipelines[_root(member, rank)].append(rank)
     place = {rank: position for ranks in pipelines.values() for position, rank in enumerate(ranks)}
-    return np.array([place[rank] for rank in job.ranks], np.int64)
+    return np.array([place[rank] for rank in job.ranks], np.int64), max(map(len, pipelines.values()), default=1)
 
 
 def _root(member: dict[int, int], rank: int) -> int:
