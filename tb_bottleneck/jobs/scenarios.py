@@ -98,8 +98,19 @@ def even_work(changed: Changed, context: JobContext) -> Changed:
     return even_microbatches(changed, context) if context.grid.stages > 1 else even(changed, context)
 
 
-def even(changed: Changed, context: JobContext) -> Changed:
+def even_experts(changed: Changed, context: JobContext) -> Changed:
+    """Returns the job with the same device work, spread evenly, if the same ranks have more of it in each step.
+
+    Ranks that were not recorded are assumed to have as much as most.
+    """
+    return even_work(changed, context) if context.grid.stages > 1 else even(changed, context, others_are_usual=True)
+
+
+def even(changed: Changed, context: JobContext, others_are_usual: bool = False) -> Changed:
     """Returns the job with the same device work, spread evenly in each slot over the ranks of one stage.
+
+    The work of ranks that were not recorded is that of the mean of the recorded ones or, if `others_are_usual`, of
+    their lower median.
 
     The n-th slot of a step is the work before the n-th start of a communication. Slots are used because parts of a
     step, such as the optimizer, may already be even, and experts are uneven only in some layers. A slow device stays as
@@ -111,7 +122,15 @@ def even(changed: Changed, context: JobContext) -> Changed:
     pieces, mine = np.unique(key * len(context.job.summaries) + points.rank, return_inverse=True)
     speed, device = _speeds(changed, context)[points.rank], changed.own[:, Own.DEVICE]
     members = np.bincount(key[np.unique(mine, return_index=True)[1]])
-    mean = np.bincount(key, weights=device / speed) / members
+    work, count = np.bincount(key, weights=device / speed), members.astype(np.float64)
+    if others_are_usual:
+        pieces_of = np.bincount(mine, weights=device / speed, minlength=len(pieces))
+        owner = pieces // len(context.job.summaries)
+        order = np.lexsort((pieces_of, owner))
+        median = pieces_of[order][np.searchsorted(owner[order], np.arange(len(members))) + (members - 1) // 2]
+        others = np.maximum(context.job.world_size / context.grid.stages - members, 0.0)
+        work, count = work + others * median, count + others
+    mean = work / count
     total = np.bincount(mine, weights=device, minlength=len(pieces))[mine]
     own = changed.own.copy()
     own[:, Own.DEVICE] = np.where(total > 0, device * mean[key] * speed / np.maximum(total, 1.0), device)
