@@ -68,6 +68,24 @@ def test_a_part_of_the_ranks_shows_a_cause_of_all(cause, every, seed):
     assert found[cause].expected == pytest.approx(whole[cause].expected, rel=0.1)
 
 
+ONE_IN_FOUR = {
+    "unsynchronised_gc": 4_000_008,  # ranks of a layer wait for others that collect and were not recorded
+    "exposed_messages": 4_000_003,  # the other ends of all messages were not recorded
+    "pipeline_bubble": 5_000_010,  # the last of four stages was not recorded
+    "expert_imbalance": 5_000_012,  # one of two recorded ranks has most tokens, of eight ranks
+}
+
+
+@pytest.mark.parametrize("cause", ONE_IN_FOUR)
+def test_one_in_four_ranks_shows_the_cause_and_no_other(cause):
+    _, summaries = planted(cause, ONE_IN_FOUR[cause])
+    whole = {each.candidate.cause: each.gain for each in culprits_of(context_of(summaries)).culprits}
+    context = context_of([summary for summary in summaries if summary.facts.rank % 4 == 0])
+    found = {each.candidate.cause: each.gain for each in culprits_of(context).culprits}
+    assert found.keys() == {cause}
+    assert found[cause].expected == pytest.approx(whole[cause].expected, rel=0.1)
+
+
 LATE = {"topology": "sharded", "ranks": 16, "faults": Faults(pauses={(3, 4): 1.5, (3, 6): 1.5, (9, 5): 0.5})}
 """Ranks 3 and 9 pause, which are not recorded."""
 
