@@ -117,7 +117,7 @@ class PerfettoTrace:
             return perfetto_scan(self._packets, first, end, TEXT_BYTES, known)
 
         parts = [(first, first + BATCH_EVENTS) for first in range(0, self._events, BATCH_EVENTS)]
-        threads = usable_cores() if len(parts) > FEW_BATCHES else 0
+        threads = max(usable_cores() - 1, 1) if len(parts) > FEW_BATCHES else 0
         results = calls_ahead((partial(scan, *part, categories()) for part in parts), threads)
         for (_, end), (following, size, result) in zip(parts, results, strict=True):
             yield size, result
