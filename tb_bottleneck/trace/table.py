@@ -42,6 +42,11 @@ class Table:
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
+    @classmethod
+    def empty(cls: type[T]) -> T:
+        """Returns a table without rows."""
+        return cls(*(np.empty(0, np.float64 if item.type == Floats else np.int64) for item in fields(cls)))
+
     def take(self: T, rows: Any) -> T:
         """Returns a table of the given rows. `rows` is an index array, a mask or a slice."""
         return type(self)(*(getattr(self, item.name)[rows] for item in fields(self)))

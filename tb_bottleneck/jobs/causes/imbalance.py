@@ -247,6 +247,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         yield Candidate(cause, everyone, most, facts, low=half)
         return
     if cause == "exposed_messages" and len(context.unpaired[0]):
+        # Which part of the waits is for transfers was not recorded. The mean of none and all is a choice.
         expected, low, high = (partial(_without_messages, rows=chosen, share=part) for part in (0.5, 0.0, 1.0))
         yield Candidate(cause, everyone, expected, facts, low=low, high=high)
         return

@@ -34,12 +34,6 @@ class Counters(Table):
     name: Ints = column("row of counter names", "the counter")
     value: Floats = column("unit of the counter", "the value")
 
-    @classmethod
-    def empty(cls) -> "Counters":
-        """Returns a table without rows."""
-        none = np.empty(0, np.int64)
-        return cls(none, none, none, np.empty(0, np.float64))
-
 
 class CountersBuilder:
     """Builds the table of samples from batches of counter events. `lost` counts the samples beyond the limits."""

@@ -36,12 +36,6 @@ class Flows(Table):
     started: Ints = column("ns", "when the second operation started")
     started_on: Ints = column("row of threads", "the stream of the second operation")
 
-    @classmethod
-    def empty(cls) -> "Flows":
-        """Returns a table without rows."""
-        none = np.empty(0, np.int64)
-        return cls(none, none, none, none)
-
     def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
         """Returns the rows of both operations of each flow that has them. `start`, `end` (ns) and `queue` (row of
         threads) are those of all operations.

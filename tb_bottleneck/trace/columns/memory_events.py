@@ -7,7 +7,7 @@ recording. Totals of the CPU start with the first memory recording of the proces
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -42,11 +42,6 @@ class MemoryEvents(Table):
     reserved: Ints = column("bytes", "reserved from the driver after the call; 0 on the CPU")
     device_type: Ints = column("id", "c10::DeviceType: 0 CPU, 1 CUDA, 6 HIP")
     device: Ints = column("id", "index of the device; -1 for the CPU")
-
-    @classmethod
-    def empty(cls) -> "MemoryEvents":
-        """Returns a table without rows."""
-        return cls(*(np.empty(0, np.int64) for _ in fields(cls)))
 
     def on(self, device_type: int, device: int) -> "MemoryEvents":
         """Returns the rows of the device with this c10::DeviceType and index."""
