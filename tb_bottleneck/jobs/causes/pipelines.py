@@ -11,7 +11,7 @@ from tb_bottleneck.jobs.own_table import BLOCKS, lower_median
 from tb_bottleneck.jobs.passes import BACKWARD, FORWARD, is_interleaved, spans_of
 from tb_bottleneck.jobs.scenarios import Changed, even_stages, even_work, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Floats, Ints
 
 # Stages that differ by less are balanced as well as whole layers allow.
 MIN_STAGE_RATIO = 1.05
@@ -24,6 +24,8 @@ MIN_PASSES_CORRELATION, CERTAIN_CORRELATION = 0.3, 0.9
 MIN_CERTAIN_SPREAD = 0.03  # chosen, as the least cost that is named
 # Fewer passes show no correlation. Of large jobs, so many ranks are looked at. Both are chosen.
 MIN_PASSES, MAX_CORRELATED = 12, 32
+# Stages that differ by less than this part of a layer count as equal; chosen, kernels of equal work vary by as much.
+SAME_LAYERS = 0.1
 # A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
 # microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
 MIN_BUBBLE = 0.34
@@ -48,21 +50,68 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     slowest = int(np.nanargmax(usual))
     members = np.flatnonzero(context.grid.stage == slowest)
     ratio = float(np.nanmax(usual) / mean)
-    facts = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
+    facts: dict[str, float | str] = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
     if unknown.any():
         passes = max(_microbatches_of(context), 1.0)
         saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)
         yield Candidate("stage_imbalance", members, None, facts, bound=float(context.replay.length - saved))
         return
     faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
+    after = np.full_like(usual, mean)
+    layers = _layers_of(context)
+    if layers is not None:
+        even, times = even_layers(layers, usual)
+        if times.max() < usual.max():
+            after = times
+            facts |= {"layers": ", ".join(map(str, layers)), "even_layers": ", ".join(map(str, even))}
 
     def moved(changed: Changed, of: JobContext) -> Changed:
-        return even_stages(changed, of, usual / mean)
+        return even_stages(changed, of, usual / after)
 
     def shortened(changed: Changed, of: JobContext) -> Changed:
         return even_stages(changed, of, faster / mean)
 
     yield Candidate("stage_imbalance", members, moved, facts, high=shortened)
+
+
+def _layers_of(context: JobContext) -> list[int] | None:
+    """Returns the layers of each stage; None if their attention is not recorded, or if a rank has several chunks."""
+    last = int(np.argmax(context.grid.stage))  # where every microbatch arrives, so that its passes are told apart
+    microbatches = max((span.microbatch for span in spans_of(context, last, 0)), default=0)
+    if not microbatches or is_interleaved(context):
+        return None
+    layers = []
+    for stage in range(context.grid.stages):
+        members = np.flatnonzero(context.grid.stage == stage).tolist()
+        counts = {context.job.summaries[member].facts.attentions / microbatches for member in members}
+        if len(counts) != 1 or not (count := counts.pop()).is_integer() or not count:
+            return None
+        layers.append(int(count))
+    return layers
+
+
+def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
+    """Returns the layers of each stage for which the slowest stage is fastest, and the times of the stages then.
+
+    `times` are those of the stages with `layers`. All layers take equally long: as on the stage that needs the least
+    time per layer. What else a stage does, such as the embedding or the loss, stays where it is. No more layers are
+    moved than that takes.
+    """
+    layer = float((times / layers).min())
+    others = times / layer - np.array(layers)  # in layers
+    best = _filled(np.zeros(len(layers)), others, sum(layers))
+    room = np.floor((best + others).max() - others + SAME_LAYERS)
+    kept = np.minimum(layers, room)
+    even = _filled(kept, others, int(sum(layers) - kept.sum()))
+    return even.astype(int).tolist(), (even + others) * layer
+
+
+def _filled(layers: Floats, others: Floats, count: int) -> Floats:
+    """Returns `layers` with `count` more, each on the stage that is fastest with it."""
+    filled = layers.copy()
+    for _ in range(count):
+        filled[np.argmin(np.round((filled + others) / SAME_LAYERS))] += 1
+    return filled
 
 
 def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
@@ -116,10 +165,15 @@ def _passes_correlation(context: JobContext) -> float | None:
 
 
 def _microbatches_of(context: JobContext) -> float:
-    """Returns the number of messages that a rank of the first recorded stage sends per step; 0 if it sends none."""
+    """Returns the most messages that a rank of the first recorded stage sends to one rank per step; 0 if none.
+
+    Each microbatch is one message to the next stage; with several chunks of layers per rank, one for each of them.
+    """
     rows = context.job.rows
     first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
-    return float(((rows.operation == Operation.SEND) & np.isin(rows.rank, first)).sum()) / len(first) / context.steps
+    sent = (rows.operation == Operation.SEND) & np.isin(rows.rank, first)
+    _, counts = np.unique(np.stack((rows.rank[sent], rows.peer[sent])), axis=1, return_counts=True)
+    return float(counts.max(initial=0)) / context.steps
 
 
 def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:

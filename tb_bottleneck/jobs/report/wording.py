@@ -25,7 +25,11 @@ OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
 WORK = frozenset(kind.name.lower() for kind in Own)
 MAX_NAME = 200  # characters of a name from a recording
 
-_FACTOR = re.compile(r"[0-9]{1,6}\.[0-9]{2}x")
+_TEXTS = {
+    "factor": re.compile(r"[0-9]{1,6}\.[0-9]{2}x"),
+    "layers": re.compile(r"[0-9]{1,4}(?:, [0-9]{1,4}){1,127}"),
+    "text": re.compile("|".join(OPERATIONS)),
+}
 _FIGURES = {
     "share": r"[0-9.]{1,8} %",
     "count": "[0-9]{1,7}",
@@ -179,11 +183,11 @@ def _label(fact: pb.Evidence) -> None:
     """Replaces the name of `fact` by the label of the fact."""
     name, line = fact.label, job_texts().evidence[fact.label]
     if fact.HasField("value"):
-        _expect(fact.unit == line.unit and line.unit not in ("text", "factor") and not fact.text)
+        _expect(fact.unit == line.unit and line.unit not in _TEXTS and not fact.text)
     elif name == "group":
         fact.text = printable(fact.text)
     else:
-        _expect(fact.text in OPERATIONS if line.unit == "text" else _FACTOR.fullmatch(fact.text) is not None)
+        _expect(line.unit in _TEXTS and _TEXTS[line.unit].fullmatch(fact.text) is not None)
     fact.label = line.label
     _expect(not fact.compared_with)
 

@@ -6,6 +6,7 @@ If the extraction fails, only the summary is missing; the report is not affected
 import hashlib
 import logging
 import os
+import re
 from math import prod
 
 import numpy as np
@@ -26,6 +27,8 @@ from tb_bottleneck.trace.steps import step_numbers
 from tb_bottleneck.trace.table import Ints
 
 MAX_KERNELS = 16
+# The softmax of a loss has another name (_log_softmax). An operator and the one that it calls have equal counts.
+_ATTENTION_GRADIENT = re.compile(r"(?i)att(?:entio)?n\w*backward|^aten::_softmax_backward_data$")
 
 
 def step_work_of(recording: Recording) -> StepWork:
@@ -55,6 +58,21 @@ def kernel_times_of(recording: Recording) -> KernelTimes:
         for name, mine in ((name, ops.name == name) for name in costliest)
     ]
     return KernelTimes(*np.array(rows, np.int64).reshape(-1, 4).T.copy())
+
+
+def attentions_of(recording: Recording) -> int:
+    """Returns how often attention is differentiated in a step, as the median; 0 if no such operator was recorded.
+
+    Each layer of a transformer does this once per microbatch, also if its forward pass is recomputed.
+    """
+    trace, events = recording.trace, recording.trace.events
+    operators = trace.rows(Kind.CPU_OP)
+    names = [row for row in np.unique(events.name[operators]).tolist() if _ATTENTION_GRADIENT.search(trace.names[row])]
+    counts = [
+        float(np.median(_per_step(recording, events.start[mine], np.ones(len(mine), np.int64))))
+        for mine in (operators[events.name[operators] == name] for name in names)
+    ]
+    return int(max(counts, default=0.0))
 
 
 def _elements(recording: Recording) -> Ints:
@@ -118,6 +136,7 @@ def _facts(recording: Recording, rank: int, world_size: int, host_name: str) -> 
         begin_ns=header.base_time_ns + recording.steps.begin,
         marked=recording.steps.basis == "profiler_step",
         lost=bool(trace.lost) or bool(trace.truncated),
+        attentions=attentions_of(recording),
     )
 
 

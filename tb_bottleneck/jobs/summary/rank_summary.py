@@ -138,6 +138,7 @@ class RankFacts:
     marked: bool  # steps are marked by prof.step()
     lost: bool  # the recording is damaged or truncated
     cut: int = 0  # judged steps that are left out to limit the size of the summary
+    attentions: int = 0  # gradients of attention per step: layers times microbatches; 0 if not recorded
 
 
 @dataclass(frozen=True, eq=False)

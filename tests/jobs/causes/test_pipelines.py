@@ -2,18 +2,24 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.simulated_jobs import context_of
 from simulate.jobs.as_summaries import summaries_of
 from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
+from tb_bottleneck.jobs.causes.pipelines import even_layers
 from tb_bottleneck.jobs.culprits import culprits_of
 
 
-def culprits(topology="pipeline", noise=0.01, ranks=8, **faults):
+def culprits(topology="pipeline", noise=0.01, ranks=8, attentions=None, **faults):
     job = TOPOLOGIES[topology](Shape(ranks=ranks, steps=6, noise=noise), Faults(**faults))
-    return culprits_of(context_of(summaries_of(job, execute(job)))).culprits
+    summaries = summaries_of(job, execute(job))
+    if attentions is not None:
+        facts = [replace(each.facts, attentions=attentions(each.facts.rank)) for each in summaries]
+        summaries = [replace(each, facts=of) for each, of in zip(summaries, facts, strict=True)]
+    return culprits_of(context_of(summaries)).culprits
 
 
 @pytest.mark.parametrize("topology", ["pipeline", "zero_bubble"])
@@ -100,3 +106,57 @@ def test_the_kind_of_the_group_tells_what_is_exposed(topology, description, caus
 @pytest.mark.parametrize("topology", ["pipeline", "interleaved", "zero_bubble", "megatron", "tensor"])
 def test_usual_transfers_are_no_cause(topology):
     assert culprits(topology, ranks=16) == ()
+
+
+def true_gain(before, after, **shape):
+    """The gain of other factors of the stages."""
+    lengths = []
+    for stage in (before, after):
+        job = TOPOLOGIES["pipeline"](Shape(steps=6, **shape), Faults(stage=stage, microbatches=12))
+        lengths.append(max(line.end for line in execute(job)))
+    return lengths[0] / lengths[1]
+
+
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_whole_layers_are_moved(ranks):
+    """Eight layers per stage, and a loss on the last one that takes as long as three layers."""
+    planted = {"stage": {3: 11 / 8}, "microbatches": 12}
+    (culprit,) = culprits(ranks=ranks, attentions=lambda rank: 8 * 12, **planted)
+    assert culprit.candidate.facts["layers"] == "8, 8, 8, 8"
+    assert culprit.candidate.facts["even_layers"] == "9, 9, 8, 6"
+    true = true_gain({3: 11 / 8}, {0: 9 / 8, 1: 9 / 8, 2: 1.0, 3: 9 / 8}, ranks=ranks, noise=0.01)
+    assert culprit.gain.expected == pytest.approx(true, rel=0.01)
+
+
+@pytest.mark.parametrize("attentions", [lambda rank: 0, lambda rank: 8 * rank, lambda rank: 9])
+def test_layers_that_are_not_known_are_not_counted(attentions):
+    (culprit,) = culprits(stage={3: 1.4}, attentions=attentions)
+    assert culprit.candidate.facts.keys() == {"stage", "stage_ratio", "move_share"}
+
+
+def test_a_stage_that_no_whole_layer_makes_faster_keeps_its_layers():
+    (culprit,) = culprits(stage={3: 1.4}, attentions=lambda rank: 8)
+    assert "layers" not in culprit.candidate.facts
+
+
+@pytest.mark.parametrize(
+    ("layers", "times", "even"),
+    [
+        ([8, 8, 8, 8], [8, 8, 8, 11], [9, 9, 8, 6]),
+        ([8, 8], [8, 9], [8, 8]),
+        ([10, 8, 8, 6], [20, 16, 16, 12], [8, 8, 8, 8]),
+        ([2, 2], [2, 12], [4, 0]),
+    ],
+)
+def test_the_slowest_stage_becomes_as_fast_as_whole_layers_allow(layers, times, even):
+    assert even_layers(layers, np.array(times, float))[0] == even
+
+
+@pytest.mark.parametrize("left_out", [0, 3])
+def test_microbatches_are_counted_without_the_first_or_the_last_stage(left_out):
+    """A stage in between sends each microbatch twice: forward and backward."""
+    job = TOPOLOGIES["pipeline"](Shape(ranks=8, steps=6), Faults(microbatches=4))
+    recorded = [each for each in summaries_of(job, execute(job)) if each.facts.rank // 2 != left_out]
+    (bubble,) = culprits_of(context_of(recorded)).culprits
+    assert bubble.candidate.cause == "pipeline_bubble"
+    assert bubble.candidate.facts["microbatches"] == 4

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from helpers.simulated_jobs import simulated
@@ -17,8 +18,9 @@ from tb_bottleneck.knowledge.texts import job_texts
 from tests.jobs.report.test_job_report import report_of
 
 
-def tables(topology="data", faults=None, **shape):
+def tables(topology="data", faults=None, attentions=0, **shape):
     summaries = simulated(topology, faults or Faults(input={6: 0.5}), **shape)
+    summaries = [replace(each, facts=replace(each.facts, attentions=attentions)) for each in summaries]
     found = []
     jobs_of([report_of(summary) for summary in summaries], summaries, lambda *judged: found.append(tables_of(*judged)))
     return found[0]
@@ -40,18 +42,21 @@ def change(path, edit):
 
 
 @pytest.mark.parametrize(
-    ("topology", "faults"),
+    ("topology", "faults", "attentions"),
     [
-        ("data", Faults(input={6: 0.5})),
-        ("data", Faults(microbatches=16)),
-        ("pipeline", Faults(stage={3: 1.5})),
-        ("tensor", Faults(link={"tensor0": 3.0}, host={2: 0.3})),
-        ("experts", Faults(experts={1: 2.5})),
+        ("data", Faults(input={6: 0.5}), 0),
+        ("data", Faults(microbatches=16), 0),
+        ("pipeline", Faults(stage={3: 1.5}), 0),
+        ("pipeline", Faults(stage={3: 1.5}), 16 * 8),
+        ("tensor", Faults(link={"tensor0": 3.0}, host={2: 0.3}), 0),
+        ("experts", Faults(experts={1: 2.5}), 0),
     ],
 )
-def test_what_is_written_is_read(traces, topology, faults):
+def test_what_is_written_is_read(traces, topology, faults, attentions):
     """Also the texts, which the file does not contain."""
-    saved = tables(topology, faults)
+    saved = tables(topology, faults, attentions)
+    labels = {fact.label for culprit in saved.job.culprits for fact in culprit.evidence}
+    assert ("Layers of the stages" in labels) == (attentions > 0)
     path = write(saved, traces)
     answer = read(str(path), "run")
     assert answer.basis == "saved"

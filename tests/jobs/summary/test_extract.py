@@ -244,3 +244,26 @@ def test_a_short_collective_after_a_long_wait_is_not_what_the_rank_waited_for(tm
     path.write_text(json.dumps({**header, "traceEvents": events}))
     rows = of_file(path).communications
     assert ((rows.end - rows.start) // 1000).tolist()[:2] == [1000, 8]
+
+
+@pytest.mark.parametrize(
+    ("operators", "found"),
+    [
+        (["aten::_flash_attention_backward", "aten::_scaled_dot_product_flash_attention_backward"], 6),
+        (["autograd::engine::evaluate_function: FlashAttnFuncBackward", "FlashAttnFuncBackward"], 6),
+        (["aten::_softmax_backward_data", "aten::_log_softmax_backward_data"], 6),
+        (["aten::_flash_attention_forward", "aten::_softmax", "aten::_log_softmax_backward_data"], 0),
+    ],
+)
+def test_gradients_of_attention_are_counted(tmp_path, operators, found):
+    """Once per layer and microbatch, also if the operator calls another one for it."""
+    events = []
+    for step in range(4):
+        events.append(event("user_annotation", f"ProfilerStep#{step}", step * 1000, 1000))
+        for call in range(6):
+            at = step * 1000 + 100 * call + 10
+            for number, name in enumerate(operators):
+                events.append(event("cpu_op", name, at + number, 50 - 2 * number))
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"distributedInfo": {"rank": 1, "world_size": 4}, "traceEvents": events}))
+    assert of_file(path).facts.attentions == found
