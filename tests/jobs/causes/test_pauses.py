@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from helpers.simulated_jobs import context_of, simulated
-from simulate.jobs.topologies import Faults
+from simulate.jobs.as_summaries import summaries_of
+from simulate.jobs.execution import execute
+from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
 from tb_bottleneck.jobs.causes.pauses import pauses
 from tb_bottleneck.jobs.context import JobContext
@@ -58,3 +60,27 @@ def test_the_gain_of_both_fixes_is_that_of_a_job_without_checkpoints_that_collec
     verdict = culprits_of(planted)
     assert {culprit.candidate.cause for culprit in verdict.culprits} == {"rank_interruption", "unsynchronised_gc"}
     assert verdict.gain.expected == pytest.approx(planted.recorded_ns / at_once.recorded_ns, rel=0.02)
+
+
+@pytest.mark.parametrize("topology", ["pipeline", "interleaved", "zero_bubble"])
+@pytest.mark.parametrize(
+    ("cause", "planted"),
+    [
+        ("rank_interruption", {"pauses": {(0, 5): 0.8}}),
+        ("unsynchronised_gc", {"collections": {(0, 4): 0.6, (1, 5): 0.6, (2, 6): 0.6, (5, 7): 0.6}}),
+    ],
+)
+def test_stages_without_a_recording_wait_for_pauses_as_well(topology, cause, planted):
+    """Ranks 0 and 4 of 8 are recorded: the first and the third stage of one replica."""
+    cases = {cause: planted, "healthy": {}}
+    lengths = {}
+    for name, faults in cases.items():
+        job = TOPOLOGIES[topology](Shape(ranks=8, steps=5), Faults(**faults))
+        lines = execute(job)
+        lengths[name] = max(line.end for line in lines)
+        summaries = [each for each in summaries_of(job, lines) if each.facts.rank % 4 == 0]
+        if name == cause:
+            (culprit,) = culprits_of(context_of(summaries)).culprits
+    together = 0.6 * 40e6 if cause == "unsynchronised_gc" else 0.0
+    assert culprit.candidate.cause == cause
+    assert culprit.gain.expected == pytest.approx(lengths[cause] / (lengths["healthy"] + together), rel=0.03)
