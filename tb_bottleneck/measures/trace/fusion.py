@@ -147,7 +147,7 @@ def optimizer_pointwise(recording: Recording) -> Measure | Missing:
 
 def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
     if not recording.on_device:
-        rows, own = _pointwise_operators(recording, in_optimizer)
+        rows, own = pointwise_operators(recording, in_optimizer)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
     ops = pointwise_ops(recording, in_optimizer)
     return window_share(recording, ops.start, ops.end)
@@ -156,7 +156,7 @@ def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
     """Pointwise kernels (see `pointwise_share`), or operators of a CPU run, per step."""
     if not recording.on_device:
-        rows, _ = _pointwise_operators(recording, in_optimizer=False)
+        rows, _ = pointwise_operators(recording, in_optimizer=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
     ops = pointwise_ops(recording)
     return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
@@ -213,7 +213,7 @@ def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps
     return ops.take(optimizers == in_optimizer)
 
 
-def _pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
+def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
     """Returns the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own

@@ -7,7 +7,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.measures.trace.products import AttentionWork, attention_work
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenarios.scenario import Scenario, scaled_on_cpu
 from tb_bottleneck.roofline.device_peaks import peaks_of
 
 RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
@@ -43,10 +43,7 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
         return None
     if not recording.on_device:
         left = _left(work.flops / (RATE_ON_CPU[estimate] * work.linear_rate), work.spans.total())
-        edges, recorded = recording.steps.edges, graph.base.graph.items.gap.of(Activity.DISPATCH)[1:]
-        part = np.zeros(len(edges))
-        part[1:] = np.minimum(work.spans.covered(edges[:-1], edges[1:]) / np.maximum(recorded, 1), 1.0)
-        return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - left)))
+        return scaled_on_cpu(graph, work.spans, left)
     ops = recording.trace.device_ops
     rate = _rate_on_device(recording, work, estimate)
     if rate is None:

@@ -2,7 +2,16 @@
 
 from collections.abc import Mapping
 
-from tb_bottleneck.replay.scenarios import attention, communication, host, launches, loader, precision, waits
+from tb_bottleneck.replay.scenarios import (
+    attention,
+    communication,
+    host,
+    launches,
+    loader,
+    optimizers,
+    precision,
+    waits,
+)
 from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 SCENARIO_OF: Mapping[str, Scenario] = {
@@ -28,7 +37,8 @@ SCENARIO_OF: Mapping[str, Scenario] = {
     "small_kernels": launches.GRAPH,
     "no_graph": launches.GRAPH,
     "unbatched_calls": launches.BATCHED_CALLS,
-    "optimizer_for_loop": launches.FUSED_OPTIMIZER,
+    "optimizer_for_loop": optimizers.FUSED_OPTIMIZER,
+    "optimizer_passes": optimizers.FUSED_OPTIMIZER,
     "unfused_attention": attention.FUSED_ATTENTION,
     "unfused_pointwise": launches.FUSION,
     "pointwise_outside_graphs": launches.FUSION,

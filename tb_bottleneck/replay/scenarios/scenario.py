@@ -1,9 +1,13 @@
-"""The type of a scenario: a simulated fix."""
+"""The type of a scenario, a simulated fix, and what several scenarios share."""
 
 from collections.abc import Callable
 
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.base.intervals import EMPTY, Spans, intersect
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 
 
 class Scenario(Record, frozen=True):
@@ -17,6 +21,20 @@ class Scenario(Record, frozen=True):
     name: str
     apply: Callable[[ModifiedGraph, Estimate], ModifiedGraph | None]
     on_cpu: bool = False
+
+
+def scaled_on_cpu(graph: ModifiedGraph, spans: Spans, left: float) -> ModifiedGraph:
+    """Returns the graph of a run on the CPU in which operators and Python in `spans` (on the host's clock) take `left`
+    of their time. The items of such a graph are the steps."""
+    recording, gap = graph.base.recording, graph.items.gap
+    edges, main = recording.steps.edges, recording.host.main_thread
+    activities = {} if main is None else recording.host.activities(main)
+    for activity in (Activity.DISPATCH, Activity.OTHER):
+        inside = intersect(spans, activities.get(activity, EMPTY)).covered(edges[:-1], edges[1:])
+        recorded = graph.base.graph.items.gap.of(activity)
+        part = np.append(0.0, np.minimum(inside / np.maximum(recorded[1:], 1), 1.0))
+        gap = gap.with_column(activity, scale_column(gap.of(activity), 1 - part * (1 - left)))
+    return graph.with_items(gap=gap)
 
 
 # The share of the removed time that stays, for fixes that may not work everywhere.

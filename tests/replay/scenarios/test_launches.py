@@ -1,19 +1,15 @@
-"""Tests of the scenarios of launches: graphs, merged kernels, fused optimizers and larger batches.
+"""Tests of the scenarios of launches: graphs, merged kernels and larger batches.
 
-Drawn timelines are worked out by hand; times are in columns, for the recorded samples. A simulated training has many
-optimizer kernels.
+Drawn timelines are worked out by hand; times are in columns, for the recorded samples.
 """
 
 import pytest
 from helpers import draw
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
-from helpers.simulated_graphs import simulated_graph
-from simulate.workload import launch_bound
 
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenarios.launches import (
     COMPILED_DISPATCH_SHARE,
-    FUSED_OPTIMIZER,
     FUSION,
     GRAPH,
     GRAPH_DISPATCH_SHARE,
@@ -114,23 +110,6 @@ def test_a_product_between_two_pointwise_kernels_keeps_them_apart():
         stream  .aaa...bbbaaa....bbb
     """)
     assert after_fix(graph, FUSION) >= columns(graph) - 3, "only the last and the first of two steps are neighbours"
-
-
-def test_the_optimizers_dispatching_goes_and_its_kernels_stay():
-    workload = launch_bound(5).but(layers=6, optimizer_kernels=150, loader="")
-    graph = simulated_graph(workload)
-    windows = {estimate: FUSED_OPTIMIZER.apply(graph, estimate).window() for estimate in Estimate}
-    assert windows[Estimate.HIGH] <= windows[Estimate.EXPECTED] < windows[Estimate.LOW] < graph.window()
-    assert FUSED_OPTIMIZER.apply(graph, Estimate.EXPECTED).items.length.sum() == graph.items.length.sum()
-
-
-def test_a_training_without_an_optimizer_row_gains_nothing():
-    graph = drawn_graph("""
-        step    aaaaaaaaaabbbbbbbbbb
-        launch  |.........|.........
-        gpu     .###.......###......
-    """)
-    assert after_fix(graph, FUSED_OPTIMIZER) == columns(graph)
 
 
 def test_kernels_too_small_to_fill_the_device_take_no_longer_for_twice_the_samples():

@@ -1,0 +1,125 @@
+"""Scenarios of fused optimizers: one kernel for many parameters, which reads and writes each of them once."""
+
+from collections import Counter
+from math import prod
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.measures.trace.fusion import optimizer_pointwise, pointwise_operators
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.scenarios.scenario import Scenario, scaled_on_cpu
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.operands import operands_of
+
+DISPATCH_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
+FUSED_PAUSE_NS = 1_000
+STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
+"""Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim), without the
+momentum of SGD and the maximum of amsgrad."""
+ELEMENTS = (2**10, 2**12, 2**14, 2**16)
+PER_TRAFFIC_ON_CPU = (0.44, 0.57, 0.71, 0.87)
+"""(time fused / time of the loop) / (traffic fused / traffic of the loop) for parameters of so many ELEMENTS: medians
+of seven kinds of optimizers with matrices of 8 to 4,096 rows (torch 2.13, one core of an AMD EPYC)."""
+OF_MEDIAN_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.6}
+"""The range of these measurements relative to their medians: 0.64 to 1.55, and once 0.45 for Adam, whose loop allocates
+its temporaries."""
+PER_TRAFFIC_ON_DEVICE = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.8}
+"""The same ratio. Bandwidth limits both. The bounds are a choice: a cache that holds a parameter makes the later passes
+of the loop faster."""
+
+MAX_UNKNOWN = 0.2
+"""Share of the window in pointwise kernels of the optimizer, from which on they are a cause of their own
+(regimes/memory.py)."""
+
+
+def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Uses a fused optimizer, which updates hundreds of parameters with each kernel.
+
+    Returns None if the traffic is not known, in a run on the CPU and where these kernels take more than MAX_UNKNOWN.
+
+    Changes: on a device, dispatching and launches inside Optimizer.step shrink to DISPATCH_LEFT of their time, and
+    kernels follow one another within FUSED_PAUSE_NS. Pointwise kernels shrink as their traffic does, times
+    PER_TRAFFIC_ON_DEVICE, and stay as they are if it is not known (see `optimizer_traffic`). On the CPU, operators and
+    Python inside Optimizer.step shrink as their traffic does, times PER_TRAFFIC_ON_CPU. Nothing takes longer than now.
+    Assumes: the optimizer has a foreach or fused implementation.
+    Bounds: low: a third of the dispatching stays. High: none. The bounds of the ratios of traffic.
+    """
+    recording = graph.base.recording
+    steps, traffic = recording.optimizer_steps, optimizer_traffic(recording)
+    if traffic is None and (not recording.on_device or _kernel_share(recording) > MAX_UNKNOWN):
+        return None
+    if traffic is not None and not recording.on_device:
+        usual = float(np.interp(np.log2(traffic.elements), np.log2(ELEMENTS), PER_TRAFFIC_ON_CPU))
+        return scaled_on_cpu(graph, steps, min(traffic.left * usual * OF_MEDIAN_ON_CPU[estimate], 1.0))
+    items, remaining = graph.items, DISPATCH_LEFT[estimate]
+    inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
+    left = 1.0 if traffic is None else min(traffic.left * PER_TRAFFIC_ON_DEVICE[estimate], 1.0)
+    streams = inside & graph.with_work(Work.STREAMING)
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - remaining)),
+        cost=np.where(inside, scale_column(items.cost, remaining), items.cost),
+        length=scale_column(items.length, np.where(streams, left, 1.0)),
+        pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
+    )
+
+
+FUSED_OPTIMIZER = Scenario("optimizer", with_fused_optimizer, on_cpu=True)
+
+
+def _kernel_share(recording: Recording) -> float:
+    share = optimizer_pointwise(recording)
+    return share.value if isinstance(share, Measure) else 0.0
+
+
+class Traffic(Record, frozen=True):
+    """What an optimizer reads and writes: the part that is left with a fused one, and the mean number of elements of a
+    parameter."""
+
+    left: float
+    elements: float
+
+
+@memoized
+def optimizer_traffic(recording: Recording) -> Traffic | None:
+    """Returns the traffic of an optimizer that loops over its parameters.
+
+    Returns None without shapes, for an optimizer without a fused implementation, and for several kinds of optimizers.
+
+    An operator reads its tensors and writes one. A fused kernel reads the parameter, its gradient and its state, and
+    writes the parameter and its state: 3 + 2 * STATES elements. Parameters are counted by the operator that each
+    optimizer calls once for each: `addcdiv_`, or `mul_` for the momentum of SGD, or otherwise `add_`.
+    """
+    trace, events = recording.trace, recording.trace.events
+    optimizers = {
+        trace.names[name].removeprefix(OPTIMIZER_STEP).partition(".")[0]
+        for name in np.unique(events.name[trace.rows(Kind.ANNOTATION, Kind.CPU_OP)]).tolist()
+        if trace.names[name].startswith(OPTIMIZER_STEP)
+    }
+    if len(optimizers) != 1 or not optimizers <= STATES.keys():
+        return None
+    rows, _ = pointwise_operators(recording, in_optimizer=True)
+    kinds, calls = np.unique(np.stack((events.name[rows], events.signature[rows])), axis=1, return_counts=True)
+    elements: Counter[str] = Counter()
+    updates: Counter[str] = Counter()
+    recorded = 0
+    for (name, signature), count in zip(kinds.T.tolist(), calls.tolist(), strict=True):
+        operands = operands_of(trace.signatures[signature])
+        if operands is None:
+            return None
+        sizes = [prod(dim) for dim in operands.dims if dim and all(isinstance(size, int) for size in dim)]
+        recorded += count * (sum(sizes) + max(sizes, default=0))
+        operator = trace.names[name].removeprefix("aten::")
+        elements[operator] += count * max(sizes, default=0)
+        updates[operator] += count * bool(sizes)
+    update = next((name for name in ("addcdiv_", "mul_", "add_") if elements[name]), None)
+    if update is None:
+        return None
+    states = STATES[optimizers.pop()] + bool(elements["maximum"])
+    states += states == 0 and bool(elements["mul_"])
+    return Traffic(min(elements[update] * (3 + 2 * states) / recorded, 1.0), elements[update] / updates[update])
