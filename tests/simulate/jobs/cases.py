@@ -94,7 +94,8 @@ def _stage_imbalance(random: Random, draft: Draft) -> None:
 
 
 def _data_imbalance(random: Random, draft: Draft) -> None:
-    if draft.topology not in _PIPELINES and random.random() < 0.3:
+    in_stages = draft.topology in (*_PIPELINES, *_SCHEDULES)  # where all stages get the batch of the first one
+    if not in_stages and random.random() < 0.3:
         rank = random.randrange(draft.ranks)
         draft.faults.fixed_data[rank] = random.uniform(1.15, 1.6)
         draft.causes["data_imbalance"] = frozenset({rank})
