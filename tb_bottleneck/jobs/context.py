@@ -11,13 +11,19 @@ from tb_bottleneck.jobs.group_kinds import Grid, grid_of
 from tb_bottleneck.jobs.own_table import OwnTable, amounts_of, expected_device, own_table_of
 from tb_bottleneck.jobs.pairing.clocks import Clocks, align_clocks, contradicted, hosts_of
 from tb_bottleneck.jobs.pairing.job_table import JobTable, job_table
-from tb_bottleneck.jobs.pairing.pairs import Pairs, pairs_of
+from tb_bottleneck.jobs.pairing.pairs import P2P, Pairs, pairs_of
 from tb_bottleneck.jobs.pairing.unrecorded_barriers import with_barriers
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.replay.unrecorded_members import begins_of, with_unrecorded_arrivals
-from tb_bottleneck.jobs.replay.wire_times import WireTimes, limited_by_progress, unpaired_transfers, wire_times_of
+from tb_bottleneck.jobs.replay.wire_times import (
+    WireTimes,
+    limited_by_progress,
+    unpaired_transfers,
+    usual_times,
+    wire_times_of,
+)
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.trace.table import Floats, Ints
 
@@ -87,6 +93,13 @@ class JobContext:
     def unpaired(self) -> tuple[Ints, Floats]:
         """The rows of operations of which no other rank was recorded, and the time of their transfer in ns."""
         return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
+
+    def usual_messages(self, share: float = 0.5) -> tuple[Ints, Floats]:
+        """Returns the rows of messages of which no other rank was recorded, and their usual time in ns (see
+        usual_times). It contains the wait for the other stage that is usual in a pipeline."""
+        rows = self.unpaired[0]
+        rows = rows[np.isin(self.job.rows.operation[rows], P2P)]
+        return rows, usual_times(self.job, rows, share)
 
     @cached_property
     def graph(self) -> JobGraph:

@@ -8,9 +8,14 @@ import numpy as np
 from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import Changed, at_common_steps, kinds_mask, like_peers, wires_at_most
+from tb_bottleneck.jobs.scenarios import (
+    Changed,
+    at_common_steps,
+    kinds_mask,
+    like_peers,
+    wires_at_most,
+)
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -53,28 +58,7 @@ def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> C
     rows, usual = context.unpaired
     collective = ~np.isin(context.job.rows.operation[rows], P2P)
     changed = wires_at_most(at_common_steps(changed, context, collected), rows[collective], usual[collective])
-    return wires_at_most(changed, *usual_messages(context))
-
-
-def usual_messages(context: JobContext) -> tuple[Ints, Floats]:
-    """Returns the rows of messages of which no other rank was recorded, and their usual time in ns: the lower median of
-    those at the same place of all steps. It contains the wait for the other stage that is usual in a pipeline."""
-    rows = context.unpaired[0]
-    rows = rows[np.isin(context.job.rows.operation[rows], P2P)]
-    job, count = context.job.rows.take(rows), len(rows)
-    if not count:
-        return rows, np.empty(0)
-    keys = (job.rank, job.operation, job.peer)
-    order = np.lexsort((job.order, job.step, *keys))
-    new = np.any(np.diff(np.stack((*keys, job.step))[:, order], prepend=-2) != 0, axis=0)
-    number = np.arange(count) - np.maximum.accumulate(np.where(new, np.arange(count), 0))
-    _, place = np.unique(np.stack((*(key[order] for key in keys), number)), axis=1, return_inverse=True)
-    steps, step = np.unique(job.step[order], return_inverse=True)
-    times = np.full((len(steps), int(place.max()) + 1), np.nan)
-    times[step, place.ravel()] = (job.end - job.start)[order]
-    usual = np.empty(count)
-    usual[order] = lower_median(times)[place.ravel()]
-    return rows, usual
+    return wires_at_most(changed, *context.usual_messages())
 
 
 def collections(context: JobContext) -> Floats:
@@ -109,7 +93,7 @@ def _of_kind(
     target[:, :, kind] += remaining
     column = np.zeros(len(context.job.rows), np.int64)
     column[context.graph.points.row] = context.own.step
-    rows, usual = usual_messages(context)
+    rows, usual = context.usual_messages()
     behind = np.isin(column[rows], np.flatnonzero(paused[ranks].any(axis=0)))
 
     def without(changed: Changed, of: JobContext) -> Changed:

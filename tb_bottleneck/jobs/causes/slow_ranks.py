@@ -14,7 +14,7 @@ from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, work_ra
 from tb_bottleneck.jobs.causes.origins import origins
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio, lower_median
-from tb_bottleneck.jobs.scenarios import Changed, even_experts, even_work, like_peers
+from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -144,7 +144,7 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
     if cause in ("data_imbalance", "expert_imbalance"):
         facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
         facts["skew"] = expert_skew(context)
-        return Candidate(cause, members, even_experts if cause == "expert_imbalance" else even_work, facts)
+        return Candidate(cause, members, even_ranks, facts)
     if cause == "throttled_rank":
         facts["kernel_ratio"] = max(kernel_ratio(context.job, context.grid, rank) for rank in ranks)
     kinds = fixed_kinds(context)[members]

@@ -160,3 +160,32 @@ def test_microbatches_are_counted_without_the_first_or_the_last_stage(left_out):
     (bubble,) = culprits_of(context_of(recorded)).culprits
     assert bubble.candidate.cause == "pipeline_bubble"
     assert bubble.candidate.facts["microbatches"] == 4
+
+
+@pytest.mark.parametrize(("topology", "kept"), [("pipeline", 4), ("zero_bubble", 4), ("pipeline", 2)])
+def test_unequal_microbatches_are_told_from_some_ranks(topology, kept):
+    """One rank in four of eight: stages 0 and 2 of one replica, which exchange no message."""
+    lengths = {}
+    for data in (0.3, 0.0):
+        job = TOPOLOGIES[topology](Shape(ranks=8, steps=7), Faults(data=data))
+        lines = execute(job)
+        lengths[data] = max(line.end for line in lines)
+        if data:
+            summaries = [each for each in summaries_of(job, lines) if each.facts.rank % kept == 0]
+            (culprit,) = culprits_of(context_of(summaries)).culprits
+    assert culprit.candidate.cause == "data_imbalance"
+    assert culprit.gain.expected == pytest.approx(lengths[0.3] / lengths[0.0], rel=0.08)
+
+
+def test_unrecorded_ranks_have_as_much_work_as_most():
+    """Rank 4 of eight always has 1.6 times the work; only it and rank 0 are recorded."""
+    lengths = {}
+    for name, faults in {"planted": Faults(fixed_data={4: 1.6}), "fixed": Faults(work=8.6 / 8)}.items():
+        job = TOPOLOGIES["tensor"](Shape(ranks=8, steps=7), faults)
+        lines = execute(job)
+        lengths[name] = max(line.end for line in lines)
+        if name == "planted":
+            summaries = [each for each in summaries_of(job, lines) if each.facts.rank % 4 == 0]
+            (culprit,) = culprits_of(context_of(summaries)).culprits
+    assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == ("data_imbalance", [1])
+    assert culprit.gain.expected == pytest.approx(lengths["planted"] / lengths["fixed"], rel=0.03)
