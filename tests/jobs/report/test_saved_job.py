@@ -56,7 +56,7 @@ def test_what_is_written_is_read(traces, topology, faults, attentions):
     """Also the texts, which the file does not contain."""
     saved = tables(topology, faults, attentions)
     labels = {fact.label for culprit in saved.job.culprits for fact in culprit.evidence}
-    assert ("Layers of the stages" in labels) == (attentions > 0)
+    assert ("Layers per stage" in labels) == (attentions > 0)
     path = write(saved, traces)
     answer = read(str(path), "run")
     assert answer.basis == "saved"
