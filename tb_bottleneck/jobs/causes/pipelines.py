@@ -26,6 +26,8 @@ MIN_CERTAIN_SPREAD = 0.03  # chosen, as the least cost that is named
 MIN_PASSES, MAX_CORRELATED = 12, 32
 # Stages that differ by less than this part of a layer count as equal; chosen, kernels of equal work vary by as much.
 SAME_LAYERS = 0.1
+# Of one stage. Files are untrusted, and the largest models have some hundreds of layers in all.
+MAX_LAYERS = 1_000
 # A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
 # microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
 MIN_BUBBLE = 0.34
@@ -84,7 +86,7 @@ def _layers_of(context: JobContext) -> list[int] | None:
     for stage in range(context.grid.stages):
         members = np.flatnonzero(context.grid.stage == stage).tolist()
         counts = {context.job.summaries[member].facts.attentions / microbatches for member in members}
-        if len(counts) != 1 or not (count := counts.pop()).is_integer() or not count:
+        if len(counts) != 1 or not (count := counts.pop()).is_integer() or not 0 < count <= MAX_LAYERS:
             return None
         layers.append(int(count))
     return layers

@@ -128,7 +128,9 @@ def test_whole_layers_are_moved(ranks):
     assert culprit.gain.expected == pytest.approx(true, rel=0.01)
 
 
-@pytest.mark.parametrize("attentions", [lambda rank: 0, lambda rank: 8 * rank, lambda rank: 9])
+@pytest.mark.parametrize(
+    "attentions", [lambda rank: 0, lambda rank: 8 * rank, lambda rank: 9, lambda rank: 16 << 30, lambda rank: -16]
+)
 def test_layers_that_are_not_known_are_not_counted(attentions):
     (culprit,) = culprits(stage={3: 1.4}, attentions=attentions)
     assert culprit.candidate.facts.keys() == {"stage", "stage_ratio", "move_share"}
