@@ -57,7 +57,7 @@ FIXES = (
 )
 EQUAL = "--env UNUSED=1"
 STEADY = ("healthy_transformer", "for_loop_optimizer", "gradient_accumulation", "small_batch", "garbage_collection")
-"""Trainings that neither read nor write files: equal programs are known to be equal only where their blocks are."""
+"""Trainings that neither read nor write files, whose blocks take equally long."""
 SECONDS, MINUTES = 2.0, 2.0
 EQUAL_MINUTES = 4.0
 """Twenty pairs of blocks; to show that there is no difference takes more of them than to show a gain."""

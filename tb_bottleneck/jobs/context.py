@@ -18,10 +18,11 @@ from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, 
 from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.replay.unrecorded_members import begins_of, with_unrecorded_arrivals
 from tb_bottleneck.jobs.replay.wire_times import (
+    EARLY_SHARE,
     WireTimes,
     limited_by_progress,
+    times_at_places,
     unpaired_transfers,
-    usual_times,
     wire_times_of,
 )
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
@@ -94,12 +95,21 @@ class JobContext:
         """The rows of operations of which no other rank was recorded, and the time of their transfer in ns."""
         return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
 
-    def usual_messages(self, share: float = 0.5) -> tuple[Ints, Floats]:
-        """Returns the rows of messages of which no other rank was recorded, and their usual time in ns (see
-        usual_times). It contains the wait for the other stage that is usual in a pipeline."""
+    @cached_property
+    def usual_messages(self) -> tuple[Ints, Floats]:
+        """The rows of messages of which no other rank was recorded, and their usual time in ns (see times_at_places).
+        It contains the wait for the other stage that is usual in a pipeline."""
+        return self._messages, times_at_places(self.job, self._messages, 0.5)
+
+    @cached_property
+    def early_messages(self) -> tuple[Ints, Floats]:
+        """The same rows, and their time in steps in which the other stage is early."""
+        return self._messages, times_at_places(self.job, self._messages, EARLY_SHARE)
+
+    @cached_property
+    def _messages(self) -> Ints:
         rows = self.unpaired[0]
-        rows = rows[np.isin(self.job.rows.operation[rows], P2P)]
-        return rows, usual_times(self.job, rows, share)
+        return rows[np.isin(self.job.rows.operation[rows], P2P)]
 
     @cached_property
     def graph(self) -> JobGraph:

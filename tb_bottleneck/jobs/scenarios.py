@@ -13,9 +13,6 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Devices of one model differ by about 2 %; the rest up to here is the noise of the amounts of work.
 MIN_SLOW_DEVICE = 1.05
-# With equal microbatches, a message of an unrecorded stage takes as long as in the fastest of four steps now. Chosen:
-# simulated pipelines with unequal microbatches, of which one stage in two has a recording, are then 3 % off.
-EVEN_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +102,8 @@ def even_work(changed: Changed, context: JobContext) -> Changed:
 def even_ranks(changed: Changed, context: JobContext) -> Changed:
     """Returns the job with the same device work, spread evenly, if the same ranks have more of it in each step.
 
-    Ranks that were not recorded are assumed to have as much as most.
+    Without stages, ranks that were not recorded are assumed to have as much as most. In a pipeline, the work is spread
+    over the microbatches (see even_work).
     """
     return even_work(changed, context) if context.grid.stages > 1 else even(changed, context, others_are_usual=True)
 
@@ -151,9 +149,10 @@ def _slots(context: JobContext) -> Ints:
 
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
-    """Returns the job with the device work of each stage divided by `stages`; NaN means that a stage is not changed."""
+    """Returns the job with the device work of each stage divided by `stages`; 0 and NaN change nothing."""
     factor = np.ones_like(context.own.own)
-    factor[:, :, Own.DEVICE] = np.nan_to_num(1 / stages, nan=1.0)[context.grid.stage][:, None]
+    shorter = np.divide(1.0, stages, out=np.ones_like(stages), where=stages > 0)
+    factor[:, :, Own.DEVICE] = shorter[context.grid.stage][:, None]
     return replace(scaled(changed, context, factor), of_all=True)
 
 
@@ -171,7 +170,7 @@ def even_microbatches(changed: Changed, context: JobContext) -> Changed:
     rows, usual = context.unpaired
     collective = ~np.isin(context.job.rows.operation[rows], P2P)
     changed = wires_at_most(replace(changed, own=own, of_all=True), rows[collective], usual[collective])
-    return wires_at_most(changed, *context.usual_messages(EVEN_SHARE))
+    return wires_at_most(changed, *context.early_messages)
 
 
 def microbatch_classes(context: JobContext) -> Ints:
@@ -187,8 +186,10 @@ def microbatch_classes(context: JobContext) -> Ints:
     rows = job.rows
     place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
     peer = np.array([place.get(rank, -1) for rank in rows.peer.tolist()], np.int64)
-    distances, distance = np.unique(rows.peer - np.array(job.ranks)[rows.rank], return_inverse=True)
-    peer = np.where((peer < 0) & (rows.peer >= 0), grid.stages + distance, peer)[points.row]
+    others = np.flatnonzero((peer < 0) & (rows.peer >= 0))
+    distances, distance = np.unique((rows.peer - np.array(job.ranks)[rows.rank])[others], return_inverse=True)
+    peer[others] = grid.stages + distance
+    peer = peer[points.row]
     stage, operation = grid.stage[points.rank], rows.operation[points.row]
     layered = np.isin(np.array(grid.kinds or ("",)), LAYER_KINDS)[rows.group[points.row]] & (peer < 0)
     peers = grid.stages + len(distances) + 1

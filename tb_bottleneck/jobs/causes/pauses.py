@@ -58,7 +58,7 @@ def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> C
     rows, usual = context.unpaired
     collective = ~np.isin(context.job.rows.operation[rows], P2P)
     changed = wires_at_most(at_common_steps(changed, context, collected), rows[collective], usual[collective])
-    return wires_at_most(changed, *context.usual_messages())
+    return wires_at_most(changed, *context.usual_messages)
 
 
 def collections(context: JobContext) -> Floats:
@@ -91,9 +91,9 @@ def _of_kind(
     kinds = kinds_mask((Own.HOST, Own.OTHER) if kind is Own.HOST else (kind,))
     target = context.own.usual.copy()
     target[:, :, kind] += remaining
-    column = np.zeros(len(context.job.rows), np.int64)
+    column = np.full(len(context.job.rows), -1)
     column[context.graph.points.row] = context.own.step
-    rows, usual = context.usual_messages()
+    rows, usual = context.usual_messages
     behind = np.isin(column[rows], np.flatnonzero(paused[ranks].any(axis=0)))
 
     def without(changed: Changed, of: JobContext) -> Changed:

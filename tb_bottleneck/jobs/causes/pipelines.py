@@ -26,8 +26,8 @@ MIN_CERTAIN_SPREAD = 0.03  # chosen, as the least cost that is named
 MIN_PASSES, MAX_CORRELATED = 12, 32
 # Stages that differ by less than this part of a layer count as equal; chosen, kernels of equal work vary by as much.
 SAME_LAYERS = 0.1
-# Of one stage. Files are untrusted, and the largest models have some hundreds of layers in all.
-MAX_LAYERS = 1_000
+# Layers of one stage, and stages. Files are untrusted, and the largest models have some hundreds of layers in all.
+MAX_LAYERS, MAX_STAGES = 1_000, 128
 # A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
 # microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
 MIN_BUBBLE = 0.34
@@ -61,8 +61,9 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     faster = np.where(usual > mean, usual, np.nan)  # a faster output layer makes the other stages no slower
     after = np.full_like(usual, mean)
     layers = _layers_of(context)
-    if layers is not None:
+    if layers is not None and usual.min() > 0:
         even, times = even_layers(layers, usual)
+        after = np.minimum(usual, mean)  # if no whole layer can move: only what else the stage does becomes faster
         if times.max() < usual.max():
             after = times
             facts |= {"layers": ", ".join(map(str, layers)), "even_layers": ", ".join(map(str, even))}
@@ -78,15 +79,19 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 
 def _layers_of(context: JobContext) -> list[int] | None:
     """Returns the layers of each stage; None if their attention is not recorded, or if a rank has several chunks."""
+    if is_interleaved(context) or context.grid.stages > MAX_STAGES:
+        return None
     last = int(np.argmax(context.grid.stage))  # where every microbatch arrives, so that its passes are told apart
-    microbatches = max((span.microbatch for span in spans_of(context, last, 0)), default=0)
-    if not microbatches or is_interleaved(context):
+    steps = range(context.job.summaries[last].steps)
+    counts = [max((span.microbatch for span in spans_of(context, last, step)), default=0) for step in steps]
+    microbatches = float(np.median(counts))
+    if not microbatches:
         return None
     layers = []
     for stage in range(context.grid.stages):
         members = np.flatnonzero(context.grid.stage == stage).tolist()
-        counts = {context.job.summaries[member].facts.attentions / microbatches for member in members}
-        if len(counts) != 1 or not (count := counts.pop()).is_integer() or not 0 < count <= MAX_LAYERS:
+        calls = {context.job.summaries[member].facts.attentions / microbatches for member in members}
+        if len(calls) != 1 or not (count := calls.pop()).is_integer() or not 0 < count <= MAX_LAYERS:
             return None
         layers.append(int(count))
     return layers

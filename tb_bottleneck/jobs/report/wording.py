@@ -11,6 +11,7 @@ from string import Template
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import ranks_text, share_text
+from tb_bottleneck.jobs.causes.pipelines import MAX_STAGES
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts
@@ -25,17 +26,18 @@ OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
 WORK = frozenset(kind.name.lower() for kind in Own)
 MAX_NAME = 200  # characters of a name from a recording
 
-_TEXTS = {
-    "factor": re.compile(r"[0-9]{1,6}\.[0-9]{2}x"),
-    "layers": re.compile(r"[0-9]{1,4}(?:, [0-9]{1,4}){1,127}"),
-    "text": re.compile("|".join(OPERATIONS)),
-}
 _FIGURES = {
     "share": r"[0-9.]{1,8} %",
     "count": "[0-9]{1,7}",
     "world": "[0-9]{1,7}",
-    "ranks": "ranks? [0-9, and-]{1,80}",
+    "ranks": "(?:[0-9]{1,7} )?ranks? [0-9, andto().-]{1,120}",
     "like": "(?:[0-9]{1,7} like [0-9]{1,7}(?:, )?){1,8}(?:[0-9]{1,7} more)?",
+}
+_TEXTS = {
+    "factor": re.compile(r"[0-9]{1,6}\.[0-9]{2}x"),
+    "layers": re.compile(f"[0-9]{{1,7}}(?:, [0-9]{{1,7}}){{1,{MAX_STAGES - 1}}}"),
+    "ranks": re.compile(_FIGURES["ranks"]),
+    "text": re.compile("|".join(OPERATIONS)),
 }
 
 

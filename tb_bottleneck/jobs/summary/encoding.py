@@ -178,6 +178,7 @@ def _check(summary: RankSummary) -> None:
         _within(points.communication, len(communications)),
         bool((communications.end >= communications.start).all()),
         0 <= summary.facts.rank < summary.facts.world_size,
+        isinstance(summary.facts.attentions, int) and 0 <= summary.facts.attentions < 1 << 31,
     )
     if not all(checks):
         raise ValueError("inconsistent summary")

@@ -27,8 +27,11 @@ from tb_bottleneck.trace.steps import step_numbers
 from tb_bottleneck.trace.table import Ints
 
 MAX_KERNELS = 16
-# The softmax of a loss has another name (_log_softmax). An operator and the one that it calls have equal counts.
-_ATTENTION_GRADIENT = re.compile(r"(?i)att(?:entio)?n\w*backward|^aten::_softmax_backward_data$")
+_ATTENTION_GRADIENTS = (
+    re.compile(r"(?i)att(?:entio)?n\w*backward"),
+    re.compile("^aten::_softmax_backward_data$"),  # that of a loss is called _log_softmax
+)
+"""Operators of fused attention, and otherwise the softmax of attention in single operators."""
 
 
 def step_work_of(recording: Recording) -> StepWork:
@@ -63,16 +66,18 @@ def kernel_times_of(recording: Recording) -> KernelTimes:
 def attentions_of(recording: Recording) -> int:
     """Returns how often attention is differentiated in a step, as the median; 0 if no such operator was recorded.
 
-    Each layer of a transformer does this once per microbatch, also if its forward pass is recomputed.
+    A transformer with one attention per layer does this once per layer and microbatch, also if its forward pass is
+    recomputed. Of several operators, the most frequent counts: one may call the other.
     """
     trace, events = recording.trace, recording.trace.events
     operators = trace.rows(Kind.CPU_OP)
-    names = [row for row in np.unique(events.name[operators]).tolist() if _ATTENTION_GRADIENT.search(trace.names[row])]
-    counts = [
-        float(np.median(_per_step(recording, events.start[mine], np.ones(len(mine), np.int64))))
-        for mine in (operators[events.name[operators] == name] for name in names)
-    ]
-    return int(max(counts, default=0.0))
+    names = np.unique(events.name[operators]).tolist()
+    for pattern in _ATTENTION_GRADIENTS:
+        rows = [operators[events.name[operators] == name] for name in names if pattern.search(trace.names[name])]
+        if rows:
+            calls = [_per_step(recording, events.start[mine], np.ones(len(mine), np.int64)) for mine in rows]
+            return int(max(np.median(each) for each in calls))
+    return 0
 
 
 def _elements(recording: Recording) -> Ints:

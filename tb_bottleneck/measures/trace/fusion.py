@@ -128,7 +128,7 @@ def _is_shorter_repeat(keys: Ints) -> bool:
 # torch's own pointwise kernels, one operator each. Compiled kernels (triton_poi_...) are already fused.
 _POINTWISE = re.compile(r"(vectorized|unrolled|legacy)?_?elementwise_kernel")
 # Foreach and fused optimizers update hundreds of parameters with one kernel.
-_MANY_PARAMETERS = ("aten::_foreach_", "aten::_fused_")
+MANY_PARAMETERS = ("aten::_foreach_", "aten::_fused_")
 _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.IGNORECASE)
 
 
@@ -170,7 +170,7 @@ def optimizer_launches(recording: Recording) -> Measure | Missing:
     inside = _inside_optimizer(recording)
     if inside is None:
         return Missing("no optimizer step was recorded")
-    many_at_once = host_rows(recording, lambda name: name.startswith(_MANY_PARAMETERS), Kind.CPU_OP)
+    many_at_once = host_rows(recording, lambda name: name.startswith(MANY_PARAMETERS), Kind.CPU_OP)
     if len(_kernels(recording, _MULTI_TENSOR)) or len(many_at_once):
         return Measure(0.0, "count", "step", 0)
     return Measure(int(inside.sum()) / len(recording.steps), "count", "step", int(inside.sum()))

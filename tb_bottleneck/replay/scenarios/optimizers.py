@@ -10,25 +10,27 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.measure import Measure, Record
-from tb_bottleneck.measures.trace.fusion import optimizer_pointwise, pointwise_operators
+from tb_bottleneck.measures.trace.fusion import MANY_PARAMETERS, optimizer_pointwise, pointwise_operators
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario, scaled_on_cpu
 from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Rows
 
 DISPATCH_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
 FUSED_PAUSE_NS = 1_000
 STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
-"""Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim), without the
-momentum of SGD and the maximum of amsgrad."""
+"""Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim). Operators
+show the momentum of SGD and the maximum of amsgrad."""
 ELEMENTS = (2**10, 2**12, 2**14, 2**16)
 PER_TRAFFIC_ON_CPU = (0.44, 0.57, 0.71, 0.87)
 """(time fused / time of the loop) / (traffic fused / traffic of the loop) for parameters of so many ELEMENTS: medians
 of seven kinds of optimizers with matrices of 8 to 4,096 rows (torch 2.13, one core of an AMD EPYC)."""
-OF_MEDIAN_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.6}
-"""The range of these measurements relative to their medians: 0.64 to 1.55, and once 0.45 for Adam, whose loop allocates
-its temporaries."""
+OF_MEDIAN_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.55, Estimate.HIGH: 0.64}
+"""The range of these measurements relative to their medians. One is left out: 0.45 for Adam, whose loop allocates its
+temporaries."""
 PER_TRAFFIC_ON_DEVICE = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.8}
 """The same ratio. Bandwidth limits both. The bounds are a choice: a cache that holds a parameter makes the later passes
 of the loop faster."""
@@ -41,14 +43,15 @@ MAX_UNKNOWN = 0.2
 def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Uses a fused optimizer, which updates hundreds of parameters with each kernel.
 
-    Returns None if the traffic is not known, in a run on the CPU and where these kernels take more than MAX_UNKNOWN.
+    Returns None if the traffic is not known, and either the run is on the CPU or the pointwise kernels of the optimizer
+    take more than MAX_UNKNOWN of the window.
 
     Changes: on a device, dispatching and launches inside Optimizer.step shrink to DISPATCH_LEFT of their time, and
-    kernels follow one another within FUSED_PAUSE_NS. Pointwise kernels shrink as their traffic does, times
+    kernels follow one another within FUSED_PAUSE_NS. Kernels that stream shrink as their traffic does, times
     PER_TRAFFIC_ON_DEVICE, and stay as they are if it is not known (see `optimizer_traffic`). On the CPU, operators and
     Python inside Optimizer.step shrink as their traffic does, times PER_TRAFFIC_ON_CPU. Nothing takes longer than now.
-    Assumes: the optimizer has a foreach or fused implementation.
-    Bounds: low: a third of the dispatching stays. High: none. The bounds of the ratios of traffic.
+    Assumes: the optimizer has a fused implementation.
+    Bounds: low: a third of the dispatching stays. High: none. Both with the bounds of the ratio of traffic.
     """
     recording = graph.base.recording
     steps, traffic = recording.optimizer_steps, optimizer_traffic(recording)
@@ -89,11 +92,12 @@ class Traffic(Record, frozen=True):
 def optimizer_traffic(recording: Recording) -> Traffic | None:
     """Returns the traffic of an optimizer that loops over its parameters.
 
-    Returns None without shapes, for an optimizer without a fused implementation, and for several kinds of optimizers.
+    Returns None without shapes, for an optimizer without a fused implementation, for several kinds of optimizers, and
+    if a part of the parameters is updated together already.
 
     An operator reads its tensors and writes one. A fused kernel reads the parameter, its gradient and its state, and
-    writes the parameter and its state: 3 + 2 * STATES elements. Parameters are counted by the operator that each
-    optimizer calls once for each: `addcdiv_`, or `mul_` for the momentum of SGD, or otherwise `add_`.
+    writes the parameter and its state: 3 elements, and 2 of each state. Parameters are counted by the operator that
+    updates them: `addcdiv_`, or `add_` for SGD. All tensors are assumed to have one type.
     """
     trace, events = recording.trace, recording.trace.events
     optimizers = {
@@ -103,7 +107,7 @@ def optimizer_traffic(recording: Recording) -> Traffic | None:
     }
     if len(optimizers) != 1 or not optimizers <= STATES.keys():
         return None
-    rows, _ = pointwise_operators(recording, in_optimizer=True)
+    rows = _rows(recording)
     kinds, calls = np.unique(np.stack((events.name[rows], events.signature[rows])), axis=1, return_counts=True)
     elements: Counter[str] = Counter()
     updates: Counter[str] = Counter()
@@ -113,13 +117,30 @@ def optimizer_traffic(recording: Recording) -> Traffic | None:
         if operands is None:
             return None
         sizes = [prod(dim) for dim in operands.dims if dim and all(isinstance(size, int) for size in dim)]
-        recorded += count * (sum(sizes) + max(sizes, default=0))
         operator = trace.names[name].removeprefix("aten::")
+        recorded += count * (sum(sizes) + max(sizes, default=0))
         elements[operator] += count * max(sizes, default=0)
         updates[operator] += count * bool(sizes)
-    update = next((name for name in ("addcdiv_", "mul_", "add_") if elements[name]), None)
-    if update is None:
+    if optimizers == {"SGD"}:  # with momentum, a parameter is multiplied once and added to twice
+        updated, state = elements["add_"] - elements["mul_"], elements["mul_"]
+        number = updates["add_"] - updates["mul_"]
+    else:
+        updated, number = elements["addcdiv_"], updates["addcdiv_"]
+        state = STATES[optimizers.pop()] * updated + elements["maximum"]
+    if updated <= 0 or number <= 0:
         return None
-    states = STATES[optimizers.pop()] + bool(elements["maximum"])
-    states += states == 0 and bool(elements["mul_"])
-    return Traffic(min(elements[update] * (3 + 2 * states) / recorded, 1.0), elements[update] / updates[update])
+    return Traffic(min((3 * updated + 2 * state) / recorded, 1.0), updated / number)
+
+
+def _rows(recording: Recording) -> Rows:
+    """Returns the pointwise operators of the optimizer that no other one encloses; none if it is partly fused."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[recording.optimizer_steps.contains(events.start[rows])]
+    if name_matches(trace.names, events.name[rows], lambda name: name.startswith(MANY_PARAMETERS)).any():
+        return rows[:0]
+    rows, _ = pointwise_operators(recording, in_optimizer=True)
+    rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
+    reach = np.maximum.accumulate(events.end[rows])
+    top: Rows = rows[np.append(True, events.start[rows][1:] >= reach[:-1])[: len(rows)]]
+    return top

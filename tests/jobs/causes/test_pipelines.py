@@ -137,8 +137,15 @@ def test_layers_that_are_not_known_are_not_counted(attentions):
 
 
 def test_a_stage_that_no_whole_layer_makes_faster_keeps_its_layers():
-    (culprit,) = culprits(stage={3: 1.4}, attentions=lambda rank: 8)
+    """One layer per stage: only what else the last stage does can become faster, which makes no other stage slower."""
+    (culprit,) = culprits(stage={3: 1.4}, attentions=lambda rank: 16)
     assert "layers" not in culprit.candidate.facts
+    assert culprit.gain.expected == pytest.approx(true_gain({3: 1.4}, {3: 1.1}, ranks=8), rel=0.02)
+
+
+def test_a_stage_without_device_time_has_no_layers():
+    found = {each.candidate.cause: each for each in culprits(stage={0: 1e-9}, attentions=lambda rank: 96)}
+    assert "layers" not in found["stage_imbalance"].candidate.facts
 
 
 @pytest.mark.parametrize(
@@ -166,7 +173,7 @@ def test_microbatches_are_counted_without_the_first_or_the_last_stage(left_out):
 
 @pytest.mark.parametrize(("topology", "kept"), [("pipeline", 4), ("zero_bubble", 4), ("pipeline", 2)])
 def test_unequal_microbatches_are_told_from_some_ranks(topology, kept):
-    """One rank in four of eight: stages 0 and 2 of one replica, which exchange no message."""
+    """One rank in four of eight: stages 0 and 2 of one replica, which exchange no message. One in two: one replica."""
     lengths = {}
     for data in (0.3, 0.0):
         job = TOPOLOGIES[topology](Shape(ranks=8, steps=7), Faults(data=data))

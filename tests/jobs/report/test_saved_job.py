@@ -10,11 +10,13 @@ from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.text import ranks_text
 from tb_bottleneck.jobs.report.health import JobWriter, tables_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.saved_job import Stale, read, saved_path, write
-from tb_bottleneck.jobs.report.wording import headline_of
+from tb_bottleneck.jobs.report.wording import _label, headline_of
 from tb_bottleneck.knowledge.texts import job_texts
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tests.jobs.report.test_job_report import report_of
 
 
@@ -33,6 +35,15 @@ def traces(tmp_path):
     for path in paths:
         path.write_text("{}")
     return [str(path) for path in paths]
+
+
+@pytest.mark.parametrize(
+    "ranks", [[3], [1, 2, 3], [1, 3], [0, 2, 4, 6], list(range(0, 90, 2)), [1000000, 2000000, 3000001]]
+)
+def test_ranks_in_words_are_read(ranks):
+    fact = pb.Evidence(label="unrecorded", text=ranks_text(ranks))
+    _label(fact)
+    assert fact.label == job_texts().evidence["unrecorded"].label
 
 
 def change(path, edit):

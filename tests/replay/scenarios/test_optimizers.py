@@ -62,6 +62,7 @@ def written(path, optimizer, operators, size=SIZE, on_device=False, shapes=True,
         ("Adam", ADAMW[1:], 7 / 19),
         ("SGD", MOMENTUM, 5 / 8),
         ("SGD", (("add", 2), ("add_", 2)), 3 / 6),
+        ("SGD", (*MOMENTUM, ("add_", 2), ("add_", 2)), (3 * 3 + 2) / 14),
     ],
 )
 @pytest.mark.parametrize("shapes", [True, False])
@@ -89,6 +90,25 @@ def test_on_a_device_its_kernels_shrink(tmp_path):
     gain = written(tmp_path / "t.pt.trace.json", "AdamW", ADAMW, on_device=True)["optimizer_passes"].speedup
     assert gain.basis == "replay"
     assert gain.expected == pytest.approx(12 / (4 + 8 / 3), rel=0.03)
+
+
+def test_an_optimizer_that_updates_many_parameters_at_once_is_not_simulated(tmp_path):
+    operators = (*ADAMW, ("_fused_adamw_", 3))
+    found = written(tmp_path / "t.pt.trace.json", "AdamW", operators)
+    assert all(finding.speedup.basis != "replay" for cause, finding in found.items() if "optimizer" in cause)
+
+
+def test_an_operator_that_another_one_calls_is_not_counted(tmp_path):
+    path = tmp_path / "t.pt.trace.json"
+    alone = written(path, "AdamW", ADAMW)["optimizer_passes"].speedup.expected
+    trace = json.loads(path.read_text())
+    calls = [event for event in trace["traceEvents"] if event["name"] == "aten::mul_"]
+    trace["traceEvents"] += [
+        {**call, "name": "aten::mul", "ts": call["ts"] + 1, "dur": call["dur"] - 2} for call in calls
+    ]
+    path.write_text(json.dumps(trace))
+    found = {finding.cause: finding for finding in diagnose(str(path)).findings}
+    assert found["optimizer_passes"].speedup.expected == pytest.approx(alone, rel=0.01)
 
 
 def test_an_optimizer_without_a_fused_implementation_is_not_simulated(tmp_path):
