@@ -16,7 +16,12 @@ from tb_bottleneck.jobs.pairing.unrecorded_barriers import with_barriers
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
-from tb_bottleneck.jobs.replay.unrecorded_members import begins_of, with_unrecorded_arrivals
+from tb_bottleneck.jobs.replay.unrecorded_members import (
+    are_small,
+    begins_of,
+    with_small_delays,
+    with_unrecorded_arrivals,
+)
 from tb_bottleneck.jobs.replay.wire_times import (
     EARLY_SHARE,
     WireTimes,
@@ -129,9 +134,11 @@ class JobContext:
     @cached_property
     def complete(self) -> CompleteGraph:
         """The dependency graph with the missing ranks. They behave like recorded peers if the replay then reproduces
-        the recording. Otherwise, they arrive when they did in the recording."""
+        the recording. Otherwise, they arrive when they did in the recording, or soon after the last recorded rank."""
         if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
             return self.unhindered
+        if are_small(self.job, self.pairs, self.clocks, self.begins[1]):
+            return as_recorded(with_small_delays(self.graph, self.begins[1]), self.pairs)
         waiting = with_unrecorded_arrivals(self.graph, self.job, self.pairs, *self.begins)
         return as_recorded(waiting, self.pairs) if waiting is not self.graph else self.unhindered
 

@@ -2,7 +2,7 @@
 
 The start of the transfer of a collective shows when such a rank arrives. The replay keeps the time since the previous
 collective of the group, even if the recorded ranks are faster. Otherwise, the replay of a job that waits for an
-unrecorded rank would be too fast.
+unrecorded rank would be too fast. Small delays follow the last recorded arrival instead.
 """
 
 from dataclasses import replace
@@ -18,6 +18,9 @@ from tb_bottleneck.trace.table import Floats, Ints
 
 MIN_LATE = 0.25
 """Smallest delay, as a share of the transfer, that counts as a late arrival and not as spread of transfers. Chosen."""
+SMALL_DELAY = 0.2
+"""Largest ratio of the delays by unrecorded ranks to the waits of the recorded ranks for each other at which both have
+one reason. Chosen."""
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:
@@ -61,6 +64,28 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
         base=base,
     )
     return graph if len(found.levels.left) else found
+
+
+def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
+    """Returns the graph in which collectives begin `late` after the last recorded arrival, as when the unrecorded ranks
+    are as slow as the slowest recorded rank, and a fix makes them as fast."""
+    meeting = graph.nodes - len(late)
+    arrivals = np.flatnonzero(graph.target >= meeting)
+    fixed = graph.fixed.copy()
+    fixed[arrivals] += late[graph.target[arrivals] - meeting]
+    return replace(graph, fixed=fixed)
+
+
+def are_small(job: JobTable, pairs: Pairs, clocks: Clocks, late: Floats) -> bool:
+    """Returns True if delays by unrecorded ranks are small beside the waits of recorded ranks for each other: a rank
+    that is slow for another reason would hardly arrive so soon after the slowest recorded one each time."""
+    paired = np.flatnonzero(pairs.pair >= 0)
+    arrival = clocks.aligned(job.rows.rank, job.rows.start)[paired]
+    first, last = np.full(pairs.count, np.inf), np.full(pairs.count, -np.inf)
+    np.minimum.at(first, pairs.pair[paired], arrival)
+    np.maximum.at(last, pairs.pair[paired], arrival)
+    mine = late > 0
+    return bool(late.sum() <= SMALL_DELAY * (last - first)[mine].sum())
 
 
 def _before(job: JobTable, pairs: Pairs, begins: Floats) -> Ints:

@@ -2,8 +2,11 @@
 
 import pytest
 from helpers.simulated_jobs import context_of, planted, simulated
-from simulate.jobs.topologies import Faults
+from simulate.jobs.as_summaries import summaries_of
+from simulate.jobs.execution import execute
+from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
+from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR
 from tb_bottleneck.jobs.culprits import culprits_of
 from tb_bottleneck.jobs.report.health import health_of, is_trusted, late_ranks
 
@@ -167,3 +170,19 @@ def test_ranks_of_a_pipeline_that_exchange_nothing_show_a_slow_stage_by_their_ow
     assert [context.job.ranks[position] for position in culprit.candidate.ranks] == [4]
     whole = {each.candidate.cause: each.gain for each in culprits_of(context_without((), **slow)).culprits}
     assert culprit.gain.low <= whole["stage_imbalance"].expected <= culprit.gain.high
+
+
+def test_a_rank_that_always_arrives_just_after_the_slowest_one_shares_its_cause():
+    """All ranks of the first host are slow, with noise, and one rank of each host is recorded."""
+    lengths = {}
+    slow = dict.fromkeys(range(4), 0.56)
+    for name, host in {"planted": slow, "fixed": {}}.items():
+        job = TOPOLOGIES["experts"](Shape(ranks=8, steps=7, noise=0.05, seed=7), Faults(host=host))
+        lines = execute(job)
+        lengths[name] = max(line.end for line in lines)
+        if name == "planted":
+            context = context_of([each for each in summaries_of(job, lines) if each.facts.rank % 4 == 0])
+    assert context._error(context.unhindered) > MAX_REPLAY_ERROR, "else no rank would be missed"
+    (culprit,) = culprits_of(context).culprits
+    assert context.job.ranks[culprit.candidate.ranks[0]] == 0
+    assert culprit.gain.expected == pytest.approx(lengths["planted"] / lengths["fixed"], rel=0.06)
