@@ -9,13 +9,7 @@ from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.causes.slow_ranks import fixed_kinds, origin_share
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.pairing.pairs import P2P
-from tb_bottleneck.jobs.scenarios import (
-    Changed,
-    at_common_steps,
-    kinds_mask,
-    like_peers,
-    wires_at_most,
-)
+from tb_bottleneck.jobs.scenarios import Changed, at_common_steps, kinds_mask, like_peers, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 

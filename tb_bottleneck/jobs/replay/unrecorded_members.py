@@ -77,15 +77,17 @@ def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
 
 
 def are_small(job: JobTable, pairs: Pairs, clocks: Clocks, late: Floats) -> bool:
-    """Returns True if delays by unrecorded ranks are small beside the waits of recorded ranks for each other: a rank
-    that is slow for another reason would hardly arrive so soon after the slowest recorded one each time."""
+    """Returns True if unrecorded ranks cause delays that are small beside the waits of recorded ranks for each other.
+
+    A rank that is slow for another reason would hardly arrive so soon after the slowest recorded one each time.
+    """
     paired = np.flatnonzero(pairs.pair >= 0)
     arrival = clocks.aligned(job.rows.rank, job.rows.start)[paired]
     first, last = np.full(pairs.count, np.inf), np.full(pairs.count, -np.inf)
     np.minimum.at(first, pairs.pair[paired], arrival)
     np.maximum.at(last, pairs.pair[paired], arrival)
     mine = late > 0
-    return bool(late.sum() <= SMALL_DELAY * (last - first)[mine].sum())
+    return bool(mine.any() and late.sum() <= SMALL_DELAY * (last - first)[mine].sum())
 
 
 def _before(job: JobTable, pairs: Pairs, begins: Floats) -> Ints:
