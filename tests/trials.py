@@ -2,7 +2,7 @@
 
 The slow halves of the demo's trainings are tried with what fixes them, several times each, on this machine. The truth
 is the mean of all trials of a training; counted is how often the interval of a trial contains it. Between them, equal
-programs are tried against each other: steady trainings against themselves, in turn.
+programs are tried against each other: steady trainings against themselves.
 
 Each trial is kept in DIR/trials.jsonl, and a run with the same DIR goes on after those that are there. The folder of a
 training has the demo's recording of its slow half, so that the ledger has the expected gain beside the measured one.
@@ -49,8 +49,8 @@ FIXES = (
     ("gradient_accumulation", FIXED),
     ("small_batch", FIXED),
     ("unfused_pointwise", "compile"),
-    ("growing_memory", FIXED),
-    ("retained_graph", FIXED),
+    ("garbage_collection", FIXED),
+    ("loader_in_main_process", FIXED),
     ("activation_checkpointing", FIXED),
     ("slow_storage", "workers=2"),
     ("for_loop_optimizer", "foreach"),
@@ -60,7 +60,7 @@ STEADY = ("healthy_transformer", "for_loop_optimizer", "gradient_accumulation", 
 """Trainings that neither read nor write files, whose blocks take equally long."""
 SECONDS, MINUTES = 2.0, 2.0
 EQUAL_MINUTES = 4.0
-"""Twenty pairs of blocks; to show that there is no difference takes more of them than to show a gain."""
+"""Twenty rounds; to show that there is no difference takes more of them than to show a gain."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def page(trials: Sequence[Tried]) -> Iterator[str]:
     yield "# Trials of changes"
     yield ""
     yield f"Written by `python tests/trials.py --repeats {repeats} --equal {len(same)} --write`."
-    yield f"{os.cpu_count()} cores, blocks of {SECONDS:.0f} s, at most {MINUTES:.0f} minutes for each trial. The gain"
+    yield f"{os.cpu_count()} cores, {SECONDS:.0f} s of each program in a round, at most {MINUTES:.0f} minutes for each trial. The gain"
     yield "is the mean of all trials of a training, so with few repeats an interval contains it too easily; the width"
     yield "is high / low."
     yield ""

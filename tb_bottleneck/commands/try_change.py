@@ -35,9 +35,11 @@ examples:
   tb-bottleneck try --plan -- python train.py                   the fixes that the last report of this program suggests
   tb-bottleneck try --resume workers=4 -- python train.py       go on after Ctrl-C, or with more --minutes
 
-The unchanged and the changed program run in turn, each block a fresh process under the monitor, until the gain is known
-or --minutes are over. Nothing of yours is changed: settings are applied inside the process. The program runs for some
-seconds per block, as far as it gets; what it writes itself, such as checkpoints, it writes then, too.
+In each round, the unchanged and the changed program start as fresh processes under the monitor, and train in turns of
+half a second: one trains while the other waits, so that a machine that is faster or slower for some seconds affects
+both. Rounds go on until the gain is known or --minutes are over. If both do not fit into the memory together, they run
+one after the other. Nothing of yours is changed: settings are applied inside the process. A program runs for some
+seconds per round, as far as it gets; what it writes itself, such as checkpoints, it writes then, too.
 
 exit status: 0; 1 if a gate fails or nothing could be measured; 2 for wrong usage
 """
@@ -62,7 +64,12 @@ def add(commands: "Subparsers") -> None:
     trial.add_argument("--plan", action="store_true", help="try the fixes that this program's last report suggests")
     trial.add_argument("--logdir", default="runs", metavar="DIR", help="where the result is kept (default: runs)")
     trial.add_argument("--minutes", type=float, default=5.0, metavar="N", help="end after so long (default: 5)")
-    trial.add_argument("--seconds", type=float, default=2.0, metavar="S", help="length of a block (default: 2)")
+    trial.add_argument(
+        "--seconds", type=float, default=2.0, metavar="S", help="measured time of a program in each round (default: 2)"
+    )
+    trial.add_argument(
+        "--one-by-one", action="store_true", help="for programs that cannot run at the same time; takes longer"
+    )
     trial.add_argument("--cause", default="", metavar="CAUSE", help="the finding that the change fixes, for the ledger")
     trial.add_argument("--patch-out", type=Path, metavar="FILE", help="write the change as a patch of the script")
     trial.add_argument("--fail-slower", type=_share, metavar="N%", help="exit with 1 if the change is slower by more")
@@ -98,7 +105,8 @@ def command_of(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _try(options: argparse.Namespace) -> int:
-    from tb_bottleneck.trial.block_runner import BlockFailed, Blocks, program_of
+    from tb_bottleneck.trial.block_result import BlockFailed
+    from tb_bottleneck.trial.block_runner import Blocks, program_of
     from tb_bottleneck.trial.saved import SavedBlocks
 
     try:
@@ -111,7 +119,8 @@ def _try(options: argparse.Namespace) -> int:
     folder = _folder(options, [python, *program], script)
     keep = True
     try:
-        runner = SavedBlocks(Blocks(program, python, options.seconds, folder), folder)
+        blocks = Blocks(program, python, options.seconds, folder, not options.one_by_one, _say)
+        runner = SavedBlocks(blocks, folder)
         if options.resume:
             print(f"Going on after {runner.load()} blocks.", file=sys.stderr)
         status, finished = (_plan if options.plan else _changed)(options, runner, program)
@@ -126,6 +135,10 @@ def _try(options: argparse.Namespace) -> int:
             print("The blocks are kept: the same command with --resume goes on with them.", file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _folder(options: argparse.Namespace, program: list[str], script: Path | None) -> Path:

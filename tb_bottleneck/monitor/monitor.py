@@ -5,6 +5,7 @@ import logging
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -76,6 +77,9 @@ class Monitor:
         self._session: Session | None = None
         self.directory: str | None = None
         """The run directory, after the start."""
+        self.after_step: Callable[[], bool] | None = None
+        """Called after each step on the training thread. It returns True if the training waited in it: this time
+        belongs to no step. For `tb-bottleneck try`."""
 
     def __enter__(self) -> "Monitor":
         self.start()
@@ -163,7 +167,7 @@ class Monitor:
             depth,
             self._sample_workers,
         )
-        session = Session(options)
+        session = Session(options, after_step=lambda: self.after_step is not None and self.after_step())
         self.directory = str(session.start())
         self._session = session
         _SESSIONS.add(session)

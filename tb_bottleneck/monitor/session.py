@@ -74,10 +74,16 @@ class MonitorOptions:
 class Session:
     """One active monitor, from `start` to `stop`."""
 
-    def __init__(self, options: MonitorOptions, samplers: Callable[[], list[Sampler]] | None = None) -> None:
+    def __init__(
+        self,
+        options: MonitorOptions,
+        samplers: Callable[[], list[Sampler]] | None = None,
+        after_step: Callable[[], bool] = lambda: False,
+    ) -> None:
         from torch.compiler import is_compiling
 
         self._options = options
+        self._after_step = after_step
         self._make_samplers = samplers or _samplers
         self.guard = Guard()
         self.patches = Patches()
@@ -227,9 +233,11 @@ class Session:
             if self._on_device:
                 self._snapshots.advance(row)
         self.spans.close(row)
+        self._own_ns += self.clock.now() - began
+        if self._after_step():
+            self.clock.began = self.clock.now()
         if "loader_wait" not in self.clock.known:
             self.spans.begin()
-        self._own_ns += self.clock.now() - began
 
     def _missing_signals(self) -> dict[str, str]:
         """Returns the reasons for missing signals. For any thread."""

@@ -1,7 +1,8 @@
-"""Runs blocks of a trial in processes of their own, and reads what their monitors recorded."""
+"""Runs blocks of a trial: processes that are started together and train in turns, or one after the other."""
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -10,110 +11,187 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from tb_bottleneck.base.text import one_line
-from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
+from tb_bottleneck.trial.block_result import BlockFailed, BlockResult, read_result, tail
 from tb_bottleneck.trial.changes import Change
+from tb_bottleneck.trial.turns import END
 
 START_S = 120.0
 """A program without a step for so long is ended: it may wait for input, or train in other processes."""
 END_S = 10.0
-MAX_OUTPUT = 2_000
-PARTS = ("loader_wait", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging", "garbage_collection")
+LOOK_S = 0.05
+Ended = Callable[[], bool]
 
 
-class BlockFailed(Exception):
-    """A block gave no steps; str() says why, for users."""
-
-
-@dataclass(frozen=True)
-class BlockResult:
-    """What one block measured. Times are means per step in ns; `parts` has the parts of the step, and "other"."""
-
-    step_ns: float
-    steps: int
-    samples: float  # per step; 0 if it is not known
-    parts: dict[str, float]
-    losses: tuple[float, ...]
-    peak_bytes: int
-    run: Path
-    """The logdir of the block."""
-    ended: bool = False
-    """True if the program itself ended before enough steps were measured."""
-    uncopied: tuple[str, ...] = ()
-    """Modules that a program in a copy of the work tree imported from the work tree itself, as paths in it."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Blocks:
-    """Runs blocks of one program. `program` begins with a script or with -m; `python` is the interpreter."""
+    """Runs blocks of one program. `program` begins with a script or with -m; `python` is the interpreter.
+
+    With `in_turns`, the blocks of a round are started together. Programs that cannot run at the same time, because of
+    the memory or a port, run one after the other: after the first round in which one fails, `told` is called with
+    the reason, and `in_turns` becomes False.
+    """
 
     program: tuple[str, ...]
     python: str = sys.executable
     measure_s: float = 2.0
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tb_bottleneck_try_")))
+    in_turns: bool = True
+    told: Callable[[str], None] = lambda _text: None
 
-    def run(self, change: Change, is_over: Callable[[], bool] = lambda: False) -> BlockResult:
-        """Runs one block of the program with this change. Raises BlockFailed."""
+    def run(self, changes: Sequence[Change], is_over: Ended = lambda: False) -> list[BlockResult | BlockFailed]:
+        """Runs one block of the program with each of the changes, which take turns in this order."""
+        if self.in_turns and len(changes) > 1:
+            results = self._run(changes, is_over)
+            failed = [each for each in results if isinstance(each, ProgramFailed)]
+            if not failed or is_over():
+                return list(results)
+            self.in_turns = False
+            self.told(f"One after the other from here on, since a program failed beside another one: {failed[0]}")
+        return [result for change in changes for result in self._run([change], is_over)]
+
+    def _run(self, changes: Sequence[Change], is_over: Ended) -> list[BlockResult | BlockFailed]:
+        processes: list[Process] = []
+        try:
+            for change in changes:
+                processes.append(self._started(change))
+            _take_turns(processes, is_over)
+            return [process.result() for process in processes]
+        except BlockFailed as failure:
+            return [failure] * len(changes)
+        finally:
+            for process in processes:
+                process.end()
+
+    def _started(self, change: Change) -> "Process":
         logdir = Path(tempfile.mkdtemp(prefix="block", dir=self.folder))
-        result = logdir / "result.json"
-        workers = next((int(value) for name, value in change.settings if name == "workers"), 0)
+        granted, grant = os.pipe()
+        reports, report = os.pipe()
         spec = {
             "settings": change.settings,
             "logdir": str(logdir),
-            "result": str(result),
+            "result": str(logdir / "result.json"),
             "program": [*_in_copy(self.program, change.folder), *change.arguments],
             "copy_of": os.getcwd() if change.folder else "",
             "measure_s": self.measure_s,
-            "prefetched": 2 * workers,
+            "prefetched": 2 * next((int(value) for name, value in change.settings if name == "workers"), 0),
+            "pipes": (granted, report),
         }
         (logdir / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        output = self._wait_for(change, logdir, result, is_over)
-        if not result.exists():
-            raise BlockFailed(f"the program ended without a result:\n{_tail(output)}")
-        return _read(json.loads(result.read_text(encoding="utf-8")), logdir, output)
-
-    def _wait_for(self, change: Change, logdir: Path, result: Path, is_over: Callable[[], bool]) -> Path:
-        """Runs the process until it has a result or ends. Returns the file with its output."""
-        output = logdir / "output.txt"
         # Our package must be found also where the working directory does not have it.
         path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "PYTHONPATH": path, **change.variables}
-        command = [self.python, "-m", "tb_bottleneck.trial.program", str(logdir / "spec.json")]
-        with (
-            output.open("wb") as file,
-            subprocess.Popen(
-                command,
+        with (logdir / "output.txt").open("wb") as file:
+            process = subprocess.Popen(
+                [self.python, "-m", "tb_bottleneck.trial.program", str(logdir / "spec.json")],
                 cwd=change.folder or None,
-                env=environment,
+                env={**os.environ, "PYTHONPATH": path, **change.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-            ) as process,
-        ):
-            try:
-                self._watch(process, logdir, result, is_over)
-            finally:
-                _end(process)
-        return output
+                pass_fds=(granted, report),
+            )
+        os.close(granted)
+        os.close(report)
+        return Process(process, logdir, grant, reports)
 
-    def _watch(
-        self, process: "subprocess.Popen[bytes]", logdir: Path, result: Path, is_over: Callable[[], bool]
-    ) -> None:
+
+class ProgramFailed(BlockFailed):
+    """The process of a block failed, or ended without a result."""
+
+
+@dataclass
+class Process:
+    """The process of one block, and the pipes to grant a turn to it and to read its reports."""
+
+    process: "subprocess.Popen[bytes]"
+    logdir: Path
+    grant_pipe: int
+    report_pipe: int
+    is_training: bool = True
+    """False once it reports no more, because it ended or failed."""
+
+    def report(self, is_over: Ended, starts: bool = False) -> int:
+        """Waits for a report; 0 also if the process ends. `starts` is True until the warm-up is over.
+
+        Raises BlockFailed if the time is over or no step is seen.
+        """
         began = time.monotonic()
-        while process.poll() is None and not result.exists():
-            if is_over():
+        while self.is_training:
+            readable, _, _ = select.select([self.report_pipe], [], [], LOOK_S)
+            report = os.read(self.report_pipe, 1) if readable else b""
+            if report:
+                return report[0]
+            if readable or self.process.poll() is not None:  # nothing to read from a closed pipe
+                self.is_training = False
+            elif is_over():
                 raise BlockFailed("there was no time left for it")
-            if time.monotonic() - began > START_S and not _has_steps(logdir):
+            elif starts and time.monotonic() - began > START_S and not _has_steps(self.logdir):
                 raise BlockFailed(
                     f"no optimizer step was seen in {START_S:.0f} s. Either the program needs longer to start, or it "
                     "has no optimizer of torch, or it trains in processes that it starts itself."
                 )
-            time.sleep(0.05)
+        return 0
+
+    def grant(self, turns: int) -> None:
+        """Grants a turn of so many, or END."""
+        try:
+            os.write(self.grant_pipe, bytes([turns]))
+        except BrokenPipeError:
+            self.is_training = False
+
+    def result(self) -> BlockResult | BlockFailed:
+        """Returns what the process measured, after it ended."""
+        path, output = self.logdir / "result.json", self.logdir / "output.txt"
+        if not path.exists():
+            return ProgramFailed(f"the program ended without a result:\n{tail(output)}")
+        try:
+            return read_result(path, self.logdir, output)
+        except BlockFailed as failure:
+            is_failed = json.loads(path.read_text(encoding="utf-8"))["state"] == "failed"
+            return ProgramFailed(str(failure)) if is_failed else failure
+
+    def end(self) -> None:
+        """Ends the process and all processes that it started."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                if self.process.poll() is None and number == signal.SIGTERM:
+                    self.process.terminate()
+                    self.process.wait(END_S)
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                break
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        for pipe in (self.grant_pipe, self.report_pipe):
+            os.close(pipe)
+        self.process.wait()
+
+
+def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
+    """Lets the processes train in turns: A B B A A B B A. Raises BlockFailed.
+
+    They import torch at the same time. Then their programs start one after the other, because two that prepare the same
+    data, or choose the fastest kernels, would disturb each other. All end together, after the last turn.
+    """
+    for process in processes:
+        process.report(is_over)
+    possible = []
+    for process in processes:
+        process.grant(1)
+        possible.append(process.report(is_over, starts=True))
+    turns = min((each for each in possible if each), default=0)
+    for turn in range(turns):
+        for process in processes if turn % 2 == 0 else reversed(processes):
+            if process.is_training:
+                process.grant(turns)
+                process.report(is_over)
+    for process in processes:
+        process.grant(END)
+    for process in processes:
+        process.report(is_over)
 
 
 def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
@@ -136,66 +214,6 @@ def _has_steps(logdir: Path) -> bool:
         except (OSError, ValueError, KeyError):
             continue
     return False
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends the process and all processes that it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            if process.poll() is None and number == signal.SIGTERM:
-                process.terminate()
-                process.wait(END_S)
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
-        except subprocess.TimeoutExpired:
-            continue
-        return
-
-
-def _read(result: dict[str, Any], logdir: Path, output: Path) -> BlockResult:
-    if result["state"] == "failed":
-        raise BlockFailed(f"{one_line(result['because'])}\n{_tail(output)}")
-    if result["unused"] and result["steps"]:
-        raise BlockFailed(f"The change had no effect: {'; '.join(result['unused'])}.")
-    files = sorted(logdir.glob("tb_bottleneck/*/events.out.tfevents.*"))
-    reader = TelemetryReader(str(files[0])) if files else None
-    if reader is None or read_all(reader) is not None or not len(reader.telemetry.steps):
-        raise BlockFailed(f"the program made no step that the monitor saw:\n{_tail(output)}")
-    rows = reader.telemetry.steps
-    first = result["first"] if result["first"] >= 0 else len(rows) // 3
-    chosen = rows.column("number").mean >= first
-    counts = np.where(chosen, rows.count, 0).astype(np.float64)
-    if not counts.sum():
-        raise BlockFailed(f"the program made only {result['steps']} steps, too few to measure:\n{_tail(output)}")
-
-    def mean(name: str) -> float:
-        return float(np.nansum(rows.column(name).mean * counts) / counts.sum())
-
-    samples = rows.column("samples").mean
-    known = np.where(np.isfinite(samples), counts, 0.0)
-    wall = mean("wall")
-    parts = {name: mean(name) for name in PARTS}
-    parts["other"] = max(wall - sum(parts.values()), 0.0)
-    return BlockResult(
-        step_ns=wall,
-        steps=int(counts.sum()),
-        samples=float(np.nansum(samples * known) / known.sum()) if known.sum() else 0.0,
-        parts=parts,
-        losses=tuple(result["losses"]),
-        peak_bytes=result["peak_bytes"],
-        run=logdir,
-        ended=result["state"] == "ended",
-        uncopied=tuple(result["uncopied"]),
-    )
-
-
-def _tail(output: Path) -> str:
-    try:
-        text = output.read_text(encoding="utf-8", errors="replace")[-MAX_OUTPUT:]
-    except OSError:
-        return ""
-    return "\n".join(f"  {one_line(line)}" for line in text.splitlines()[-12:])
 
 
 def program_of(command: Sequence[str]) -> tuple[str, tuple[str, ...]]:

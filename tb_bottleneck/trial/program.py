@@ -1,8 +1,9 @@
 """Runs one block of a trial: `python -m tb_bottleneck.trial.program SPEC`, in a process of its own.
 
 The specification is a JSON file: settings, logdir, file of the result, program, and how long to measure.
-The program runs under the monitor without captures until enough steps are measured; then the process ends. The result
-says from which step on the steps count. The parent reads the steps themselves from the monitor's event file.
+The program runs under the monitor without captures, in turns with other programs (turns.py). After its last turn, the
+process ends. The result has the time of the turns, and says from which step on the steps count. The parent reads the
+parts of the steps from the monitor's event file.
 """
 
 import json
@@ -12,22 +13,24 @@ import signal
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tb_bottleneck.monitor.monitor import Monitor
 from tb_bottleneck.tools.programs import run_module, run_script
 from tb_bottleneck.trial import changes, overrides
+from tb_bottleneck.trial.turns import DONE, END, LOADED, Turns, possible_turns, workers_count
 
 SEED = 0
 MAX_LOSSES = 50
 MAX_UNCOPIED = 100
-LOOK_S = 0.02
 LOOK_PARENT_S = 0.5
 WARM_UP_STEPS, WARM_UP_S = 10, 1.0
 MIN_STEPS = 20
 LONGEST = 8.0
-"""Steps that are so long that MIN_STEPS take more than this many times the wanted time are measured for that long."""
+"""If MIN_STEPS take more than this many times the wanted time, less of them are measured."""
 
 
 class Losses:
@@ -56,36 +59,80 @@ class Losses:
 
 
 class Block:
-    """Ends the process once enough steps were measured."""
+    """Lets the training take its turns, measures them, and ends the process after the last one."""
 
     def __init__(self, monitor: Monitor, losses: Losses, spec: dict[str, Any]) -> None:
         self._monitor, self._losses, self._spec = monitor, losses, spec
+        self._turns = Turns(*spec["pipes"])
+        self._times: list[float] = []
+        """The ends of the steps of the warm-up in s."""
+        self._turn_ns = 0.0
         self._first = -1
+        self._skipped = 0
+        """Steps of the turn that are not measured yet: those with batches that workers had begun before they were
+        stopped, whose reads went on meanwhile."""
+        self._began_ns = self._steps_before = 0
+        self._measured_ns = self._measured_steps = 0
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begins to watch the steps."""
-        threading.Thread(target=self._watch, name="tb_bottleneck trial", daemon=True).start()
+        """Waits until the program may start, and begins to watch the steps."""
+        self._turns.wait(LOADED)
+        self._monitor.after_step = self._after_step
 
-    def _watch(self) -> None:
-        wanted, prefetched = float(self._spec["measure_s"]), int(self._spec["prefetched"])
-        while self._monitor.steps < 1:
-            time.sleep(LOOK_S)
-        began = time.monotonic()
-        while self._monitor.steps < WARM_UP_STEPS + prefetched or time.monotonic() - began < WARM_UP_S:
-            if time.monotonic() - began > LONGEST * wanted and self._monitor.steps > 2:
-                break
-            time.sleep(LOOK_S)
-        self._first, began = self._monitor.steps, time.monotonic()
-        while True:
-            spent, steps = time.monotonic() - began, self._monitor.steps - self._first
-            if (spent >= wanted and steps >= MIN_STEPS) or (spent >= LONGEST * wanted and steps >= 2):
-                break
-            time.sleep(LOOK_S)
-        self.finish("measured")
+    def _after_step(self) -> bool:
+        """Measures. Returns True if the training waited for its next turn."""
+        if self._first < 0:
+            if self._is_warm():
+                self._first = self._monitor.steps
+                self._wait(possible_turns(self._wanted_s(), self._step_s(), workers_count()))
+                return True
+        elif self._skipped:
+            self._skipped -= 1
+            if not self._skipped:
+                self._begin()
+        elif self._is_turn_over():
+            _wait_for_device()
+            self._measured_ns += time.perf_counter_ns() - self._began_ns
+            self._measured_steps += self._monitor.steps - self._steps_before
+            self._wait(DONE)
+            return True
+        return False
+
+    def _is_warm(self) -> bool:
+        now, steps = time.monotonic(), self._monitor.steps
+        self._times.append(now)
+        spent = now - self._times[0]
+        if steps > 2 and spent > LONGEST * self._spec["measure_s"]:
+            return True
+        return steps >= WARM_UP_STEPS + self._spec["prefetched"] and spent >= WARM_UP_S
+
+    def _step_s(self) -> float:
+        """Returns the median step of the second half of the warm-up."""
+        half = self._times[len(self._times) // 2 - 1 :]
+        return median(end - begin for begin, end in pairwise(half))
+
+    def _wanted_s(self) -> float:
+        """Returns the time to measure: as stated, or longer if the steps are long."""
+        wanted = float(self._spec["measure_s"])
+        return min(max(wanted, MIN_STEPS * self._step_s()), LONGEST * wanted)
+
+    def _is_turn_over(self) -> bool:
+        return time.perf_counter_ns() - self._began_ns >= self._turn_ns
+
+    def _wait(self, report: int) -> None:
+        granted = self._turns.wait(report)
+        if granted == END:
+            self.finish("measured")
+        self._turn_ns = self._wanted_s() / granted * 1e9
+        self._skipped = workers_count()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._began_ns, self._steps_before = time.perf_counter_ns(), self._monitor.steps
 
     def finish(self, state: str, because: str = "") -> None:
-        """Writes the result, and ends the process. Whoever comes first, the watch or the end of the program."""
+        """Writes the result, and ends the process."""
         with self._lock:
             steps = self._monitor.steps  # none are left after it has stopped
             self._monitor.stop()
@@ -94,6 +141,8 @@ class Block:
                 "because": because,
                 "first": self._first,
                 "steps": steps,
+                "measured_ns": self._measured_ns,
+                "measured_steps": self._measured_steps,
                 "losses": self._losses.values(),
                 "peak_bytes": _peak_bytes(),
                 "unused": list(overrides.unused.values()),
@@ -104,6 +153,15 @@ class Block:
             os.replace(path.with_suffix(".tmp"), path)
             sys.stdout.flush()
             os._exit(0)  # nothing of the program runs any more, such as a checkpoint at its end
+
+
+def _wait_for_device() -> None:
+    """Waits until the device has done the work of the turn."""
+    import torch
+
+    for device in (torch.cuda, torch.xpu):
+        if device.is_initialized():
+            device.synchronize()
 
 
 def end_with_parent() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.base.persistence import cache_directory
-from tb_bottleneck.trial.block_runner import BlockFailed, BlockResult
+from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
 from tb_bottleneck.trial.trial import Runner
 
@@ -73,30 +73,32 @@ class SavedBlocks:
         """True if the trial can go on later, which takes a cache."""
         return self.folder.parent.name == FOLDER and bool(describe(self.folder))
 
-    def run(self, change: Change, is_over: Callable[[], bool]) -> BlockResult:
-        """Returns the next block: a saved one if it has this change, otherwise a new one. Raises BlockFailed."""
+    def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
+        """Returns the next blocks: the saved ones if they have these changes, otherwise new ones."""
         if self.saved:
-            block = self.saved.pop(0)
-            if block.pop("change") == change.name:
-                return _result(block)
-            self.saved.clear()  # the trial took another course
-        try:
-            result = self.runner.run(change, is_over)
-        except BlockFailed as failure:
-            if not is_over():
-                self._write({"change": change.name, "failure": str(failure)})
-            raise
-        self._write({"change": change.name, **asdict(result), "run": str(result.run)})
-        return result
+            blocks, self.saved = self.saved[: len(changes)], self.saved[len(changes) :]
+            if [block.pop("change") for block in blocks] == [change.name for change in changes]:
+                return [_result(block) for block in blocks]
+            self.saved.clear()  # the trial took another course, or was ended while its last blocks were written
+        results = self.runner.run(changes, is_over)
+        lines = [
+            {"change": change.name, "failure": str(result)}
+            if isinstance(result, BlockFailed)
+            else {"change": change.name, **asdict(result), "run": str(result.run)}
+            for change, result in zip(changes, results, strict=True)
+        ]
+        if not is_over() or not any(isinstance(result, BlockFailed) for result in results):
+            self._write(lines)
+        return results
 
-    def _write(self, block: dict[str, Any]) -> None:
+    def _write(self, blocks: list[dict[str, Any]]) -> None:
         with (self.folder / FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(block) + "\n")
+            file.write("".join(json.dumps(block) + "\n" for block in blocks))
 
 
-def _result(block: dict[str, Any]) -> BlockResult:
+def _result(block: dict[str, Any]) -> BlockResult | BlockFailed:
     if "failure" in block:
-        raise BlockFailed(str(block["failure"]))
+        return BlockFailed(str(block["failure"]))
     given = {
         **block,
         "run": Path(str(block["run"])),

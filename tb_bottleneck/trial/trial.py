@@ -1,12 +1,12 @@
-"""Runs variants of a program in turn until the gain of each is known, or the time is over."""
+"""Runs variants of a program until the gain of each is known, or the time is over."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Protocol
 
-from tb_bottleneck.trial.block_runner import BlockFailed, BlockResult
+from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
 from tb_bottleneck.trial.statistics import (
     LossAgreement,
@@ -23,8 +23,8 @@ UNCHANGED = Change()
 class Runner(Protocol):
     """Runs blocks."""
 
-    def run(self, change: Change, is_over: Callable[[], bool]) -> BlockResult:
-        """Runs one block. Raises BlockFailed."""
+    def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
+        """Runs one block with each of the changes."""
         ...
 
 
@@ -60,7 +60,7 @@ class Variant:
 
 @dataclass
 class Trial:
-    """The unchanged program and its changed variants. Blocks of all variants that are not known yet run in turn."""
+    """The unchanged program and its changed variants. A round has a block of all variants that are not known yet."""
 
     before: Variant
     changed: list[Variant]
@@ -110,50 +110,39 @@ def run_trial(
 
     `base` is the variant that the others are compared with; by default, the unchanged program.
 
-    `told` is called before each block with what it is. Raises BlockFailed if the unchanged program gives no steps.
+    `told` is called before each round with its variants. Raises BlockFailed if the unchanged program gives no steps.
     """
     trial = Trial(Variant(base), [Variant(change) for change in changes])
     longest = 0.0
-    blocks = 0
     try:
-        for round_number in range(MAX_PAIRS):
-            pairs = _pairs_at_most(trial, round_number, longest, deadline - clock())
-            order = list(_order(trial, round_number, pairs))
-            if not order:
+        for rounds in range(MAX_PAIRS):
+            left = deadline - clock()
+            variants = _variants(trial, rounds, min(MAX_PAIRS, rounds + max(int(left / max(longest, 1e-3)), 1)))
+            if not variants or (rounds and longest > left):
                 break
-            for variant in order:
-                if clock() + longest > deadline and blocks > 1:
-                    return trial
-                told(trial, f"{variant.change.name}, block {len(variant.blocks) + 1}")
-                began = clock()
-                try:
-                    variant.blocks.append(runner.run(variant.change, lambda: clock() > deadline))
-                except BlockFailed as failure:
-                    if variant is trial.before:
-                        if variant.blocks:
-                            return trial
-                        raise
-                    if not variant.blocks:
-                        variant.failure = str(failure)
-                blocks += 1
-                longest = max(longest, clock() - began)
+            told(trial, f"{', '.join(variant.change.name for variant in variants)}: round {rounds + 1}")
+            results = runner.run([variant.change for variant in variants], lambda: clock() > deadline)
+            longest = max(longest, left - (deadline - clock()))
+            failures = [result for result in results if isinstance(result, BlockFailed)]
+            if rounds and failures:
+                break  # the others have no block to be compared with
+            for variant, result in zip(variants, results, strict=True):
+                if isinstance(result, BlockResult):
+                    variant.blocks.append(result)
+                elif variant is trial.before:
+                    raise result
+                else:
+                    variant.failure = str(result)
     except KeyboardInterrupt:
         trial.interrupted = True
     return trial
 
 
-def _pairs_at_most(trial: Trial, rounds: int, longest_s: float, left_s: float) -> int:
-    """Returns how many pairs of blocks each variant can have in the time that is left."""
-    variants = 1 + sum(trial.is_worth(variant, MAX_PAIRS) for variant in trial.changed)
-    return min(MAX_PAIRS, rounds + max(int(left_s / max(longest_s, 1e-3) / variants), 1))
-
-
-def _order(trial: Trial, round_number: int, pairs: int) -> Iterator[Variant]:
-    """Yields the variants of a round, in the opposite order in every other round: A B B A.
+def _variants(trial: Trial, rounds: int, pairs: int) -> list[Variant]:
+    """Returns the variants of a round in the order of their turns, in every other round the opposite one.
 
     A variant whose gain is known, or cannot become known with so many pairs, takes no more part.
     """
     open_variants = [variant for variant in trial.changed if trial.is_worth(variant, pairs)]
-    if open_variants:
-        both = [trial.before, *open_variants]
-        yield from both if round_number % 2 == 0 else reversed(both)
+    both = [trial.before, *open_variants] if open_variants else []
+    return both if rounds % 2 == 0 else both[::-1]
