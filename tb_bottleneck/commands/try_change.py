@@ -36,8 +36,8 @@ examples:
   tb-bottleneck try --resume workers=4 -- python train.py       go on after Ctrl-C, or with more --minutes
 
 In each round, the unchanged and the changed program start as fresh processes under the monitor, and train in turns of
-half a second: one trains while the other waits, so that a machine that is faster or slower for some seconds affects
-both. Rounds go on until the gain is known or --minutes are over. If both do not fit into the memory together, they run
+an eighth of a second: one trains while the other waits, so that a machine that is faster or slower for some seconds
+affects both. Rounds go on until the gain is known or --minutes are over. If they cannot run at the same time, they run
 one after the other. Nothing of yours is changed: settings are applied inside the process. A program runs for some
 seconds per round, as far as it gets; what it writes itself, such as checkpoints, it writes then, too.
 
@@ -50,9 +50,9 @@ def add(commands: "Subparsers") -> None:
     trial = add_subparser(
         commands,
         "try",
-        "measure a change: the unchanged and the changed training in turn",
-        "Runs the unchanged training and the changed one in alternation, in short blocks after warm-up, and says how "
-        "much faster the change is, with its interval, and whether the losses agree.",
+        "measure a change: the unchanged and the changed training in turns",
+        "Runs the unchanged training and the changed one in short turns after warm-up, and says how much faster the "
+        "change is, with its interval, and whether the losses agree.",
         EXAMPLES + _kinds_text(),
         usage="tb-bottleneck try [OPTION ...] [CHANGE ...] -- python SCRIPT [ARGUMENT ...]",
     )

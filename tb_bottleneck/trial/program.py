@@ -159,8 +159,9 @@ def _wait_for_device() -> None:
     """Waits until the device has done the work of the turn."""
     import torch
 
-    for device in (torch.cuda, torch.xpu):
-        if device.is_initialized():
+    for name in ("cuda", "xpu"):
+        device = getattr(torch, name, None)  # old versions of torch have no xpu
+        if device is not None and device.is_initialized():
             device.synchronize()
 
 

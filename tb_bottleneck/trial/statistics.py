@@ -1,9 +1,10 @@
 """The gain of a change from pairs of blocks, its interval, and when it is known.
 
-Blocks alternate (A B B A A B …), so that a slow drift of the machine affects both variants. The logarithm of the ratio
-of each pair is one observation; their mean has an interval by Student's t distribution. The interval is looked at
-after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that at 95 %.
-"No difference" is the test of equivalence by two one-sided tests at 5 %: the interval at 90 % (Schuirmann 1987).
+The two blocks of a pair train in turns (turns.py), so that drift of the machine affects both variants. The logarithm
+of the ratio of each pair is one observation; their mean has an interval by Student's t distribution. The interval is
+looked at after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that
+at 95 %. "No difference" is the test of equivalence by two one-sided tests at 5 %: the interval at 90 % (Schuirmann
+1987).
 """
 
 import math
