@@ -182,12 +182,12 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are recompiled (share of the wall time of the run, including its start)."""
+    """Time in which functions are recompiled (share of the run, including its start, without recording traces)."""
     return _share_of_run(recording, _compiled_again(recording), NOTHING_AGAIN)
 
 
 def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled for the first time or recompiled (share of the wall time of the run)."""
+    """Time in which functions are compiled for the first time or again (share of the run, without recording traces)."""
     entries = compile_log(recording.facts).compilations
     return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))
 
@@ -227,7 +227,9 @@ def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missin
     begin = np.array([entry.start_us * NS_PER_US for entry in entries], np.int64)
     spans = union(begin, begin + np.array([entry.duration_us * NS_PER_US for entry in entries], np.int64))
     inside = int(spans.covered([account.begin], [account.begin + account.elapsed])[0])
-    return Measure(inside / account.elapsed, "share", "", len(entries), EVIDENCE_SOURCE)
+    # Without the monitor, the run would not record traces, and compile as long.
+    share = inside / max(account.elapsed - account.ns[Part.RECORDING], inside)
+    return Measure(share, "share", "", len(entries), EVIDENCE_SOURCE)
 
 
 def _compiled_again(recording: TelemetryRecording) -> list[Compiled]:

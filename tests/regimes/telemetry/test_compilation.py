@@ -10,16 +10,21 @@ from tb_bottleneck.regimes.rule import FIRES
 from tb_bottleneck.regimes.telemetry import interruption
 
 
-def judged(seconds: float, reason: str, times: int = 4):
-    """Returns the judgement of 2 s of steps after compilations of so many seconds each, the first step included."""
+def judged(seconds: float, reason: str, times: int = 4, recording_ms: float = 0.0):
+    """Returns the judgement of 2 s of steps after compilations of so many seconds each, the first step included.
+
+    The profiler records six of the steps, which then take `recording_ms` longer.
+    """
     each = seconds * 1000
     wall = np.full(200, 10.0)
     wall[0] += times * each
+    profiled = np.where((np.arange(200) >= 60) & (np.arange(200) < 66), 1.0, 0.0)
+    wall += recording_ms * profiled
     log = [
         [f"0/{n}", "f", "train.py", 3, (BEGIN + (n * each) * MS) / 1000, each * 1000, reason if n else ""]
         for n in range(times)
     ]
-    recording = recording_of(packet(wall), {"compile_log": {"compilations": log}})
+    recording = recording_of(packet(wall, profiled=profiled), {"compile_log": {"compilations": log}})
     return interruption.judge(Measures(recording))
 
 
@@ -33,6 +38,11 @@ def test_a_run_that_mostly_compiles_says_so(seconds, reason, cause, recurs):
     assert (judgement.status, found.name, found.recurs) == (FIRES, cause, recurs)
     assert found.cost_share == pytest.approx((3 if reason else 4) * seconds / (2 + 4 * seconds), abs=0.01)
     assert bool(judgement.recoverable) == recurs
+
+
+def test_the_time_of_recording_traces_is_no_part_of_the_run_without_the_monitor():
+    (found,) = judged(2.0, "a size differs", recording_ms=5000.0).causes
+    assert found.cost_share == pytest.approx(6 / 10, abs=0.01)
 
 
 @pytest.mark.parametrize(("times", "cause"), [(3, "recompilation"), (1, "compilation")])
