@@ -17,7 +17,7 @@ export function report(source: string): Report {
 /** A place in the program; without fields, one of which nothing is known. */
 export function place(fields: Partial<Place>): Place {
   const empty = { file: "", line: 0, function: "", module: "", share: 0, block: "", chain: [], exact: false };
-  return { ...empty, file_bytes: 0, file_time_us: 0, source: [], source_begin: 0, hottest_line: 0, hottest_share: 0, ...fields };
+  return { ...empty, file_bytes: 0, file_time_us: 0, source: [], source_begin: 0, hottest_line: 0, hottest_share: 0, other_lines: [], ...fields };
 }
 
 export function done(source: string): ReportAnswer {

@@ -900,7 +900,7 @@ class Finding(_message.Message):
     def __init__(self, cause: _Optional[str] = ..., regime: _Optional[str] = ..., cost_share: _Optional[float] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ..., fix: _Optional[_Union[Fix, _Mapping]] = ..., title: _Optional[str] = ..., where: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
 
 class Place(_message.Message):
-    __slots__ = ("file", "line", "function", "module", "share", "block", "chain", "exact", "file_bytes", "file_time_us", "source", "source_begin", "hottest_line", "hottest_share")
+    __slots__ = ("file", "line", "function", "module", "share", "block", "chain", "exact", "file_bytes", "file_time_us", "source", "source_begin", "hottest_line", "hottest_share", "other_lines")
     FILE_FIELD_NUMBER: _ClassVar[int]
     LINE_FIELD_NUMBER: _ClassVar[int]
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
@@ -915,6 +915,7 @@ class Place(_message.Message):
     SOURCE_BEGIN_FIELD_NUMBER: _ClassVar[int]
     HOTTEST_LINE_FIELD_NUMBER: _ClassVar[int]
     HOTTEST_SHARE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_LINES_FIELD_NUMBER: _ClassVar[int]
     file: str
     line: int
     function: str
@@ -929,7 +930,16 @@ class Place(_message.Message):
     source_begin: int
     hottest_line: int
     hottest_share: float
-    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ..., exact: bool = ..., file_bytes: _Optional[float] = ..., file_time_us: _Optional[float] = ..., source: _Optional[_Iterable[str]] = ..., source_begin: _Optional[int] = ..., hottest_line: _Optional[int] = ..., hottest_share: _Optional[float] = ...) -> None: ...
+    other_lines: _containers.RepeatedCompositeFieldContainer[LineShare]
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., function: _Optional[str] = ..., module: _Optional[str] = ..., share: _Optional[float] = ..., block: _Optional[str] = ..., chain: _Optional[_Iterable[str]] = ..., exact: bool = ..., file_bytes: _Optional[float] = ..., file_time_us: _Optional[float] = ..., source: _Optional[_Iterable[str]] = ..., source_begin: _Optional[int] = ..., hottest_line: _Optional[int] = ..., hottest_share: _Optional[float] = ..., other_lines: _Optional[_Iterable[_Union[LineShare, _Mapping]]] = ...) -> None: ...
+
+class LineShare(_message.Message):
+    __slots__ = ("line", "share")
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    line: int
+    share: float
+    def __init__(self, line: _Optional[int] = ..., share: _Optional[float] = ...) -> None: ...
 
 class Speedup(_message.Message):
     __slots__ = ("expected", "low", "high", "basis", "assumes", "because", "unless")

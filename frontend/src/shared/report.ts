@@ -820,6 +820,15 @@ export interface Place {
   readonly hottest_line: number;
   /** of the finding's time */
   readonly hottest_share: number;
+  /** the next costliest lines of the function, costliest first */
+  readonly other_lines: readonly LineShare[];
+}
+
+/** A line and its share. */
+export interface LineShare {
+  readonly line: number;
+  /** of the finding's time */
+  readonly share: number;
 }
 
 export interface Speedup {

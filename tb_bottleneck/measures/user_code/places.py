@@ -36,7 +36,9 @@ LEADS = 0.5
 costliest line always is. A choice."""
 LEAST_PART = 0.15
 """A line with a smaller share of its function's cost is not named. A choice."""
+MAX_LINES = 3
 SCRIPT = "<module>"
+SMALLEST = float(np.finfo(float).tiny)
 MIN_SAMPLES = 8
 """Fewest samples of a function from which its costliest line is derived. A choice."""
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
@@ -50,6 +52,14 @@ class HostTimes(Table):
     thread: Ints = column("row of threads", "-1 if the thread is not known")
     time: Ints = column("ns", "on the recording's clock")
     cost: Floats = column("ns", "or any other unit")
+
+
+@dataclass(frozen=True)
+class LineShare:
+    """A line, and its share (0 to 1) in the cost of all moments."""
+
+    line: int
+    share: float
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,9 @@ class Place:
     hottest_line: int = 0
     hottest_share: float = 0.0
     """Share of the costliest line, `hottest_line`, in the cost of all moments; both are 0 if it is not known."""
+
+    other_lines: tuple[LineShare, ...] = ()
+    """The next costliest lines of the function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +155,22 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
     if already_running(recording)[found.user].all():
         line = 0
-    running, part = _line(recording, found.called, cost)
+    costs = _lines(recording, found.called, cost)
     samples = known.samples_of(file, function, line)
     itself = float(cost[found.called < 0].sum())
     if itself >= LEADS * cost.sum() and sum(samples.values()) >= MIN_SAMPLES:
-        running = max(samples, key=lambda number: samples[number])
-        part = samples[running] / sum(samples.values())
-    if part < LEAST_PART:  # what the function does itself has no line
-        running, part = 0, 0.0
+        costs = {number: count / sum(samples.values()) for number, count in samples.items()}
+    # What the function does itself has no line.
+    costly = sorted(((part, number) for number, part in costs.items() if part >= LEAST_PART), reverse=True)[:MAX_LINES]
+    part, running = costly[0] if costly else (0.0, 0)
+    others = tuple(LineShare(number, share * other) for other, number in costly[1:])
     size, changed = known.files.get(file, (0, 0))
     at_line = np.flatnonzero(known.of(found.called) == running) if running else np.empty(0, np.intp)
     typical = found.take(at_line) if len(at_line) else found
     chain = _chain(recording, typical.innermost, typical.user, running)
-    whole = Place(share, cut(file), line, cut(function), module, "", chain, False, size, changed // NS_PER_US)
+    whole = Place(
+        share, cut(file), line, cut(function), module, "", chain, False, size, changed // NS_PER_US, other_lines=others
+    )
     if part >= LEADS or (function == SCRIPT and running):
         return replace(whole, share=share * part, line=running, exact=True)
     return replace(whole, hottest_line=running, hottest_share=share * part)
@@ -170,13 +186,11 @@ def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
     return tuple(sorted(merged.values(), key=lambda place: -place.share))
 
 
-def _line(recording: Recording, called: Ints, cost: Floats) -> tuple[int, float]:
-    """Returns the costliest line that makes the calls `called`, and its share of `cost`; 0 and 0 if none is known."""
+def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:
+    """Returns the known lines that make the calls `called`, each with its share of `cost`."""
     lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
-    costs = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines))
-    costs[lines == 0] = 0
-    best = int(np.argmax(costs))
-    return int(lines[best]), float(costs[best] / max(cost.sum(), np.finfo(float).tiny))
+    parts = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines)) / max(cost.sum(), SMALLEST)
+    return {line: part for line, part in zip(lines.tolist(), parts.tolist(), strict=True) if line}
 
 
 def _is_hidden(frame: str) -> bool:

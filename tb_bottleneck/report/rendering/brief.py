@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tb_bottleneck.base.text import one_line, quoted, share_text
 from tb_bottleneck.report.digest import plan_leads
 from tb_bottleneck.report.memory_alert import leading_alert
-from tb_bottleneck.report.rendering.figures import place_text
+from tb_bottleneck.report.rendering.figures import lines_text, place_text
 from tb_bottleneck.report.rendering.job_text import ranges_text
 from tb_bottleneck.report.rendering.text import gain_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -159,8 +159,7 @@ def _cause_lines(content: _Brief) -> Iterator[str]:
         yield f"All ranks: {content.note}"
     place = lead.where[0] if lead is not None and lead.where else None
     if place is not None and place.share >= _MIN_PLACE_SHARE:
-        hottest = f", most in line {place.hottest_line}" if place.hottest_line else ""
-        yield f"Line: {quoted(place_text(place), _PLACE)}, {share_text(place.share)} of this cost{hottest}"
+        yield f"Line: {quoted(place_text(place), _PLACE)}, {share_text(place.share)} of this cost{lines_text(place)}"
 
 
 def _unjudged_lines(report: pb.Report) -> Iterator[str]:

@@ -10,7 +10,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import bytes_text, duration_text, one_line, share_text
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.rendering.checks import note_of
-from tb_bottleneck.report.rendering.figures import place_text, value_text
+from tb_bottleneck.report.rendering.figures import lines_text, place_text, value_text
 from tb_bottleneck.report.rendering.text import gain_text
 from tb_bottleneck.report.source_lines import add_source, source_folder
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -118,7 +118,8 @@ def _finding(report: pb.Report, number: int, finding: pb.Finding) -> Iterator[st
     yield f"<section><h3>{number}. {_text(finding.title)}</h3>"
     yield f"<p>Cost: {share_text(finding.cost_share)} of the time{_text(gain_text(finding.speedup))}</p>"
     for place in (place for place in finding.where[:_MAX_PLACES] if place.share >= _MIN_PLACE_SHARE):
-        yield f"<p><code>{_text(place_text(place))}</code>: {share_text(place.share)} of this cost</p>"
+        cost = f"{share_text(place.share)} of this cost{lines_text(place)}"
+        yield f"<p><code>{_text(place_text(place))}</code>: {cost}</p>"
         running = place.line if place.exact else place.hottest_line
         lines = [
             f"<span{' class=runs' if number == running else ''}>{number:5} {escape(text)}</span>"

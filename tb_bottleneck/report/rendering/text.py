@@ -12,6 +12,7 @@ from tb_bottleneck.report.rendering.efficiency import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
     factor_text,
+    lines_text,
     occurrence_text,
     place_text,
     small_share_text,
@@ -193,10 +194,8 @@ def _places(finding: pb.Finding) -> Iterator[str]:
         if place.share < _MIN_PLACE_SHARE:
             continue
         module = f", in {place.module}" if place.module and (place.file or place.block) else ""
-        hottest = (
-            f", most in line {place.hottest_line} ({share_text(place.hottest_share)})" if place.hottest_line else ""
-        )
-        yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost{hottest}", "   ")
+        lines = lines_text(place)
+        yield from wrapped(f"in {place_text(place)}{module}: {share_text(place.share)} of this cost{lines}", "   ")
         if len(place.chain) > 1:
             yield from wrapped(" > ".join(place.chain), "       ")
         for number, text in enumerate(place.source, place.source_begin):

@@ -21,6 +21,7 @@ from torch.profiler import profile, schedule, tensorboard_trace_handler
 def prepare(rows):
     batch = torch.randn(rows, 64)
     time.sleep(0.004)
+    time.sleep(0.0016)
     return batch
 
 model = torch.nn.Linear(64, 10)
@@ -59,6 +60,9 @@ def test_findings_name_the_line_that_runs(recorded):
     if exact:
         assert places["prepare"] == (line_of("time.sleep(0.004)"), True)
         assert places["<module>"] == (line_of("time.sleep(0.002)"), True)
+        (prepare,) = (place for place in finding.where if place.function == "prepare")
+        assert [other.line for other in prepare.other_lines] == [line_of("time.sleep(0.0016)")]
+        assert 0.1 < prepare.other_lines[0].share / prepare.share < 0.8
     else:
         assert places["prepare"] == (line_of("def prepare"), False)
         assert places["<module>"] == (0, False)

@@ -5,7 +5,14 @@ NaN is refused before it becomes a string.
 
 import pytest
 
-from tb_bottleneck.report.rendering.figures import bounds_text, count_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.rendering.figures import (
+    bounds_text,
+    count_text,
+    factor_text,
+    lines_text,
+    small_share_text,
+    value_text,
+)
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -48,3 +55,20 @@ def test_a_very_small_share_is_not_shown_as_zero():
 def test_a_row_without_a_value_shows_its_text():
     assert value_text(pb.Evidence(unit="text", text="aten::item")) == "aten::item"
     assert value_text(pb.Evidence(unit="ns", value=1.5e6)) == "1.50 ms"
+
+
+@pytest.mark.parametrize(
+    ("hottest", "others", "text"),
+    [
+        ((0, 0.0), [], ""),
+        ((4, 0.5), [], ", most in line 4 (50%)"),
+        ((4, 0.5), [(3, 0.25)], ", most in line 4 (50%), then line 3 (25%)"),
+        ((0, 0.0), [(3, 0.25), (7, 0.2)], ", then lines 3 (25%), 7 (20%)"),
+    ],
+)
+def test_the_costliest_lines_of_a_place(hottest, others, text):
+    line, share = hottest
+    place = pb.Place(hottest_line=line, hottest_share=share)
+    for number, part in others:
+        place.other_lines.add(line=number, share=part)
+    assert lines_text(place).replace("\N{NO-BREAK SPACE}", "").replace(" %", "%") == text

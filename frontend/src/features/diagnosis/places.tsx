@@ -14,7 +14,7 @@ export function Places({ where, showPlace }: { where: readonly Place[]; showPlac
     <ul class="places" aria-label="Places in the program">
       {places.map((place, index) => (
         <li key={index}>
-          <code>{placeName(place)}</code> {share(place.share)} of this cost{place.hottest_line > 0 && `, most in line ${place.hottest_line} (${share(place.hottest_share)})`}{showPlace && (!place.file || place.chain.length > 0) && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}
+          <code>{placeName(place)}</code> {share(place.share)} of this cost{costlyLines(place)}{showPlace && (!place.file || place.chain.length > 0) && <> · <button type="button" class="link" aria-label={`Show ${placeName(place)} in the breakdown`} onClick={() => showPlace(place)}>breakdown</button></>}
           {place.module && (place.file || place.block) && <> · module {place.module}</>}
           {place.chain.length > 1 && <small>{place.chain.join(" › ")}</small>}
           {place.source.length > 0 && <Source {...place} />}
@@ -22,6 +22,13 @@ export function Places({ where, showPlace }: { where: readonly Place[]; showPlac
       ))}
     </ul>
   );
+}
+
+/** The costliest lines of the place with their shares, in the words of the terminal; empty if they are not known. */
+function costlyLines({ hottest_line: hottest, hottest_share: most, other_lines: others }: Place): string {
+  const first = hottest > 0 ? `, most in line ${hottest} (${share(most)})` : "";
+  const rest = others.map((other) => `${other.line} (${share(other.share)})`).join(", ");
+  return rest ? `${first}, then line${others.length > 1 ? "s" : ""} ${rest}` : first;
 }
 
 /** The line that runs, with those around it. */
