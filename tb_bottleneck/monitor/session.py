@@ -106,7 +106,7 @@ class Session:
         self._interruptions = interruptions.InterruptionHooks(self._context)
         self._other_profilers = OtherProfilers(self._context)
         self._allocator = accelerator.AllocatorCounters()
-        self._rank = process_rank()
+        self._rank = process_rank(group=self.guard.call("rank", _process_group))
         self._directory = options.logdir
         self._traces = TraceWriter(self._rank.rank, self.guard)
         self.capture = self._new_capture()
@@ -329,6 +329,15 @@ class Session:
         if not self._thread_pools:
             self._thread_pools = self.guard.call("blas", _thread_pool_facts) or {"blas_pools": []}
         return self._thread_pools
+
+
+def _process_group() -> tuple[int, int] | None:
+    """Returns the rank in torch's default process group and its size; None if there is no group yet."""
+    from torch import distributed
+
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return None
+    return distributed.get_rank(), distributed.get_world_size()
 
 
 def _samplers() -> list[Sampler]:

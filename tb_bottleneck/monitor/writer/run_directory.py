@@ -50,13 +50,21 @@ class ProcessRank:
     """How often the launcher has restarted the job."""
 
 
-def process_rank(environment: Mapping[str, str] = os.environ) -> ProcessRank:
-    """Returns the rank from the environment variables of torchrun and similar launchers; by default, a single rank."""
+def process_rank(environment: Mapping[str, str] = os.environ, group: tuple[int, int] | None = None) -> ProcessRank:
+    """Returns the rank from the environment variables of torchrun and similar launchers.
+
+    Without them, as with torch.multiprocessing.spawn, it is that of torch's process group, if there is one: `group` is
+    (rank, number of ranks). By default, a single rank.
+    """
     names = next((names for names in _RANKS if all(name in environment for name in names)), _RANKS[0])
     rank, world_size = _count(environment, names[0], 0), _count(environment, names[1], 1)
+    values = [environment.get(name, "") for name in _JOB]
+    if world_size < 2 and group is not None:
+        rank, world_size = group
+        if not any(values):  # the processes of a job that finds itself by a file have the same parent
+            values.append(str(os.getppid()))
     if world_size < 2 or rank >= world_size:
         return ProcessRank(0, 1, "")
-    values = [environment.get(name, "") for name in _JOB]
     return ProcessRank(
         rank,
         world_size,

@@ -32,6 +32,17 @@ def test_ranks_of_a_job_share_its_mark_and_another_job_has_another() -> None:
     assert process_rank({**TORCHRUN, "MASTER_PORT": "29501"}).job != first.job
 
 
+def test_without_a_launcher_the_process_group_tells_the_rank() -> None:
+    """As with torch.multiprocessing.spawn; the ranks were taken for trainings of their own."""
+    first, second = (process_rank({}, (rank, 2)) for rank in range(2))
+    assert (first.rank, second.rank, second.world_size) == (0, 1, 2)
+    assert first.job == second.job != ""
+    spawned = {"MASTER_ADDR": "localhost", "MASTER_PORT": "12355"}
+    assert process_rank(spawned, (1, 2)).job == process_rank({**spawned, "RANK": "1", "WORLD_SIZE": "2"}).job
+    assert process_rank(TORCHRUN, (0, 2)).rank == 3, "the launcher knows better"
+    assert process_rank({}, (0, 1)) == ProcessRank(0, 1, "")
+
+
 @pytest.mark.parametrize("rank", ["", "-1", "x", "8", "٣", "99999999999"])
 def test_a_rank_that_is_none_is_rank_0(rank: str) -> None:
     assert process_rank({**TORCHRUN, "RANK": rank}).rank == 0
