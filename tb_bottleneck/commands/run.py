@@ -22,7 +22,8 @@ examples:
   torchrun --nproc-per-node 8 -m tb_bottleneck run --logdir runs/mine train.py
 
 Options of the monitor come before the script; all further arguments belong to the script. Processes that the script
-starts itself (torch.multiprocessing.spawn) are not monitored: put `with Monitor(logdir):` around their training loop.
+starts itself (torch.multiprocessing.spawn) are not monitored: put `with Monitor(logdir):` around their training loop,
+after init_process_group.
 
 The forward pass is timed if the monitor finds the modules that own the optimizer's parameters after the first step;
 otherwise only traces show it. In a program of your own, `with Monitor(logdir, model=model):` names the model.
