@@ -1,12 +1,11 @@
-"""Measures `tb-bottleneck try`: `python tests/trials.py --logdir DIR [--repeats N] [--equal N] [--write]`.
+"""Measures `tb-bottleneck try`: `python tests/trials.py [--repeats N] [--equal N] [--write]`.
 
 The slow halves of the demo's trainings are tried with what fixes them, several times each, on this machine. The truth
 is the mean of all trials of a training; counted is how often the interval of a trial contains it. Between them, equal
 programs are tried against each other: steady trainings against themselves.
 
-Each trial is kept in DIR/trials.jsonl, and a run with the same DIR goes on after those that are there. The folder of a
-training has the demo's recording of its slow half, so that the ledger has the expected gain beside the measured one.
-The page goes to stdout, and with --write to tests/TRIALS.md.
+The trials are kept in tests/trial/trials.jsonl, which is published with the page, and a run goes on after those that
+are there. Nothing else may use the machine meanwhile. The page goes to stdout, and with --write to tests/TRIALS.md.
 """
 
 import argparse
@@ -18,13 +17,13 @@ import os
 import shlex
 import shutil
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -35,6 +34,7 @@ from demo.pairs import PAIRS, RECORDED  # noqa: E402
 from tb_bottleneck.__main__ import main as command  # noqa: E402
 
 PROGRAM = HERE / "trial" / "demo_program.py"
+KEPT = HERE / "trial" / "trials.jsonl"
 FIXED = "--args fixed"
 """The fixed half of the pair, where the fix is no setting."""
 FIXES = (
@@ -65,18 +65,21 @@ EQUAL_MINUTES = 4.0
 
 @dataclass(frozen=True)
 class Tried:
-    """What a trial said of the changed variant, and the seconds that it took."""
+    """What a trial said of the changed variant, and the seconds that it took. `low` and `high` are 0 if unknown."""
 
     name: str
     change: str
-    found: dict[str, Any]
+    verdict: str
+    gain: float
+    low: float
+    high: float
+    losses: str
     seconds: float
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """The interval of the gain, if it is known."""
-        low, high = self.found.get("low"), self.found.get("high")
-        return None if low is None or high is None else (low, high)
+    def is_known(self) -> bool:
+        """True if the trial gave an interval."""
+        return self.low > 0
 
 
 def tried(name: str, change: str, logdir: Path) -> Tried:
@@ -93,8 +96,14 @@ def tried(name: str, change: str, logdir: Path) -> Tried:
     began, text = time.monotonic(), io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
         command([*words, "python", str(PROGRAM), name])
-    (changed,) = json.loads(text.getvalue().splitlines()[0])["changed"]
-    return Tried(name, change, changed, time.monotonic() - began)
+    (found,) = json.loads(text.getvalue().splitlines()[0])["changed"]
+    agree = {True: "agree", False: "differ", None: "unknown"}[(found.get("losses") or {}).get("agree")]
+    low, high = found.get("low") or 0.0, found.get("high") or 0.0
+    verdict = found.get("verdict") or f"failed: {found['failure']}"
+    seconds = round(time.monotonic() - began)
+    return Tried(
+        name, change, verdict, *(round(each, 4) for each in (found.get("gain") or 0.0, low, high)), agree, seconds
+    )
 
 
 def wanted(repeats: int, equal: int) -> Iterator[tuple[str, str]]:
@@ -109,9 +118,7 @@ def wanted(repeats: int, equal: int) -> Iterator[tuple[str, str]]:
 
 def measure(repeats: int, equal: int, logdir: Path) -> list[Tried]:
     """Returns all trials: those that were kept, and the others, which are run and kept."""
-    store = logdir / "trials.jsonl"
-    logdir.mkdir(parents=True, exist_ok=True)
-    lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
+    lines = KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else []
     trials = [Tried(**json.loads(line)) for line in lines]
     kept, plan = Counter((trial.name, trial.change) for trial in trials), list(wanted(repeats, equal))
     for number, (name, change) in enumerate(plan, 1):
@@ -120,24 +127,24 @@ def measure(repeats: int, equal: int, logdir: Path) -> list[Tried]:
             continue
         progress("trial", number, len(plan))
         trials.append(tried(name, change, logdir))
-        with store.open("a", encoding="utf-8") as file:
+        with KEPT.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(trials[-1])) + "\n")
     return trials
 
 
 def row(name: str, change: str, trials: Sequence[Tried]) -> str:
     """Returns the line of a training."""
-    known = [trial for trial in trials if trial.interval is not None]
+    known = [trial for trial in trials if trial.is_known]
     if not known:
-        return f"| {name} | {change} | | 0 of {len(trials)} | {trials[0].found['failure']} | | |"
-    truth = math.exp(fmean(math.log(trial.found["gain"]) for trial in known))
-    inside = sum(low <= truth <= high for low, high in (trial.interval for trial in known if trial.interval))
-    widths = [high / low for low, high in (trial.interval for trial in known if trial.interval)]
-    agree = {trial.found.get("losses", {}).get("agree") for trial in known}
-    losses = {True: "agree", False: "differ", None: "unknown"}[agree.pop()] if len(agree) == 1 else "not always"
+        return f"| {name} | {change} | | 0 of {len(trials)} | | {counts(trials)} | | |"
+    truth = math.exp(fmean(math.log(trial.gain) for trial in known))
+    inside = sum(trial.low <= truth <= trial.high for trial in known)
+    width = median(trial.high / trial.low for trial in known)
+    losses = {trial.losses for trial in known}
+    said = losses.pop() if len(losses) == 1 else "not always"
     return (
-        f"| {name} | {change} | {truth:.2f} | {inside} of {len(trials)} | {median(widths):.2f} | {counts(known)} | "
-        f"{losses} | {median(trial.seconds for trial in known):.0f} s |"
+        f"| {name} | {change} | {truth:.2f} | {inside} of {len(trials)} | {width:.2f} | {counts(known)} | {said} | "
+        f"{median(trial.seconds for trial in known):.0f} s |"
     )
 
 
@@ -168,18 +175,18 @@ def page(trials: Sequence[Tried]) -> Iterator[str]:
 
 def counts(trials: Sequence[Tried]) -> str:
     """Returns how often each verdict was given."""
-    verdicts = [trial.found.get("verdict", "failed") for trial in trials]
+    verdicts = [trial.verdict for trial in trials]
     return ", ".join(f"{verdicts.count(each)} {each}" for each in sorted(set(verdicts)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--logdir", type=Path, required=True, metavar="DIR", help="where the trials are kept")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="trials of each training (3)")
     parser.add_argument("--equal", type=int, default=20, metavar="N", help="trials of equal programs (20)")
     parser.add_argument("--write", action="store_true", help="write tests/TRIALS.md")
     options = parser.parse_args()
-    trials = measure(options.repeats, options.equal, options.logdir)
+    with tempfile.TemporaryDirectory() as logdir:
+        trials = measure(options.repeats, options.equal, Path(logdir))
     publish(page(trials), HERE / "TRIALS.md", options.write)
     return 0
 

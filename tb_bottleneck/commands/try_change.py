@@ -122,7 +122,7 @@ def _try(options: argparse.Namespace) -> int:
         blocks = Blocks(program, python, options.seconds, folder, not options.one_by_one, _say)
         runner = SavedBlocks(blocks, folder)
         if options.resume:
-            print(f"Going on after {runner.load()} blocks.", file=sys.stderr)
+            print(f"Going on after {runner.load()} rounds.", file=sys.stderr)
         status, finished = (_plan if options.plan else _changed)(options, runner, program)
         keep = not finished
         return status
@@ -132,7 +132,7 @@ def _try(options: argparse.Namespace) -> int:
         return 1
     finally:
         if keep and runner.has_blocks:
-            print("The blocks are kept: the same command with --resume goes on with them.", file=sys.stderr)
+            print("The rounds are kept: the same command with --resume goes on with them.", file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -69,6 +69,18 @@ def is_capturing() -> bool:
     return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
+def synchronize() -> None:
+    """Waits until all devices in use have done their work. For `tb-bottleneck try` only: the monitor never waits."""
+    torch = _torch()
+    if is_capturing():
+        return
+    for name in ("cuda", "xpu"):
+        devices = getattr(torch, name, None)  # old versions of torch have no xpu
+        if devices is not None and devices.is_initialized():
+            for index in range(devices.device_count()):
+                devices.synchronize(index)
+
+
 def allocator_counts() -> Mapping[str, Any]:
     """Returns the counters of CUDA's allocator since the process began; empty while CUDA is not initialised."""
     torch = _torch()

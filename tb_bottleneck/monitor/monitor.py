@@ -142,6 +142,12 @@ class Monitor:
         session = self._session
         return 0 if session is None else session.clock.steps
 
+    @property
+    def loader_workers(self) -> int:
+        """The number of workers of the training's DataLoader; 0 while no monitor is active."""
+        session = self._session
+        return 0 if session is None else session.loader_workers
+
     def capture(self) -> None:
         """Requests a trace of the next steps."""
         session = self._active_session()

@@ -150,6 +150,11 @@ class Session:
         self.patches.activate()
         return directory
 
+    @property
+    def loader_workers(self) -> int:
+        """The number of workers of the DataLoader with the most."""
+        return self._loaders.workers
+
     def tell_results(self) -> None:
         """Says where the results are, if this process has rank 0 and recorded a step."""
         if self._rank.rank == 0 and self.clock.steps > 0:

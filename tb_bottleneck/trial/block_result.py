@@ -51,8 +51,13 @@ def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
     if reader is None or read_all(reader) is not None or not len(reader.telemetry.steps):
         raise BlockFailed(f"the program made no step that the monitor saw:\n{tail(output)}")
     rows = reader.telemetry.steps
-    first = result["first"] if result["first"] >= 0 else len(rows) // 3
-    counts = np.where(rows.column("number").mean >= first, rows.count, 0).astype(np.float64)
+    number = rows.column("number").mean
+    measured = np.zeros(len(rows), np.bool_)
+    for first, end in result["measured"]:
+        measured |= (number >= first) & (number < end)
+    if not result["measured"]:
+        measured = number >= len(rows) // 3
+    counts = np.where(measured, rows.count, 0).astype(np.float64)
     if not counts.sum():
         raise BlockFailed(f"the program made only {result['steps']} steps, too few to measure:\n{tail(output)}")
 
@@ -61,13 +66,13 @@ def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
 
     samples = rows.column("samples").mean
     known = np.where(np.isfinite(samples), counts, 0.0)
-    measured = int(result["measured_steps"])
-    wall = result["measured_ns"] / measured if measured else mean("wall")
+    steps = sum(end - first for first, end in result["measured"])
+    wall = result["measured_ns"] / steps if steps else mean("wall")
     parts = {name: mean(name) for name in PARTS}
     parts["other"] = max(wall - sum(parts.values()), 0.0)
     return BlockResult(
         step_ns=wall,
-        steps=measured or int(counts.sum()),
+        steps=steps or int(counts.sum()),
         samples=float(np.nansum(samples * known) / known.sum()) if known.sum() else 0.0,
         parts=parts,
         losses=tuple(result["losses"]),

@@ -1,6 +1,8 @@
 """Runs blocks of a trial: processes that are started together and train in turns, or one after the other."""
 
+import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -28,9 +30,9 @@ Ended = Callable[[], bool]
 class Blocks:
     """Runs blocks of one program. `program` begins with a script or with -m; `python` is the interpreter.
 
-    With `in_turns`, the blocks of a round are started together. Programs that cannot run at the same time, because of
-    the memory or a port, run one after the other: after the first round in which one fails, `told` is called with
-    the reason, and `in_turns` becomes False.
+    With `in_turns`, the blocks of a round are started together. A program that fails then runs once more, alone. If it
+    does not fail alone, it cannot run beside others, because of the memory or a port: `told` is called with the reason,
+    `in_turns` becomes False, and later blocks run one after the other.
     """
 
     program: tuple[str, ...]
@@ -42,108 +44,118 @@ class Blocks:
 
     def run(self, changes: Sequence[Change], is_over: Ended = lambda: False) -> list[BlockResult | BlockFailed]:
         """Runs one block of the program with each of the changes, which take turns in this order."""
-        if self.in_turns and len(changes) > 1:
-            results = self._run(changes, is_over)
-            failed = [each for each in results if isinstance(each, ProgramFailed)]
-            if not failed or is_over():
-                return list(results)
-            self.in_turns = False
-            self.told(f"One after the other from here on, since a program failed beside another one: {failed[0]}")
-        return [result for change in changes for result in self._run([change], is_over)]
+        if not self.in_turns or len(changes) == 1:
+            return [result for change in changes for result in self._run([change], is_over)]
+        results = self._run(changes, is_over)
+        for number, failure in enumerate(results):
+            if not isinstance(failure, ProgramFailed) or is_over():
+                continue
+            (results[number],) = self._run([changes[number]], is_over)
+            if self.in_turns and isinstance(results[number], BlockResult):
+                self.in_turns = False
+                self.told(f"One after the other from here on, since a program failed beside another one: {failure}")
+        return results
 
     def _run(self, changes: Sequence[Change], is_over: Ended) -> list[BlockResult | BlockFailed]:
         processes: list[Process] = []
         try:
             for change in changes:
-                processes.append(self._started(change))
+                processes.append(Process(tempfile.mkdtemp(prefix="block", dir=self.folder)))
+                self._start(processes[-1], change)
             _take_turns(processes, is_over)
             return [process.result() for process in processes]
-        except BlockFailed as failure:
-            return [failure] * len(changes)
         finally:
-            for process in processes:
-                process.end()
+            end_all(processes)
 
-    def _started(self, change: Change) -> "Process":
-        logdir = Path(tempfile.mkdtemp(prefix="block", dir=self.folder))
-        granted, grant = os.pipe()
-        reports, report = os.pipe()
+    def _start(self, process: "Process", change: Change) -> None:
+        try:
+            program = _in_copy(self.program, change.folder)
+        except BlockFailed as failure:
+            process.failure = failure
+            return
         spec = {
             "settings": change.settings,
-            "logdir": str(logdir),
-            "result": str(logdir / "result.json"),
-            "program": [*_in_copy(self.program, change.folder), *change.arguments],
+            "logdir": str(process.logdir),
+            "result": str(process.logdir / "result.json"),
+            "program": [*program, *change.arguments],
             "copy_of": os.getcwd() if change.folder else "",
             "measure_s": self.measure_s,
             "prefetched": 2 * next((int(value) for name, value in change.settings if name == "workers"), 0),
-            "pipes": (granted, report),
         }
-        (logdir / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         # Our package must be found also where the working directory does not have it.
         path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        with (logdir / "output.txt").open("wb") as file:
-            process = subprocess.Popen(
-                [self.python, "-m", "tb_bottleneck.trial.program", str(logdir / "spec.json")],
-                cwd=change.folder or None,
-                env={**os.environ, "PYTHONPATH": path, **change.variables},
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                pass_fds=(granted, report),
-            )
-        os.close(granted)
-        os.close(report)
-        return Process(process, logdir, grant, reports)
+        process.start(self.python, spec, change.folder, {**os.environ, "PYTHONPATH": path, **change.variables})
 
 
 class ProgramFailed(BlockFailed):
-    """The process of a block failed, or ended without a result."""
+    """The process of a block failed, ended without a result, or made no step."""
 
 
-@dataclass
 class Process:
     """The process of one block, and the pipes to grant a turn to it and to read its reports."""
 
-    process: "subprocess.Popen[bytes]"
-    logdir: Path
-    grant_pipe: int
-    report_pipe: int
-    is_training: bool = True
-    """False once it reports no more, because it ended or failed."""
+    def __init__(self, logdir: str) -> None:
+        self.logdir = Path(logdir)
+        self.failure: BlockFailed | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self._grants = self._reports = -1
 
-    def report(self, is_over: Ended, starts: bool = False) -> int:
-        """Waits for a report; 0 also if the process ends. `starts` is True until the warm-up is over.
+    def start(self, python: str, spec: dict[str, object], folder: str, environment: dict[str, str]) -> None:
+        """Starts the process with a specification (program.py) in a working directory; "" is the present one."""
+        granted, self._grants = os.pipe()
+        self._reports, report = os.pipe()
+        path, output = self.logdir / "spec.json", self.logdir / "output.txt"
+        try:
+            path.write_text(json.dumps({**spec, "pipes": (granted, report)}), encoding="utf-8")
+            with output.open("wb") as file:
+                self.process = subprocess.Popen(
+                    [python, "-m", "tb_bottleneck.trial.program", str(path)],
+                    cwd=folder or None,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=(granted, report),
+                )
+        finally:
+            os.close(granted)
+            os.close(report)
 
-        Raises BlockFailed if the time is over or no step is seen.
-        """
+    @property
+    def is_training(self) -> bool:
+        """True until the process ends or fails."""
+        return self.failure is None and self.process is not None and self.process.poll() is None
+
+    def report(self, is_over: Ended, limit_s: float = math.inf) -> int:
+        """Waits for a report; 0 also if the process ends, makes no step for `limit_s`, or the time is over."""
         began = time.monotonic()
-        while self.is_training:
-            readable, _, _ = select.select([self.report_pipe], [], [], LOOK_S)
-            report = os.read(self.report_pipe, 1) if readable else b""
+        while self.failure is None:
+            is_training = self.is_training  # before it is read: what a process reported before its end counts
+            report = os.read(self._reports, 1) if _is_readable(self._reports, LOOK_S if is_training else 0.0) else b""
             if report:
                 return report[0]
-            if readable or self.process.poll() is not None:  # nothing to read from a closed pipe
-                self.is_training = False
-            elif is_over():
-                raise BlockFailed("there was no time left for it")
-            elif starts and time.monotonic() - began > START_S and not _has_steps(self.logdir):
-                raise BlockFailed(
-                    f"no optimizer step was seen in {START_S:.0f} s. Either the program needs longer to start, or it "
+            if not is_training:
+                break
+            if is_over():
+                self.failure = BlockFailed("there was no time left for it")
+            elif time.monotonic() - began > limit_s and not _has_steps(self.logdir):
+                self.failure = ProgramFailed(
+                    f"no optimizer step was seen in {limit_s:.0f} s. Either the program needs longer to start, or it "
                     "has no optimizer of torch, or it trains in processes that it starts itself."
                 )
         return 0
 
     def grant(self, turns: int) -> None:
         """Grants a turn of so many, or END."""
-        try:
-            os.write(self.grant_pipe, bytes([turns]))
-        except BrokenPipeError:
-            self.is_training = False
+        with contextlib.suppress(BrokenPipeError):  # it has just ended
+            os.write(self._grants, bytes([turns]))
 
     def result(self) -> BlockResult | BlockFailed:
         """Returns what the process measured, after it ended."""
         path, output = self.logdir / "result.json", self.logdir / "output.txt"
+        if self.failure is not None:
+            return self.failure
         if not path.exists():
             return ProgramFailed(f"the program ended without a result:\n{tail(output)}")
         try:
@@ -152,26 +164,34 @@ class Process:
             is_failed = json.loads(path.read_text(encoding="utf-8"))["state"] == "failed"
             return ProgramFailed(str(failure)) if is_failed else failure
 
-    def end(self) -> None:
-        """Ends the process and all processes that it started."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                if self.process.poll() is None and number == signal.SIGTERM:
-                    self.process.terminate()
-                    self.process.wait(END_S)
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                break
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        for pipe in (self.grant_pipe, self.report_pipe):
-            os.close(pipe)
-        self.process.wait()
+    def close(self) -> None:
+        """Closes the pipes."""
+        for pipe in (self._grants, self._reports):
+            if pipe >= 0:
+                os.close(pipe)
+
+
+def end_all(processes: Sequence[Process]) -> None:
+    """Ends the processes, and all processes that they started."""
+    started = [process.process for process in processes if process.process is not None]
+    try:
+        for process in started:
+            process.terminate()
+        end = time.monotonic() + END_S
+        for process in started:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(end - time.monotonic(), 0.0))
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for each in processes:
+            each.close()
 
 
 def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
-    """Lets the processes train in turns: A B B A A B B A. Raises BlockFailed.
+    """Lets the processes train in turns: A B B A A B B A.
 
     They import torch at the same time. Then their programs start one after the other, because two that prepare the same
     data, or choose the fastest kernels, would disturb each other. All end together, after the last turn.
@@ -181,7 +201,7 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
     possible = []
     for process in processes:
         process.grant(1)
-        possible.append(process.report(is_over, starts=True))
+        possible.append(process.report(is_over, START_S))
     turns = min((each for each in possible if each), default=0)
     for turn in range(turns):
         for process in processes if turn % 2 == 0 else reversed(processes):
@@ -192,6 +212,10 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
         process.grant(END)
     for process in processes:
         process.report(is_over)
+
+
+def _is_readable(pipe: int, seconds: float) -> bool:
+    return bool(select.select([pipe], [], [], seconds)[0])
 
 
 def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
@@ -208,11 +232,10 @@ def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
 
 
 def _has_steps(logdir: Path) -> bool:
+    """Returns True if the heartbeat of the process shows a step."""
     for path in logdir.glob("tb_bottleneck/*/heartbeat.json"):
-        try:
+        with contextlib.suppress(OSError, ValueError, KeyError):
             return int(json.loads(path.read_text(encoding="utf-8"))["step"]) >= 0
-        except (OSError, ValueError, KeyError):
-            continue
     return False
 
 

@@ -13,49 +13,28 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.monitor import Monitor
 from tb_bottleneck.tools.programs import run_module, run_script
 from tb_bottleneck.trial import changes, overrides
-from tb_bottleneck.trial.turns import DONE, END, LOADED, Turns, possible_turns, workers_count
+from tb_bottleneck.trial.program_facts import Losses, peak_bytes, uncopied_modules
+from tb_bottleneck.trial.turns import DONE, END, LOADED, Turns, possible_turns
 
 SEED = 0
-MAX_LOSSES = 50
-MAX_UNCOPIED = 100
 LOOK_PARENT_S = 0.5
 WARM_UP_STEPS, WARM_UP_S = 10, 1.0
 MIN_STEPS = 20
 LONGEST = 8.0
-"""If MIN_STEPS take more than this many times the wanted time, less of them are measured."""
-
-
-class Losses:
-    """The tensors on which the program calls `backward`, in its first steps. They are read at the end only."""
-
-    def __init__(self) -> None:
-        self._kept: list[Any] = []
-
-    def install(self) -> None:
-        """Replaces Tensor.backward."""
-        import torch
-
-        tensor_class: Any = torch.Tensor
-        original = tensor_class.backward
-
-        def backward(tensor: Any, *args: Any, **given: Any) -> Any:
-            if len(self._kept) < MAX_LOSSES and tensor.numel() == 1:
-                self._kept.append(tensor.detach().clone())
-            return original(tensor, *args, **given)
-
-        tensor_class.backward = backward
-
-    def values(self) -> list[float]:
-        """Returns the losses. Waits for the device."""
-        return [float(each) for each in self._kept]
+"""If MIN_STEPS take more than this many times the wanted time, fewer of them are measured."""
+MIN_KNOWN = 4
+"""Fewest steps of a program from which its step time is derived. A choice."""
+LOOK_S = 0.2
 
 
 class Block:
@@ -67,37 +46,65 @@ class Block:
         self._times: list[float] = []
         """The ends of the steps of the warm-up in s."""
         self._turn_ns = 0.0
-        self._first = -1
         self._skipped = 0
-        """Steps of the turn that are not measured yet: those with batches that workers had begun before they were
-        stopped, whose reads went on meanwhile."""
-        self._began_ns = self._steps_before = 0
-        self._measured_ns = self._measured_steps = 0
+        """Steps of the turn that are not measured: those with batches that workers had begun before they were stopped,
+        whose reads went on meanwhile."""
+        self._began_ns = self._last_ns = self._first = 0
+        self._measured_ns = 0
+        self._measured: list[tuple[int, int]] = []
+        """The first step of each measured turn, and the one after its last."""
+        self._waits = True
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Waits until the program may start, and begins to watch the steps."""
         self._turns.wait(LOADED)
+        self._last_ns, self._waits = time.perf_counter_ns(), False
         self._monitor.after_step = self._after_step
+        threading.Thread(target=self._end_long_turn, name="tb_bottleneck trial", daemon=True).start()
 
     def _after_step(self) -> bool:
-        """Measures. Returns True if the training waited for its next turn."""
-        if self._first < 0:
+        """Measures. Returns True if the training waited for its next turn. An error ends the process."""
+        try:
+            self._last_ns = time.perf_counter_ns()
+            report = self._report()
+            if report is None:
+                return False
+            self._waits = True
+            granted = self._turns.wait(report)
+            if granted == END:
+                self.finish("measured")
+            self._turn_ns = self._wanted_s() / granted * 1e9
+            self._skipped = self._monitor.loader_workers
+            self._begin()
+            self._waits = False
+        except Exception as error:
+            self.finish("failed", f"{type(error).__name__}: {error}"[:300])
+        return True
+
+    def _report(self) -> int | None:
+        """Returns what is reported at the end of this step, if the warm-up or a turn ends with it."""
+        if not self._turn_ns:
             if self._is_warm():
-                self._first = self._monitor.steps
-                self._wait(possible_turns(self._wanted_s(), self._step_s(), workers_count()))
-                return True
+                accelerator.synchronize()
+                return possible_turns(self._wanted_s(), self._step_s(), self._monitor.loader_workers)
         elif self._skipped:
             self._skipped -= 1
             if not self._skipped:
                 self._begin()
-        elif self._is_turn_over():
-            _wait_for_device()
-            self._measured_ns += time.perf_counter_ns() - self._began_ns
-            self._measured_steps += self._monitor.steps - self._steps_before
-            self._wait(DONE)
-            return True
-        return False
+        elif time.perf_counter_ns() - self._began_ns >= self._turn_ns:
+            accelerator.synchronize()
+            self._count(time.perf_counter_ns())
+            return DONE
+        return None
+
+    def _begin(self) -> None:
+        accelerator.synchronize()
+        self._began_ns, self._first = time.perf_counter_ns(), self._monitor.steps
+
+    def _count(self, until_ns: int) -> None:
+        self._measured_ns += until_ns - self._began_ns
+        self._measured.append((self._first, self._monitor.steps))
 
     def _is_warm(self) -> bool:
         now, steps = time.monotonic(), self._monitor.steps
@@ -117,52 +124,45 @@ class Block:
         wanted = float(self._spec["measure_s"])
         return min(max(wanted, MIN_STEPS * self._step_s()), LONGEST * wanted)
 
-    def _is_turn_over(self) -> bool:
-        return time.perf_counter_ns() - self._began_ns >= self._turn_ns
-
-    def _wait(self, report: int) -> None:
-        granted = self._turns.wait(report)
-        if granted == END:
+    def _end_long_turn(self) -> None:
+        """Ends the block with what is known if no step ends for long, as in an evaluation of minutes."""
+        while True:
+            time.sleep(LOOK_S)
+            still_s = (time.perf_counter_ns() - self._last_ns) / 1e9
+            if self._waits or still_s < LONGEST * self._spec["measure_s"] or self._monitor.steps < MIN_KNOWN:
+                continue
+            if self._turn_ns and not self._skipped and self._monitor.steps > self._first:
+                self._count(self._last_ns)
             self.finish("measured")
-        self._turn_ns = self._wanted_s() / granted * 1e9
-        self._skipped = workers_count()
-        self._begin()
-
-    def _begin(self) -> None:
-        self._began_ns, self._steps_before = time.perf_counter_ns(), self._monitor.steps
 
     def finish(self, state: str, because: str = "") -> None:
         """Writes the result, and ends the process."""
         with self._lock:
-            steps = self._monitor.steps  # none are left after it has stopped
-            self._monitor.stop()
-            result = {
-                "state": state,
-                "because": because,
-                "first": self._first,
-                "steps": steps,
-                "measured_ns": self._measured_ns,
-                "measured_steps": self._measured_steps,
-                "losses": self._losses.values(),
-                "peak_bytes": _peak_bytes(),
-                "unused": list(overrides.unused.values()),
-                "uncopied": uncopied_modules(self._spec["copy_of"]),
-            }
-            path = Path(self._spec["result"])
-            path.with_suffix(".tmp").write_text(json.dumps(result), encoding="utf-8")
-            os.replace(path.with_suffix(".tmp"), path)
-            sys.stdout.flush()
+            try:
+                self._write(state, because)
+            except Exception:
+                traceback.print_exc()
+                os._exit(1)
             os._exit(0)  # nothing of the program runs any more, such as a checkpoint at its end
 
-
-def _wait_for_device() -> None:
-    """Waits until the device has done the work of the turn."""
-    import torch
-
-    for name in ("cuda", "xpu"):
-        device = getattr(torch, name, None)  # old versions of torch have no xpu
-        if device is not None and device.is_initialized():
-            device.synchronize()
+    def _write(self, state: str, because: str) -> None:
+        steps = self._monitor.steps  # none are left after it has stopped
+        self._monitor.stop()
+        result = {
+            "state": state,
+            "because": because,
+            "steps": steps,
+            "measured": self._measured,
+            "measured_ns": self._measured_ns,
+            "losses": self._losses.values(),
+            "peak_bytes": peak_bytes(),
+            "unused": list(overrides.unused.values()),
+            "uncopied": uncopied_modules(self._spec["copy_of"]),
+        }
+        path = Path(self._spec["result"])
+        path.with_suffix(".tmp").write_text(json.dumps(result), encoding="utf-8")
+        os.replace(path.with_suffix(".tmp"), path)
+        sys.stdout.flush()
 
 
 def end_with_parent() -> None:
@@ -176,36 +176,6 @@ def end_with_parent() -> None:
 
     if hasattr(os, "killpg"):
         threading.Thread(target=watch, name="tb_bottleneck parent", daemon=True).start()
-
-
-def uncopied_modules(work_tree: str) -> list[str]:
-    """Returns the modules that were imported from `work_tree` although the program runs in a copy of it, as paths.
-
-    An editable installation, or an absolute path in PYTHONPATH, leads there. A change in the copy does not reach them.
-    """
-    if not work_tree:
-        return []
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    own = [Path(file).resolve() for file in files if isinstance(file, str)]
-    top, copy = Path(work_tree).resolve(), Path.cwd()
-    return sorted(
-        str(file.relative_to(top))
-        for file in own
-        if file.is_relative_to(top) and not file.is_relative_to(copy) and "site-packages" not in file.parts
-    )[:MAX_UNCOPIED]
-
-
-def _peak_bytes() -> int:
-    """Returns the peak of the device's memory, or without a device of the process's."""
-    import torch
-
-    if torch.cuda.is_available():
-        return int(torch.cuda.max_memory_allocated())
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _seed() -> None:
@@ -238,8 +208,6 @@ def main(path: str) -> None:
     except SystemExit as ended:
         block.finish("ended" if ended.code in (None, 0) else "failed", f"it ended with status {ended.code}")
     except BaseException as error:
-        import traceback
-
         traceback.print_exc()
         block.finish("failed", f"{type(error).__name__}: {error}"[:300])
     block.finish("ended")

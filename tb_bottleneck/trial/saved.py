@@ -7,6 +7,7 @@ from the disk. They are in the user's cache, not in the logdir, which has finish
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
 import time
@@ -44,25 +45,27 @@ def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
 
 
 def describe(folder: Path) -> str:
-    """Returns the number of blocks in the folder and when they were measured; an empty text without any."""
+    """Returns the number of rounds in the folder and when they were measured; an empty text without any."""
     try:
         lines = (folder / FILE).read_bytes().count(b"\n")
         written = time.strftime("%Y-%m-%d %H:%M", time.localtime((folder / FILE).stat().st_mtime))
     except OSError:
         return ""
-    return f"{lines} blocks, {written}" if lines else ""
+    return f"{lines} {'round' if lines == 1 else 'rounds'}, {written}" if lines else ""
 
 
 @dataclass
 class SavedBlocks:
-    """Runs blocks with another runner, and writes each to the folder; the first ones come from there."""
+    """Runs rounds of blocks with another runner, and writes each to the folder; the first ones come from there."""
 
     runner: Runner
     folder: Path
-    saved: list[dict[str, Any]] = field(default_factory=list)
+    saved: list[list[dict[str, Any]]] = field(default_factory=list)
+    """The blocks of each round that is there."""
+    used: list[list[dict[str, Any]]] = field(default_factory=list)
 
     def load(self) -> int:
-        """Reads the blocks that are there. Returns their number."""
+        """Reads the rounds that are there. Returns their number."""
         with contextlib.suppress(OSError, ValueError):  # a killed process may have written half of the last line
             for line in (self.folder / FILE).read_text(encoding="utf-8").splitlines():
                 self.saved.append(json.loads(line))
@@ -74,33 +77,33 @@ class SavedBlocks:
         return self.folder.parent.name == FOLDER and bool(describe(self.folder))
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
-        """Returns the next blocks: the saved ones if they have these changes, otherwise new ones."""
+        """Returns the blocks of the next round: the saved ones if they have these changes, otherwise new ones."""
         if self.saved:
-            blocks, self.saved = self.saved[: len(changes)], self.saved[len(changes) :]
-            if [block.pop("change") for block in blocks] == [change.name for change in changes]:
+            blocks = self.saved.pop(0)
+            if [block["change"] for block in blocks] == [change.name for change in changes]:
+                self.used.append(blocks)
                 return [_result(block) for block in blocks]
-            self.saved.clear()  # the trial took another course, or was ended while its last blocks were written
+            self.saved.clear()  # the trial took another course
         results = self.runner.run(changes, is_over)
-        lines = [
-            {"change": change.name, "failure": str(result)}
-            if isinstance(result, BlockFailed)
-            else {"change": change.name, **asdict(result), "run": str(result.run)}
-            for change, result in zip(changes, results, strict=True)
-        ]
         if not is_over() or not any(isinstance(result, BlockFailed) for result in results):
-            self._write(lines)
+            self.used.append([_saved(*each) for each in zip(changes, results, strict=True)])
+            text = "".join(json.dumps(blocks) + "\n" for blocks in self.used)
+            (self.folder / FILE).with_suffix(".tmp").write_text(text, encoding="utf-8")
+            os.replace((self.folder / FILE).with_suffix(".tmp"), self.folder / FILE)
         return results
 
-    def _write(self, blocks: list[dict[str, Any]]) -> None:
-        with (self.folder / FILE).open("a", encoding="utf-8") as file:
-            file.write("".join(json.dumps(block) + "\n" for block in blocks))
+
+def _saved(change: Change, result: BlockResult | BlockFailed) -> dict[str, Any]:
+    if isinstance(result, BlockFailed):
+        return {"change": change.name, "failure": str(result)}
+    return {"change": change.name, **asdict(result), "run": str(result.run)}
 
 
 def _result(block: dict[str, Any]) -> BlockResult | BlockFailed:
     if "failure" in block:
         return BlockFailed(str(block["failure"]))
     given = {
-        **block,
+        **{name: value for name, value in block.items() if name != "change"},
         "run": Path(str(block["run"])),
         "losses": tuple(block["losses"]),
         "uncopied": tuple(block["uncopied"]),

@@ -1,7 +1,7 @@
 """Runs variants of a program until the gain of each is known, or the time is over."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Protocol
@@ -17,6 +17,7 @@ from tb_bottleneck.trial.statistics import (
 )
 
 MAX_PAIRS = 20
+MAX_FAILED = 2
 UNCHANGED = Change()
 
 
@@ -34,7 +35,11 @@ class Variant:
 
     change: Change
     blocks: list[BlockResult] = field(default_factory=list)
+    before: list[BlockResult] = field(default_factory=list)
+    """For each block, that of the unchanged program in the same round."""
     failure: str = ""
+    failed_later: int = 0
+    """Number of blocks that failed although others did not."""
 
     @property
     def step_ns(self) -> float:
@@ -51,11 +56,6 @@ class Variant:
     def parts(self) -> dict[str, float]:
         """Mean parts of the step in ns."""
         return {name: fmean(block.parts[name] for block in self.blocks) for name in self.blocks[0].parts}
-
-    @property
-    def costs(self) -> list[float]:
-        """The cost of each block: ns per sample if samples are known, otherwise per step."""
-        return [block.step_ns / (block.samples or 1.0) for block in self.blocks]
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Trial:
     def is_worth(self, variant: Variant, pairs: int) -> bool:
         """Returns True if more blocks of a variant may change what is said, with so many pairs at most."""
         before, after = self._pairs(variant)
-        if variant.failure or len(after) >= pairs:
+        if variant.failure or variant.failed_later >= MAX_FAILED or len(after) >= pairs:
             return False
         return not after or (not measured_gain(before, after).is_known and can_become_known(before, after, pairs))
 
@@ -90,12 +90,10 @@ class Trial:
     def _pairs(self, variant: Variant) -> tuple[list[float], list[float]]:
         """Returns the costs of the pairs of blocks: per sample if the samples of all are known, so that another batch
         size is no gain by itself."""
-        pairs = min(len(self.before.blocks), len(variant.blocks))
-        known = all(block.samples for block in (*self.before.blocks, *variant.blocks))
-        before, after = (
-            each.costs if known else [block.step_ns for block in each.blocks] for each in (self.before, variant)
-        )
-        return before[:pairs], after[:pairs]
+        pairs = list(zip(variant.before, variant.blocks, strict=True))
+        known = all(block.samples for pair in pairs for block in pair)
+        costs = [[block.step_ns / (block.samples if known else 1.0) for block in pair] for pair in pairs]
+        return [before for before, _ in costs], [after for _, after in costs]
 
 
 def run_trial(
@@ -123,19 +121,32 @@ def run_trial(
             told(trial, f"{', '.join(variant.change.name for variant in variants)}: round {rounds + 1}")
             results = runner.run([variant.change for variant in variants], lambda: clock() > deadline)
             longest = max(longest, left - (deadline - clock()))
-            failures = [result for result in results if isinstance(result, BlockFailed)]
-            if rounds and failures:
-                break  # the others have no block to be compared with
-            for variant, result in zip(variants, results, strict=True):
-                if isinstance(result, BlockResult):
-                    variant.blocks.append(result)
-                elif variant is trial.before:
-                    raise result
-                else:
-                    variant.failure = str(result)
+            _add(trial, dict(zip(map(id, variants), results, strict=True)), first=not rounds)
     except KeyboardInterrupt:
         trial.interrupted = True
+        if not trial.before.blocks:
+            raise BlockFailed("the trial was interrupted in its first round") from None
     return trial
+
+
+def _add(trial: Trial, results: Mapping[int, BlockResult | BlockFailed], first: bool) -> None:
+    """Adds the results of a round, by the id of their variant. Raises BlockFailed if the unchanged program fails in the
+    first round; in a later one, the round does not count."""
+    before = results[id(trial.before)]
+    if isinstance(before, BlockFailed):
+        if first:
+            raise before
+        return
+    trial.before.blocks.append(before)
+    for variant in (variant for variant in trial.changed if id(variant) in results):
+        result = results[id(variant)]
+        if isinstance(result, BlockResult):
+            variant.blocks.append(result)
+            variant.before.append(before)
+        elif variant.blocks:
+            variant.failed_later += 1
+        else:
+            variant.failure = str(result)
 
 
 def _variants(trial: Trial, rounds: int, pairs: int) -> list[Variant]:

@@ -6,7 +6,8 @@ step times of equal programs differed by 11 to 19 % (standard deviation of 5 pai
 other), by 7 % in turns of 0.5 s, by 3.6 % in turns of 0.25 s, and by 2.1 and 2.7 % in turns of 0.125 s.
 
 The parent grants each turn through a pipe, and the program reports through another one. Without a turn, the program
-waits at the end of a step, with the device idle and its worker processes stopped, so that they prepare no batches.
+waits at the end of a step, with the device idle and the processes stopped that it started with multiprocessing, so that
+loader workers prepare no batches. Threads of the program, and processes that it started otherwise, go on.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ END = 0
 
 
 def possible_turns(measured_s: float, step_s: float, workers: int) -> int:
-    """Returns into how many turns a block of `measured_s` can be divided: an even number, or 1."""
+    """Returns the number of turns that a block of `measured_s` can be divided into: an even number, or 1."""
     shortest = max(TURN_S, step_s, step_s * workers * (1 / SKIPPED_PART - 1))
     turns = min(int(measured_s / shortest), MAX_TURNS)
     return max(turns - turns % 2, 1)
@@ -67,8 +68,3 @@ def _signal(processes: list[int], name: str) -> None:
     for process in processes:
         with contextlib.suppress(OSError, AttributeError):  # it has ended, or the system has no such signal
             os.kill(process, getattr(signal, name))
-
-
-def workers_count() -> int:
-    """Returns the number of processes that this one started with multiprocessing."""
-    return len(multiprocessing.active_children())

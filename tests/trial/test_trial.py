@@ -108,7 +108,7 @@ def test_a_trial_goes_on_with_the_blocks_of_one_that_was_interrupted(tmp_path: P
         file.write('{"change": "tf')  # killed while it wrote
     second = Blocks({"tf32": 0.5})
     runner = SavedBlocks(second, tmp_path)
-    assert runner.load() == 2, "the round that was interrupted is not kept"
+    assert runner.load() == 1, "the round that was interrupted is not kept"
     trial = run_trial(runner, parsed(["tf32"]), 1e9)
     assert first.order == ["unchanged", "tf32", "tf32"]
     assert second.order == ["tf32", "unchanged", "unchanged", "tf32"]
@@ -136,6 +136,27 @@ def test_an_interrupt_keeps_what_is_known() -> None:
     trial = trial_of(Blocks({"tf32": 0.5}, interrupt_after=4), "tf32")
     assert trial.interrupted
     assert trial.gain(trial.changed[0]) is not None
+
+
+def test_a_block_that_fails_later_costs_its_pair_only() -> None:
+    blocks = Blocks({"tf32": 0.5, "fused": 0.8}, noise=0.2)
+    run = blocks.run
+
+    def failing(changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
+        results = run(changes, is_over)
+        return [BlockFailed("out of memory"), *results[1:]] if 4 <= len(blocks.order) <= 6 else results
+
+    blocks.run = failing  # type: ignore[method-assign]
+    trial = trial_of(blocks, "tf32")
+    (variant,) = trial.changed
+    assert not variant.failure
+    assert len(variant.blocks) == len(variant.before) == len(trial.before.blocks) - variant.failed_later
+    assert variant.failed_later == 1
+
+
+def test_an_interrupt_before_anything_is_measured_says_so() -> None:
+    with pytest.raises(BlockFailed, match="interrupted in its first round"):
+        trial_of(Blocks({"tf32": 0.5}, interrupt_after=1), "tf32")
 
 
 def test_a_changed_program_that_fails_is_named_and_an_unchanged_one_ends_the_trial() -> None:

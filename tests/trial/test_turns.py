@@ -12,7 +12,7 @@ from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.block_runner import Blocks
 from tb_bottleneck.trial.changes import Change
-from tb_bottleneck.trial.turns import possible_turns, stopped_workers, workers_count
+from tb_bottleneck.trial.turns import possible_turns, stopped_workers
 
 VARIANTS = (Change(), Change(environment=(("OTHER", "1"),)))
 
@@ -50,7 +50,6 @@ def test_workers_are_stopped_without_a_turn() -> None:
             time.sleep(0.01)
 
     try:
-        assert workers_count() >= 1
         with stopped_workers():
             wait_until_stopped(True)
         wait_until_stopped(False)
@@ -131,6 +130,32 @@ def test_programs_that_cannot_run_at_the_same_time_run_one_after_the_other(
     assert "Address already in use" in said[0]
 
 
+EVALUATION = """
+import time, torch
+
+weights = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weights], 0.1)
+for step in range(100_000):
+    time.sleep(600 if step == 200 else 0.01)
+    weights.square().sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_makes_no_more_steps_ends_with_what_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an evaluation of minutes."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(EVALUATION)
+    results = Blocks(("train.py",), measure_s=0.5, folder=tmp_path).run(VARIANTS)
+    for result in results:
+        assert isinstance(result, BlockResult), result
+        assert 10e6 < result.step_ns < 16e6
+
+
 @pytest.mark.slow
 def test_a_program_that_fails_by_itself_is_a_failure_also_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -138,7 +163,9 @@ def test_a_program_that_fails_by_itself_is_a_failure_also_alone(
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(f"import os\nassert 'OTHER' not in os.environ, 'wrong'\n{PROGRAM}")
-    before, changed = Blocks(("train.py",), measure_s=0.2, folder=tmp_path).run(VARIANTS)
+    blocks = Blocks(("train.py",), measure_s=0.2, folder=tmp_path)
+    before, changed = blocks.run(VARIANTS)
     assert isinstance(before, BlockResult)
     assert isinstance(changed, BlockFailed)
     assert "wrong" in str(changed)
+    assert blocks.in_turns, "it does not fail because of the other"

@@ -182,8 +182,16 @@ def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
     for number, place in enumerate(places):
         key = (place.file, place.line, place.function) if place.exact else number
         known = merged.get(key)
-        merged[key] = place if known is None else replace(known, share=known.share + place.share)
+        merged[key] = place if known is None else _joined(known, place)
     return tuple(sorted(merged.values(), key=lambda place: -place.share))
+
+
+def _joined(one: Place, other: Place) -> Place:
+    """Returns one place for two with the same line."""
+    shares = Counter({entry.line: entry.share for entry in one.other_lines})
+    shares.update({entry.line: entry.share for entry in other.other_lines})
+    others = tuple(LineShare(line, share) for line, share in shares.most_common(MAX_LINES - 1))
+    return replace(one, share=one.share + other.share, other_lines=others)
 
 
 def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:

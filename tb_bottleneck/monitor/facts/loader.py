@@ -87,6 +87,8 @@ class LoaderFacts:
     def __init__(self) -> None:
         self.fetched_ahead = 0
         """Number of batches that the training's loader prefetches."""
+        self.workers = 0
+        """Number of workers of the loader with the most."""
         self._by_loader: dict[int, tuple[weakref.ref[Any], Facts]] = {}
         self._by_iterator: dict[int, Facts] = {}
         self._last_trained: Facts = {}  # of a deleted iterator that was trained on
@@ -103,6 +105,7 @@ class LoaderFacts:
             facts = loader_facts(loader)
             _keep(self._by_loader, id(loader), (weakref.ref(loader), facts))
             self.fetched_ahead = max(self.fetched_ahead, _fetched_ahead(loader))
+            self.workers = max(self.workers, int(loader.num_workers))
         _keep(self._by_iterator, iterator, facts)
 
     def facts(self, trained_iterators: Iterable[int]) -> Facts:

@@ -220,6 +220,7 @@ class StepClock:
                 self._close(self._stepped_at)
         self.add("optimizer", now - self._in_optimizer[1])
         self._in_optimizer = None
+        now = max(now, self.began or now)  # at the end of a step, the training may have waited (session.py)
         if self._manual_steps:
             return True
         self._include_since_update()

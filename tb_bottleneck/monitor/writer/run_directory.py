@@ -23,6 +23,7 @@ _REQUEST = "capture.request"
 _REQUEST_AT = re.compile(r"^capture_at_(\d{1,12})\.request$", re.ASCII)
 # These variables differ between jobs and are equal in all ranks of a job. Only a digest of them is written.
 _JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
+_HERE = ("", "localhost", "127.0.0.1", "::1")
 _RESTART = "TORCHELASTIC_RESTART_COUNT"
 _RANKS = (
     ("RANK", "WORLD_SIZE"),  # torchrun, Accelerate, DeepSpeed, Ray Train, Lightning
@@ -61,7 +62,7 @@ def process_rank(environment: Mapping[str, str] = os.environ, group: tuple[int, 
     values = [environment.get(name, "") for name in _JOB]
     if world_size < 2 and group is not None:
         rank, world_size = group
-        if not any(values):  # the processes of a job that finds itself by a file have the same parent
+        if values[0] in _HERE and not any(values[2:]):  # programs use the same port each time; ranks have one parent
             values.append(str(os.getppid()))
     if world_size < 2 or rank >= world_size:
         return ProcessRank(0, 1, "")

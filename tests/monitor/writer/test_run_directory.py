@@ -38,7 +38,10 @@ def test_without_a_launcher_the_process_group_tells_the_rank() -> None:
     assert (first.rank, second.rank, second.world_size) == (0, 1, 2)
     assert first.job == second.job != ""
     spawned = {"MASTER_ADDR": "localhost", "MASTER_PORT": "12355"}
-    assert process_rank(spawned, (1, 2)).job == process_rank({**spawned, "RANK": "1", "WORLD_SIZE": "2"}).job
+    launched = process_rank({**spawned, "RANK": "1", "WORLD_SIZE": "2"})
+    assert process_rank(spawned, (1, 2)).job not in ("", launched.job), "another program of this port is another job"
+    elsewhere = {"MASTER_ADDR": "node17", "MASTER_PORT": "12355"}
+    assert process_rank(elsewhere, (1, 2)).job == process_rank({**elsewhere, "RANK": "0", "WORLD_SIZE": "2"}).job
     assert process_rank(TORCHRUN, (0, 2)).rank == 3, "the launcher knows better"
     assert process_rank({}, (0, 1)) == ProcessRank(0, 1, "")
 

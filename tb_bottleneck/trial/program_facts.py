@@ -1,0 +1,63 @@
+"""What a program tells besides its times: its first losses, its peak memory, and modules from outside of its copy."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+MAX_LOSSES = 50
+MAX_UNCOPIED = 100
+
+
+class Losses:
+    """The tensors on which the program calls `backward`, in its first steps. They are read at the end only."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def install(self) -> None:
+        """Replaces Tensor.backward."""
+        import torch
+
+        tensor_class: Any = torch.Tensor
+        original = tensor_class.backward
+
+        def backward(tensor: Any, *args: Any, **given: Any) -> Any:
+            if len(self._kept) < MAX_LOSSES and tensor.numel() == 1:
+                self._kept.append(tensor.detach().clone())
+            return original(tensor, *args, **given)
+
+        tensor_class.backward = backward
+
+    def values(self) -> list[float]:
+        """Returns the losses. Waits for the device."""
+        return [float(each) for each in self._kept]
+
+
+def uncopied_modules(work_tree: str) -> list[str]:
+    """Returns the modules that were imported from `work_tree` although the program runs in a copy of it, as paths.
+
+    An editable installation, or an absolute path in PYTHONPATH, leads there. A change in the copy does not reach them.
+    """
+    if not work_tree:
+        return []
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    own = [Path(file).resolve() for file in files if isinstance(file, str)]
+    top, copy = Path(work_tree).resolve(), Path.cwd()
+    return sorted(
+        str(file.relative_to(top))
+        for file in own
+        if file.is_relative_to(top) and not file.is_relative_to(copy) and "site-packages" not in file.parts
+    )[:MAX_UNCOPIED]
+
+
+def peak_bytes() -> int:
+    """Returns the peak of the device's memory, or without a device of the process's."""
+    import torch
+
+    if torch.cuda.is_available():
+        return int(torch.cuda.max_memory_allocated())
+    try:
+        import resource
+    except ImportError:
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
