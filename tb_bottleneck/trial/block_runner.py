@@ -1,29 +1,17 @@
 """Runs blocks of a trial: processes that are started together and train in turns, or one after the other."""
 
-import contextlib
-import json
-import math
 import os
-import select
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_bottleneck.base.text import one_line
-from tb_bottleneck.trial.block_result import BlockFailed, BlockResult, read_result, tail
+from tb_bottleneck.trial.block_process import START_S, Ended, Process, ProgramFailed, end_all
+from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
 from tb_bottleneck.trial.turns import END
-
-START_S = 120.0
-"""A program without a step for so long is ended: it may wait for input, or train in other processes."""
-END_S = 10.0
-LOOK_S = 0.05
-Ended = Callable[[], bool]
 
 
 @dataclass
@@ -87,109 +75,6 @@ class Blocks:
         process.start(self.python, spec, change.folder, {**os.environ, "PYTHONPATH": path, **change.variables})
 
 
-class ProgramFailed(BlockFailed):
-    """The process of a block failed, ended without a result, or made no step."""
-
-
-class Process:
-    """The process of one block, and the pipes to grant a turn to it and to read its reports."""
-
-    def __init__(self, logdir: str) -> None:
-        self.logdir = Path(logdir)
-        self.failure: BlockFailed | None = None
-        self.process: subprocess.Popen[bytes] | None = None
-        self._grants = self._reports = -1
-
-    def start(self, python: str, spec: dict[str, object], folder: str, environment: dict[str, str]) -> None:
-        """Starts the process with a specification (program.py) in a working directory; "" is the present one."""
-        granted, self._grants = os.pipe()
-        self._reports, report = os.pipe()
-        path, output = self.logdir / "spec.json", self.logdir / "output.txt"
-        try:
-            path.write_text(json.dumps({**spec, "pipes": (granted, report)}), encoding="utf-8")
-            with output.open("wb") as file:
-                self.process = subprocess.Popen(
-                    [python, "-m", "tb_bottleneck.trial.program", str(path)],
-                    cwd=folder or None,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    pass_fds=(granted, report),
-                )
-        finally:
-            os.close(granted)
-            os.close(report)
-
-    @property
-    def is_training(self) -> bool:
-        """True until the process ends or fails."""
-        return self.failure is None and self.process is not None and self.process.poll() is None
-
-    def report(self, is_over: Ended, limit_s: float = math.inf) -> int:
-        """Waits for a report; 0 also if the process ends, makes no step for `limit_s`, or the time is over."""
-        began = time.monotonic()
-        while self.failure is None:
-            is_training = self.is_training  # before it is read: what a process reported before its end counts
-            report = os.read(self._reports, 1) if _is_readable(self._reports, LOOK_S if is_training else 0.0) else b""
-            if report:
-                return report[0]
-            if not is_training:
-                break
-            if is_over():
-                self.failure = BlockFailed("there was no time left for it")
-            elif time.monotonic() - began > limit_s and not _has_steps(self.logdir):
-                self.failure = ProgramFailed(
-                    f"no optimizer step was seen in {limit_s:.0f} s. Either the program needs longer to start, or it "
-                    "has no optimizer of torch, or it trains in processes that it starts itself."
-                )
-        return 0
-
-    def grant(self, turns: int) -> None:
-        """Grants a turn of so many, or END."""
-        with contextlib.suppress(BrokenPipeError):  # it has just ended
-            os.write(self._grants, bytes([turns]))
-
-    def result(self) -> BlockResult | BlockFailed:
-        """Returns what the process measured, after it ended."""
-        path, output = self.logdir / "result.json", self.logdir / "output.txt"
-        if self.failure is not None:
-            return self.failure
-        if not path.exists():
-            return ProgramFailed(f"the program ended without a result:\n{tail(output)}")
-        try:
-            return read_result(path, self.logdir, output)
-        except BlockFailed as failure:
-            is_failed = json.loads(path.read_text(encoding="utf-8"))["state"] == "failed"
-            return ProgramFailed(str(failure)) if is_failed else failure
-
-    def close(self) -> None:
-        """Closes the pipes."""
-        for pipe in (self._grants, self._reports):
-            if pipe >= 0:
-                os.close(pipe)
-
-
-def end_all(processes: Sequence[Process]) -> None:
-    """Ends the processes, and all processes that they started."""
-    started = [process.process for process in processes if process.process is not None]
-    try:
-        for process in started:
-            process.terminate()
-        end = time.monotonic() + END_S
-        for process in started:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(end - time.monotonic(), 0.0))
-    finally:
-        for process in started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        for each in processes:
-            each.close()
-
-
 def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
     """Lets the processes train in turns: A B B A A B B A.
 
@@ -214,10 +99,6 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
         process.report(is_over)
 
 
-def _is_readable(pipe: int, seconds: float) -> bool:
-    return bool(select.select([pipe], [], [], seconds)[0])
-
-
 def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
     """Returns the program with its script in the copy of the work tree whose working directory is `folder`.
 
@@ -229,14 +110,6 @@ def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not os.path.isfile(os.path.join(folder, script)):
         raise BlockFailed(f"{one_line(program[0])} is not in the git work tree, of which --patch and --rev run a copy")
     return (script, *program[1:])
-
-
-def _has_steps(logdir: Path) -> bool:
-    """Returns True if the heartbeat of the process shows a step."""
-    for path in logdir.glob("tb_bottleneck/*/heartbeat.json"):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            return int(json.loads(path.read_text(encoding="utf-8"))["step"]) >= 0
-    return False
 
 
 def program_of(command: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -6,15 +6,12 @@ step times of equal programs differed by 11 to 19 % (standard deviation of 5 pai
 other), by 7 % in turns of 0.5 s, by 3.6 % in turns of 0.25 s, and by 2.1 and 2.7 % in turns of 0.125 s.
 
 The parent grants each turn through a pipe, and the program reports through another one. Without a turn, the program
-waits at the end of a step, with the device idle and the processes stopped that it started with multiprocessing, so that
-loader workers prepare no batches. Threads of the program, and processes that it started otherwise, go on.
+waits at the end of a step with its device idle, and the parent stops the group of its processes, so that neither loader
+workers nor other threads prepare batches, and no thread spins until it gets work.
 """
 
-import contextlib
-import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
 
 TURN_S = 0.125
 MAX_TURNS = 64
@@ -41,30 +38,12 @@ class Turns:
         self._receive, self._send = receive, send
 
     def wait(self, report: int) -> int:
-        """Reports, and returns what is granted then. Without a parent, ends the process."""
-        with stopped_workers():
-            try:
-                os.write(self._send, bytes([report]))
-                granted = os.read(self._receive, 1)
-            except OSError:
-                granted = b""
-            if not granted:
-                os.killpg(os.getpgrp(), signal.SIGKILL)  # also the stopped workers, which would stay for ever
+        """Reports, and returns what is granted then. Without a parent, ends the process and those that it started."""
+        try:
+            os.write(self._send, bytes([report]))
+            granted = os.read(self._receive, 1)
+        except OSError:
+            granted = b""
+        if not granted:
+            os.killpg(os.getpgrp(), signal.SIGKILL)
         return granted[0]
-
-
-@contextlib.contextmanager
-def stopped_workers() -> Iterator[None]:
-    """Stops the processes that this one started with multiprocessing, such as loader workers, and continues them."""
-    workers = [process.pid for process in multiprocessing.active_children() if process.pid is not None]
-    _signal(workers, "SIGSTOP")
-    try:
-        yield
-    finally:
-        _signal(workers, "SIGCONT")
-
-
-def _signal(processes: list[int], name: str) -> None:
-    for process in processes:
-        with contextlib.suppress(OSError, AttributeError):  # it has ended, or the system has no such signal
-            os.kill(process, getattr(signal, name))

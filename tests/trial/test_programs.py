@@ -127,20 +127,40 @@ def test_an_edit_on_a_branch_is_measured_also_by_an_absolute_path(
     assert (changed["verdict"] == "faster") != installed
 
 
+WORKERS = """
+import os, torch
+from torch.utils.data import DataLoader
+
+weights = torch.nn.Parameter(torch.ones(8))
+optimizer = torch.optim.SGD([weights], 0.1)
+for step, batch in enumerate(DataLoader(torch.ones(1_000_000, 8), 8, num_workers=2)):
+    (weights * batch).sum().backward()
+    optimizer.step()
+    if step == 50:
+        open(f"began{os.getpid()}", "w").close()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
-def test_a_killed_trial_leaves_no_process_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "started"),
+    [("import time\nopen('began', 'w').close()\ntime.sleep(600)\n", 1), (WORKERS, 2)],
+    ids=["before the first step", "in turns, with stopped workers"],
+)
+def test_a_killed_trial_leaves_no_process_behind(program: str, started: int, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    (tmp_path / "train.py").write_text("import time\nopen('began', 'w').close()\ntime.sleep(600)\n")
+    (tmp_path / "train.py").write_text(program)
     command = [sys.executable, "-m", "tb_bottleneck", "try", "tf32", "--", "python", "train.py"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as trial:
-        wait_until((tmp_path / "began").exists)
+        wait_until(lambda: len(list(tmp_path.glob("began*"))) >= started)
         children = children_of(trial.pid)
+        children += [worker for child in children for worker in children_of(child)]
         trial.kill()
-    assert len(children) == 2
+    assert len(children) >= 2
     wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
-    assert {path.name for path in tmp_path.iterdir()} == {"train.py", "began"}
+    assert {path.name[:5] for path in tmp_path.iterdir()} == {"train", "began"}
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:

@@ -1,8 +1,6 @@
 """Turns: one program trains at a time, and what it waits for its turn belongs to no step."""
 
-import multiprocessing
 import socket
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.block_runner import Blocks
 from tb_bottleneck.trial.changes import Change
-from tb_bottleneck.trial.turns import possible_turns, stopped_workers
+from tb_bottleneck.trial.turns import possible_turns
 
 VARIANTS = (Change(), Change(environment=(("OTHER", "1"),)))
 
@@ -33,28 +31,6 @@ def test_a_block_has_as_many_turns_as_its_steps_and_workers_allow(
     measured_s: float, step_s: float, workers: int, turns: int
 ) -> None:
     assert possible_turns(measured_s, step_s, workers) == turns
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the state of a process in /proc")
-def test_workers_are_stopped_without_a_turn() -> None:
-    worker = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,), daemon=True)
-    worker.start()
-
-    def is_stopped() -> bool:
-        return Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-    def wait_until_stopped(stopped: bool) -> None:
-        end = time.monotonic() + 20
-        while is_stopped() is not stopped:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
-    try:
-        with stopped_workers():
-            wait_until_stopped(True)
-        wait_until_stopped(False)
-    finally:
-        worker.kill()
 
 
 PROGRAM = """
