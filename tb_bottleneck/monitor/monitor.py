@@ -126,6 +126,11 @@ class Monitor:
         try:
             session.stop(error)
             session.tell_results()
+            if session.started_too_early:
+                _log.warning(
+                    "the monitor started before init_process_group, so it did not know the rank: start it afterwards, "
+                    "and the ranks are judged as one job"
+                )
         except Exception as error:  # as above
             _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)
 

@@ -126,6 +126,8 @@ class Session:
         self._thread_pools: dict[str, object] = {}
         self._link = PcieLinkFacts()
         self._compile_log = CompileLog()
+        self.started_too_early = False
+        """True if the process group, which tells the rank, was created only after the start."""
 
     def start(self) -> Path:
         """Creates the run directory, installs the hooks and starts to write. Returns the directory. If it raises
@@ -296,6 +298,8 @@ class Session:
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:
+        group = self.guard.call("rank", _process_group)
+        self.started_too_early = self._rank.world_size == 1 and group is not None and group[1] > 1
         text = self._traces.write(recording, self._trace_directory())
         self._snapshots.take("trace")
         if text is not None and self._writer is not None:

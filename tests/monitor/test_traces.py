@@ -8,6 +8,8 @@ from monitor.quick_monitor import quick
 from monitor.training import STEPS, Training
 from monitor.written import read
 
+from tb_bottleneck.monitor import session
+
 pytestmark = pytest.mark.usefixtures("torch_is_left_as_it_was")
 
 
@@ -81,3 +83,17 @@ def test_ours_comes_after_the_trainings_own(tmp_path: Path) -> None:
         training.run(epochs=5)
     assert len(list(tmp_path.rglob("*.pt.trace.json.gz"))) == 1
     assert sum(read(tmp_path).column("profiled")) >= 4 * STEPS + 6
+
+
+@pytest.mark.parametrize("known_at_start", [True, False])
+def test_a_monitor_that_starts_before_the_process_group_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, known_at_start: bool
+) -> None:
+    """It cannot know its rank, and the ranks of the job are taken for trainings of their own."""
+    groups = [(1, 2) if known_at_start else None, (1, 2)]
+    monkeypatch.setattr(session, "_process_group", lambda: groups.pop(0) if len(groups) > 1 else groups[0])
+    with quick(tmp_path, captures=1):
+        Training().run(epochs=6)
+    assert ("before init_process_group" in caplog.text) != known_at_start
+    (directory,) = (tmp_path / "tb_bottleneck").iterdir()
+    assert ("_rank1_" in directory.name) == known_at_start
