@@ -3,8 +3,8 @@
 The two blocks of a pair train in turns (turns.py), so that drift of the machine affects both variants. The logarithm
 of the ratio of each pair is one observation; their mean has an interval by Student's t distribution. The interval is
 looked at after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that
-at 95 %. "No difference" is the test of equivalence by two one-sided tests at 5 %: the interval at 90 % (Schuirmann
-1987).
+at 95 %, for another trial on this machine. "No difference" is the test of equivalence by two one-sided tests at 5 %:
+the interval at 90 % (Schuirmann 1987).
 """
 
 import math
@@ -19,6 +19,11 @@ LOOK_AHEAD = 5
 """From so many pairs on, a trial that cannot become known is ended (chosen: their spread is known by then)."""
 LEAST = 0.02
 """A smaller difference is not called a gain or a loss."""
+BETWEEN_TRIALS = 0.02
+"""Standard deviation of the logarithm of the gain from one trial to another, beyond what the pairs of a trial show: the
+machine differs from minute to minute. Trials of one change whose three pairs agreed within 1 % differed by 3 % (the
+pairs of tests/trial/trials.jsonl with the narrowest intervals)."""
+NORMAL95 = 1.96
 
 # Two-sided quantiles of Student's t by degrees of freedom, 1 to 20 (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
 T90 = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812, 1.796, 1.782, 1.771, 1.761, 1.753, 1.746,
@@ -59,7 +64,8 @@ def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> Meas
         verdict = "no difference"
     else:
         verdict = "unknown"
-    return MeasuredGain(math.exp(mean), math.exp(mean - narrow), math.exp(mean + narrow), count, verdict)
+    reach = math.hypot(narrow, NORMAL95 * BETWEEN_TRIALS)
+    return MeasuredGain(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), count, verdict)
 
 
 def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pairs: int) -> bool:

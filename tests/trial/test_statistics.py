@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tb_bottleneck.trial.statistics import MIN_PAIRS, loss_agreement, measured_gain
+from tb_bottleneck.trial.statistics import BETWEEN_TRIALS, MIN_PAIRS, loss_agreement, measured_gain
 
 MS = 1e6
 
@@ -30,6 +30,12 @@ def test_a_clear_gain_is_known_after_the_fewest_pairs() -> None:
     assert (found.verdict, found.pairs) == ("faster", MIN_PAIRS)
     assert found.low < 2.0 < found.high
     assert measured_gain([10 * MS] * 3, [10.5 * MS, 10.6 * MS, 10.5 * MS]).verdict == "slower"
+
+
+def test_the_interval_is_that_of_another_trial() -> None:
+    """Three pairs that agree by chance do not know how the machine will be in the next minutes."""
+    found = measured_gain([20 * MS] * 3, [10 * MS] * 3)
+    assert math.log(found.high / found.low) == pytest.approx(2 * 1.96 * 0.02)
 
 
 def test_fewer_pairs_say_nothing() -> None:
@@ -65,9 +71,11 @@ def test_a_real_gain_is_found() -> None:
 
 
 def test_the_interval_contains_the_truth_as_often_as_it_says() -> None:
+    """The machine is another one in each trial, by BETWEEN_TRIALS."""
     inside = 0
     for seed in range(1000):
-        found = measured_gain(drawn(2 * seed, 20, 0.03, 6), drawn(2 * seed + 1, 16, 0.03, 6))
+        of_trial = 16 * math.exp(random.Random(-seed - 1).gauss(0, BETWEEN_TRIALS))
+        found = measured_gain(drawn(2 * seed, 20, 0.03, 6), drawn(2 * seed + 1, of_trial, 0.03, 6))
         inside += found.low <= 1.25 <= found.high
     assert 0.92 <= inside / 1000 <= 0.98
 
