@@ -157,7 +157,7 @@ def page(trials: Sequence[Tried]) -> Iterator[str]:
     yield f"Written by `python tests/trials.py --repeats {repeats} --equal {len(same)} --write`."
     yield f"{os.cpu_count()} cores, {SECONDS:.0f} s of each program in a round, at most {MINUTES:.0f} minutes for each"
     yield "trial. The gain is the mean of all trials of a training, so with few repeats an interval contains it too"
-    yield "easily; the width is high / low. Each trial is in tests/trial/trials.jsonl, and the measurement goes on with them."
+    yield "easily; the width is high / low. The measurement goes on with tests/trial/trials.jsonl."
     yield ""
     yield "| training | change | gain | intervals with it | width | said | losses | until known |"
     yield "|---|---|---:|---:|---:|---|---|---:|"
