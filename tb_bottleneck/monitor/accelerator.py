@@ -74,11 +74,13 @@ def synchronize() -> None:
     torch = _torch()
     if is_capturing():
         return
-    for name in ("cuda", "xpu"):
-        devices = getattr(torch, name, None)  # old versions of torch have no xpu
-        if devices is not None and devices.is_initialized():
-            for index in range(devices.device_count()):
-                devices.synchronize(index)
+    if torch.cuda.is_initialized():
+        for index in range(torch.cuda.device_count()):
+            if torch.cuda.memory_reserved(index):  # waiting for an unused device would create a context on it
+                torch.cuda.synchronize(index)
+    xpu = getattr(torch, "xpu", None)  # old versions of torch have none
+    if xpu is not None and xpu.is_initialized():
+        xpu.synchronize()
 
 
 def allocator_counts() -> Mapping[str, Any]:

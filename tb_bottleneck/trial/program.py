@@ -2,8 +2,8 @@
 
 The specification is a JSON file: settings, logdir, file of the result, program, and how long to measure.
 The program runs under the monitor without captures, in turns with other programs (turns.py). After its last turn, the
-process ends. The result has the time of the turns, and says from which step on the steps count. The parent reads the
-parts of the steps from the monitor's event file.
+process ends. The result has the time of the turns, and which steps they measured. The parent reads the parts of these
+steps from the monitor's event file.
 """
 
 import json
