@@ -843,7 +843,7 @@ export interface Speedup {
   readonly assumes: string;
   /** why no gain was simulated; empty if one was, or if replay.because states the reason */
   readonly because: string;
-  /** of a bound: when the gain is `expected`, or may be larger than `high`, as text */
+  /** of a bound: when the gain is `expected`; of a bound or a replay: when it may be larger than `high`, as text */
   readonly unless?: string;
 }
 

@@ -176,8 +176,9 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     """Yields a candidate for each kind of transfer that takes a large share of the step without work beside it.
 
     The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
-    stages. Transfers of gradients and parameters can run beside the work that follows. The other transfers cannot,
-    because the next work needs their results; their gain is the bound for a job without these transfers.
+    stages. Transfers of gradients and parameters can run beside the work that follows, and those that a later exchange
+    repeats can be left out. The other transfers cannot, because the next work needs their results; their gain is the
+    bound for a job without these transfers.
     """
     rows = context.job.rows
     if not len(rows):
@@ -186,8 +187,10 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     kind, messages = np.array(context.grid.kinds)[rows.group], np.isin(rows.operation, P2P)
     layers = np.isin(kind, LAYER_KINDS)
     between_stages = messages & ~layers & (context.grid.stages > 1)
+    averages, repeated = np.isin(kind, OVERLAPPED_KINDS) & ~messages, rows.repeated > 0
     for cause, mine in (
-        ("exposed_collectives", np.isin(kind, OVERLAPPED_KINDS) & ~messages),
+        ("synced_portions", averages & repeated),
+        ("exposed_collectives", averages & ~repeated),
         ("exposed_layers", layers),
         ("exposed_messages", between_stages),
     ):
@@ -246,13 +249,20 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
         yield Candidate(cause, everyone, most, facts, low=half)
         return
+    if cause == "synced_portions":
+        # The ranks still wait for one another here, although no exchange makes them.
+        yield Candidate(cause, everyone, partial(_left_out, rows=chosen), facts)
+        return
     if cause == "exposed_messages" and len(context.unpaired[0]):
         # Which part of the waits is for transfers was not recorded. The mean of none and all is a choice.
         expected, low, high = (partial(_without_messages, rows=chosen, share=part) for part in (0.5, 0.0, 1.0))
         yield Candidate(cause, everyone, expected, facts, low=low, high=high)
         return
-    none = wires_at_most(unchanged(context), chosen, np.zeros(len(chosen)))
-    yield Candidate(cause, everyone, None, facts, bound=none.length(context))
+    yield Candidate(cause, everyone, None, facts, bound=_left_out(unchanged(context), context, chosen).length(context))
+
+
+def _left_out(changed: Changed, context: JobContext, rows: Ints) -> Changed:
+    return wires_at_most(changed, rows, np.zeros(len(rows)))
 
 
 def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: float) -> Changed:

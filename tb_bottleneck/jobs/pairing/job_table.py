@@ -26,6 +26,7 @@ class JobRows(Table):
     bytes: Ints = column("bytes", "size of the larger side")
     peer: Ints = column("rank", "number of the other rank of a message; -1 if not recorded")
     skew: Ints = column("per mille", "largest part of an all-to-all / mean part - 1")
+    repeated: Ints = column("flag", "1 if a later exchange before the optimizer step has the same gradients, too")
     start: Ints = column("ns", "arrival, on the clock of the rank's host, since 1970")
     end: Ints = column("ns", "end, on the same clock")
 
@@ -120,6 +121,7 @@ def _rows(position: int, summary: RankSummary, groups: Ints, numbered: bool) -> 
         own.bytes,
         own.peer,
         own.skew,
+        own.repeated,
         own.start + begin,
         own.end + begin,
     )

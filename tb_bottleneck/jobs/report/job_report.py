@@ -28,6 +28,7 @@ from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.advice_texts import guide_of
 from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.replay.gain import Gain
+from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
@@ -215,6 +216,8 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm, documentation=guide_of(candidate.cause)),
         host=candidate.host + 1,
     )
+    if candidate.cause == "synced_portions" and not any(one.facts.device for one in context.job.summaries):
+        row.speedup.unless = word("cores_become_free").substitute()
     row.fix.action = action_of(row)
     return row
 

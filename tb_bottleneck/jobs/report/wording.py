@@ -172,6 +172,7 @@ def _gains(job: pb.Job) -> list[pb.Speedup]:
 
 def _explain(gain: pb.Speedup) -> None:
     words = job_texts().words
+    _expect(gain.unless in ("", word("cores_become_free").substitute()))
     if gain.basis == "bound":
         gain.because = words["bound"].substitute()
     elif gain.basis == "none":

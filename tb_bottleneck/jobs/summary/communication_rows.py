@@ -17,6 +17,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
 from tb_bottleneck.knowledge.catalogue import group_annotations
+from tb_bottleneck.measures.trace.collectives import repeated_exchanges
 from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -48,8 +49,10 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
     order = np.empty(len(table), np.int64)
     order[np.argsort(table[:, 0], kind="stable")] = np.arange(len(table))
     by_start = np.lexsort((order, table[:, -2]))
-    columns = [step[by_start], order[by_start], *table[by_start, 1:-2].T, *(table[by_start, -2:] - begin).T]
-    return Communications(*(np.ascontiguousarray(values) for values in columns))
+    reduces = table[:, 2] == Operation.ALL_REDUCE
+    repeated = (repeated_exchanges(recording, issued[keep], reduces)).astype(np.int64)
+    columns = [step, order, *table[:, 1:-2].T, repeated, *(table[:, -2:] - begin).T]
+    return Communications(*(np.ascontiguousarray(values[by_start]) for values in columns))
 
 
 def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:

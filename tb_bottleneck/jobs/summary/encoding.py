@@ -28,7 +28,7 @@ from tb_bottleneck.trace.table import Ints, Table
 MAX_BYTES = 64 * 1024
 """Largest size of an encoded summary. If a summary is larger, its last steps are left out."""
 
-_MAGIC = b"tb_bottleneck rank 2\n"
+_MAGIC = b"tb_bottleneck rank 3\n"
 _MAX_DECODED = 64 << 20
 _TABLES: tuple[tuple[str, type[Table]], ...] = (
     ("work", StepWork),

@@ -84,6 +84,7 @@ class Communications(Table):
     peer: Ints = column("rank", "the other rank of a message; -1 if not recorded")
     lane: Ints = column("id", "stream or thread that runs it")
     skew: Ints = column("per mille", "largest part of an all-to-all / mean part - 1; 0 if not recorded")
+    repeated: Ints = column("flag", "1 if a later exchange before the optimizer step has the same gradients, too")
     start: Ints = column("ns", "arrival, since the begin of the window")
     end: Ints = column("ns", "end, since the begin of the window")
 

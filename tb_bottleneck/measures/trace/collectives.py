@@ -30,27 +30,41 @@ def exchanged_portions(recording: Recording) -> Measure | Missing:
     A portion is a forward pass with an all-reduce before the next pass. With gradient accumulation, one exchange per
     optimizer step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
     """
-    trace, kinds = recording.trace, (Kind.ANNOTATION, Kind.CPU_OP)
-    forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, *kinds)
-    updates = host_rows(recording, lambda name: name.startswith(OPTIMIZER_STEP), *kinds)
+    forwards, updates = _forwards_and_updates(recording)
     if not len(forwards):
         return NO_DATA_PARALLEL
     if not len(updates):
         return Missing("no step of an optimizer was recorded")
     rows = collectives_of(recording)
-    rows = rows.take(
-        name_matches(trace.names, rows.name, lambda name: any(word in name.lower() for word in _REDUCTIONS))
-    )
+    rows = rows.take(_names_with(recording, rows.name, *_REDUCTIONS))
     if not len(rows):
         return NO_COLLECTIVE
-    begins = np.sort(trace.events.start[forwards])
-    portion = np.searchsorted(begins, rows.issued, side="right") - 1
+    portion = np.searchsorted(forwards, rows.issued, side="right") - 1
     exchanged = len(np.unique(portion[portion >= 0]))
     return with_example(exchanged / len(updates), "count", "optimizer step", rows.start, rows.end)
 
 
-def _reduces(name: str) -> bool:
-    return any(word in name.lower() for word in _REDUCTIONS)
+def repeated_exchanges(recording: Recording, issued: Ints, reduces: Bools) -> Bools:
+    """Returns for collectives issued at the times `issued` (ns) True if a later one has the same gradients, too.
+
+    These are the all-reduces (`reduces`) of all portions of a batch but the last one before a step of the optimizer.
+    All are False if there is no DistributedDataParallel.
+    """
+    forwards, updates = _forwards_and_updates(recording)
+    portion = np.searchsorted(forwards, issued, side="right") - 1
+    update = np.searchsorted(updates, issued, side="right")
+    exchanged = reduces & (portion >= 0)
+    last = np.full(len(updates) + 1, -1)
+    np.maximum.at(last, update[exchanged], portion[exchanged])
+    return np.asarray(exchanged & (portion < last[update]) & (update < len(updates)), np.bool_)
+
+
+def _forwards_and_updates(recording: Recording) -> tuple[Ints, Ints]:
+    """Returns the begins of the forward passes of DistributedDataParallel, and of the steps of optimizers, in ns."""
+    begins, kinds = recording.trace.events.start, (Kind.ANNOTATION, Kind.CPU_OP)
+    forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, *kinds)
+    updates = host_rows(recording, lambda name: name.startswith(OPTIMIZER_STEP), *kinds)
+    return np.sort(begins[forwards]), np.sort(begins[updates])
 
 
 NO_COLLECTIVE = Missing("no collective was recorded")

@@ -72,7 +72,8 @@ def with_gain(action: str, gain: pb.Speedup) -> str:
 
 def _of_basis(gain: pb.Speedup) -> str:
     if gain.basis == "replay":
-        return _simulated(gain.expected, gain.low, gain.high)
+        simulated = _simulated(gain.expected, gain.low, gain.high)
+        return f"{simulated}, {gain.unless}" if gain.unless else simulated
     if gain.basis == "estimate":
         return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
     most = f"{_times(gain.high, 1)}{_TIMES} faster"

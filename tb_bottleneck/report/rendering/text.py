@@ -239,7 +239,9 @@ def gain_text(speedup: pb.Speedup) -> str:
             return f"; up to {most}, {speedup.unless} (not simulated)"
         return f"; at best {most} (a bound, not simulated)"
     if speedup.basis == "replay":
-        return f"; {factor_text(speedup.expected)} as fast ({bounds_text(speedup.low, speedup.high)}, simulated)"
+        simulated = f"{bounds_text(speedup.low, speedup.high)}, simulated"
+        more = f"; {speedup.unless}" if speedup.unless else ""
+        return f"; {factor_text(speedup.expected)} as fast ({simulated}{more})"
     if speedup.basis == "estimate":
         least = factor_text(speedup.low)
         return f"; roughly {factor_text(speedup.expected)} as fast ({least} or more, from measured changes)"

@@ -57,6 +57,7 @@ def change(path, edit):
     [
         ("data", Faults(input={6: 0.5}), 0),
         ("data", Faults(microbatches=16), 0),
+        ("data", Faults(portions=4, wire=2.5), 0),
         ("pipeline", Faults(stage={3: 1.5}), 0),
         ("pipeline", Faults(stage={3: 1.5}), 16 * 8),
         ("tensor", Faults(link={"tensor0": 3.0}, host={2: 0.3}), 0),

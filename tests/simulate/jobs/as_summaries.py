@@ -85,9 +85,9 @@ def _communications(job: Job, rank: int, rows, names, line: Timeline, begin: int
             [number for number, _ in line.marks].index(row.step), row.order, names.index(row.comm.group), operation,
             sequence[id(row)] if job.sequences else -1, 0, row.comm.bytes,
             other[0] if operation in (Operation.SEND, Operation.RECV) else -1, row.comm.lane, skew,
-            round(row.start) - begin, round(row.end) - begin,
+            int(row.comm.repeated), round(row.start) - begin, round(row.end) - begin,
         ))  # fmt: skip
-    columns = np.array(values, np.int64).reshape(-1, 12).T
+    columns = np.array(values, np.int64).reshape(-1, 13).T
     return Communications(*(np.ascontiguousarray(column) for column in columns))
 
 

@@ -18,6 +18,7 @@ class Comm:
     lane: int = 20
     splits: dict[int, tuple[int, ...]] = field(default_factory=dict)
     end_jitter: float = 0.0
+    repeated: bool = False  # a later one before the optimizer step has the same gradients, too
 
 
 @dataclass

@@ -30,6 +30,8 @@ class Faults:
     collections: dict[tuple[int, int], float] = field(default_factory=dict)  # garbage collection by (rank, step)
     microbatches: int = 0
     overlap: bool = True
+    portions: int = 1  # of the batch of an optimizer step
+    synced: bool = True  # gradients are exchanged after each portion, not only after the last one
     wire: float = 1.0
     work: float = 1.0  # factor of all device work
 
@@ -92,14 +94,22 @@ class _Builder:
                 program.append(Work(kind, work * planted[rank, step]))
 
     def comm(
-        self, operation: str, group: str, size: int, wire: float, lane: int = 20, ranks: tuple[int, ...] = ()
+        self,
+        operation: str,
+        group: str,
+        size: int,
+        wire: float,
+        lane: int = 20,
+        ranks: tuple[int, ...] = (),
+        repeated: bool = False,
     ) -> Comm:
         ranks = ranks or self.groups[group].ranks
         factor = self.faults.link.get(group, 1.0)
         if operation == "p2p":
             factor = self.faults.link.get(f"{ranks[0]}->{ranks[1]}", factor)
         jitter = max(self.random.gauss(1.0, 0.02), 0.8)
-        return Comm(operation, group, ranks, size, wire * factor * self.faults.wire * jitter, lane, end_jitter=300.0)
+        wire *= factor * self.faults.wire * jitter
+        return Comm(operation, group, ranks, size, wire, lane, end_jitter=300.0, repeated=repeated)
 
     def job(self) -> Job:
         hosts = [rank // PER_HOST for rank in range(self.shape.ranks)]
@@ -108,23 +118,30 @@ class _Builder:
 
 
 def data_parallel(shape: Shape, faults: Faults) -> Job:
-    """DDP: gradients are reduced in buckets during backward; without overlap, all after it."""
+    """DDP: gradients are reduced in buckets during each backward pass; without overlap, all after it. If they are not
+    synced, only after the last portion of a batch."""
     build = _Builder(shape, faults)
     everyone = tuple(range(shape.ranks))
     build.group("0", "default_pg", everyone)
     buckets = 4
     for step in shape.numbers:
-        comms = [build.comm("allreduce", "0", 25 << 20, 1.2 * MS) for _ in range(buckets)]
+        exchanges = [
+            [build.comm("allreduce", "0", 25 << 20, 1.2 * MS, repeated=not last) for _ in range(buckets)]
+            if faults.synced or last
+            else []
+            for last in (portion == faults.portions - 1 for portion in range(faults.portions))
+        ]
         amounts = build.amounts(shape.ranks)
         for rank in everyone:
             build.begin(rank, step)
-            amount, program = amounts[rank], build.programs[rank]
-            build.work(rank, 0.33, amount=amount)
-            for comm in comms:
-                build.work(rank, 0.66 / buckets, amount=amount)
-                program += [Start(comm)] if faults.overlap else []
-            program += [] if faults.overlap else [Start(comm) for comm in comms]
-            program += [Wait(comms[-1])]
+            amount, program = amounts[rank] / faults.portions, build.programs[rank]
+            for comms in exchanges:
+                build.work(rank, 0.33, amount=amount)
+                for number in range(buckets):
+                    build.work(rank, 0.66 / buckets, amount=amount)
+                    program += map(Start, comms[number : number + 1]) if faults.overlap else []
+                program += [] if faults.overlap else map(Start, comms)
+                program += map(Wait, comms[-1:])
             build.work(rank, 0.05)
     return build.job()
 

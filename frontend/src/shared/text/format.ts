@@ -160,7 +160,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   }
   switch (gain.basis) {
     case "replay":
-      return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}` };
+      return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}${gain.unless ? `; ${gain.unless}` : ""}` };
     case "bound":
       if (times(gain.high) !== times(gain.expected)) {
         return { gain: `at most ${times(gain.high)}`, basis: `${times(gain.expected)} ${gain.unless || "if nothing but this time disappeared; what remains may become faster, too"}` };
