@@ -79,9 +79,10 @@ def answer(case: Case, told: Json) -> Json:
 
 
 def _reports(told: Json, run: str) -> list[Json]:
-    """Returns the reports of one half, in the order of their ranks. Those of traces also state what telemetry knows."""
+    """Returns the reports of one half, in the order of their ranks: those of traces, which also state what telemetry
+    knows, unless the traces show only the start."""
     own = [each for each in told["reports"] if each["run"] == run or each["run"].startswith(f"{run}/")]
-    traces = [each for each in own if "trace.json" in each["source"]]
+    traces = [each for each in own if "trace.json" in each["source"] and "verdict" in each]
     return sorted(traces or own, key=lambda each: each["source"])
 
 
@@ -97,12 +98,16 @@ def names(case: Case, finding: Json) -> bool:
 
 def line_told(case: Case, findings: Iterable[Json]) -> str:
     """Returns `line` if a finding states the planted line, `function` if the one that begins its function, or `no`."""
-    stated = {
-        int(number)
-        for finding in findings
-        for number in re.findall(rf"\b{re.escape(case.file.name)}\W{{1,8}}(\d+)", json.dumps(finding))
-    }
+    stated = set().union(*(_lines_in(case.file.name, finding) for finding in findings))
     return "line" if case.planted in stated else "function" if case.function in stated else "no"
+
+
+def _lines_in(file: str, finding: Json) -> set[int]:
+    """Returns the lines of a file that a finding states: those of its places, and those in its texts."""
+    places = [place for place in finding.get("where", []) if Path(place["file"]).name == file]
+    stated = {place["line"] for place in places} | {each["line"] for place in places for each in place["other_lines"]}
+    texts = re.findall(rf"\b{re.escape(file)}\W{{1,8}}(\d+)", json.dumps(finding))
+    return stated | set(map(int, texts))
 
 
 def _python_ms(report: Json) -> float:

@@ -89,6 +89,13 @@ def test_the_line_is_searched_in_the_findings(text: str, expected: str) -> None:
     assert line_told(CASE, [{"evidence": [{"text": text}]}]) == expected
 
 
+@pytest.mark.parametrize(("others", "expected"), [([CASE.planted], "line"), ([CASE.planted + 1], "no")])
+def test_a_line_next_to_the_costliest_one_counts(others: list[int], expected: str) -> None:
+    place = {"file": f"tests/trainings/{CASE.file.name}", "line": 0, "other_lines": [{"line": line} for line in others]}
+    assert line_told(CASE, [{"where": [place]}]) == expected
+    assert line_told(CASE, [{"where": [{**place, "file": "television.py"}]}]) == "no"
+
+
 def test_a_gain_is_compared_with_the_clock_of_the_case() -> None:
     times = {
         "slow": {"timed": [{"wall_ms": 30.0, "cpu_ms": 9.0}] * 3},
