@@ -56,12 +56,25 @@ class Failure(Record, frozen=True):
     reason: str
 
 
+class Call(Record, frozen=True):
+    """The line of the program that made torch compile. Texts are untrusted."""
+
+    file: str
+    line: int
+    function: str
+
+
 class CompileLog(Record, frozen=True):
-    """All recorded entries. Compilations are sorted by start."""
+    """All recorded entries. Compilations are sorted by start. `calls` maps (frame, number) of compilations to calls."""
 
     compilations: tuple[Compiled, ...] = ()
     breaks: tuple[Break, ...] = ()
     failures: tuple[Failure, ...] = ()
+    calls: Mapping[tuple[str, int], Call] = {}
+
+    def call_of(self, entry: Compiled) -> Call | None:
+        """Returns the call that made torch run a compilation, or None if it was not recorded."""
+        return self.calls.get((entry.frame, entry.number))
 
     def function_of(self, frame: str) -> Compiled | None:
         """Returns the first compilation with torch's function number `frame` and the name of the function, or None."""
@@ -90,7 +103,9 @@ def compile_log(facts: Mapping[str, Any]) -> CompileLog:
     compilations = [entry for entry in map(_compiled, _entries(fact, "compilations")) if entry is not None]
     breaks = [entry for entry in map(_break, _entries(fact, "breaks")) if entry is not None]
     failures = [entry for entry in map(_failure, _entries(fact, "failures")) if entry is not None]
-    return CompileLog(tuple(sorted(compilations, key=lambda entry: entry.start_us)), tuple(breaks), tuple(failures))
+    calls = dict(found for entry in _entries(fact, "calls") if (found := _call(entry)) is not None)
+    ordered = sorted(compilations, key=lambda entry: entry.start_us)
+    return CompileLog(tuple(ordered), tuple(breaks), tuple(failures), calls)
 
 
 def break_in_words(reason: str) -> str:
@@ -123,13 +138,25 @@ def _entries(fact: Mapping[str, Any], name: str) -> list[Any]:
 def _compiled(entry: object) -> Compiled | None:
     match entry:
         case [str(number), str(function), str(file), line, start, duration, str(reason)]:
-            frame, _, count = number.partition("/")
-            values = _numbers(line, start, duration)
-            if values is None or not count.isdecimal() or len(count) > 9:
+            values, parts = _numbers(line, start, duration), _id(number)
+            if values is None or parts is None:
                 return None
             at, began, took = values
-            guard = cut(guard_in_words(reason))
-            return Compiled(cut(frame), int(count), cut(function), cut(file), int(at), began, took, guard)
+            return Compiled(*parts, cut(function), cut(file), int(at), began, took, cut(guard_in_words(reason)))
+    return None
+
+
+def _id(number: str) -> tuple[str, int] | None:
+    """Returns the frame and the number of a compilation's id `frame/number`, or None if it is malformed."""
+    frame, _, count = number.partition("/")
+    return (cut(frame), int(count)) if count.isascii() and count.isdecimal() and len(count) < 10 else None
+
+
+def _call(entry: object) -> tuple[tuple[str, int], Call] | None:
+    match entry:
+        case [str(number), str(file), line, str(function)]:
+            values, parts = _numbers(line), _id(number)
+            return None if values is None or parts is None else (parts, Call(cut(file), int(values[0]), cut(function)))
     return None
 
 

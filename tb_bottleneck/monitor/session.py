@@ -125,7 +125,7 @@ class Session:
         self._heartbeat: Heartbeat | None = None
         self._thread_pools: dict[str, object] = {}
         self._link = PcieLinkFacts()
-        self._compile_log = CompileLog()
+        self._compile_log = CompileLog(self.guard)
         self.started_too_early = False
         """True if the process group, which tells the rank, was created only after the start."""
 
@@ -181,6 +181,7 @@ class Session:
         self.patches.restore()
         for remove in self._remove_hooks:
             self.guard.call("hooks", remove)
+        self.guard.call("compile_log", self._compile_log.close)
         self.guard.call("device_busy", self.spans.drop_pending)
         if self._writer is not None:
             self._writer.stop()

@@ -19,6 +19,7 @@ FOREIGN_THREAD = "_DummyThread"
 FAST_BLOCK = "_RecordFunctionFast"
 COMPILATIONS = "get_compilation_metrics"
 GRAPH_BREAKS = "graph_break_reasons"
+COMPILATION_CALLBACKS = "callback_handler"
 BACKWARD_TASK = "_current_graph_task_id"
 
 
@@ -103,6 +104,18 @@ def compilations() -> list[Any]:
         return list(records()) if records is not None else []
     except RuntimeError:  # another thread adds one now
         return []
+
+
+def call_before_compilations(callback: Callable[..., None]) -> Callable[[], None]:
+    """Lets torch call `callback` when it begins to compile, with an object that has the `compile_id`.
+
+    Returns a function that ends this. Nothing is called by a torch without such callbacks, or if nothing was compiled.
+    """
+    handler = getattr(sys.modules.get("torch._dynamo.callback"), COMPILATION_CALLBACKS, None)
+    if handler is None:
+        return lambda: None
+    handler.register_start_callback(callback)
+    return lambda: handler.remove_start_callback(callback)
 
 
 def graph_breaks() -> list[Any]:

@@ -30,7 +30,7 @@ class CompileEntries:
 
     A compilation: its id (`frame/number`), function, file, line, start (us since 1970), duration (us), and the failed
     guard. A break: file, line, function, reason, count. A failure, for a function that torch runs without compiling:
-    file, line, function, reason.
+    file, line, function, reason. A call that made torch compile: the compilation's id, file, line, function.
     """
 
     def __init__(self, shown: Callable[[str], str]) -> None:
@@ -38,6 +38,7 @@ class CompileEntries:
         self._compilations: dict[tuple[str, int], list[object]] = {}
         self._failures: dict[tuple[str, int], list[object]] = {}
         self._breaks: dict[tuple[str, int, str, str], int] = {}
+        self._calls: dict[str, list[object]] = {}
 
     def add(self, record: Any) -> None:
         """Adds a compilation, once, and the function's failure if there was one.
@@ -63,6 +64,11 @@ class CompileEntries:
         if place in self._breaks or len(self._breaks) < MAX_BREAKS:
             self._breaks[place] = self._breaks.get(place, 0) + 1
 
+    def add_call(self, number: str, file: str, line: int, function: str) -> None:
+        """Adds the line of the program that made torch run the compilation with the id `number`."""
+        if len(self._calls) < MAX_COMPILATIONS:
+            self._calls[number[:20]] = [self._shown_file(file), line, function[:100]]
+
     def forget_breaks(self) -> None:
         """Begins to count the breaks again."""
         self._breaks.clear()
@@ -75,6 +81,7 @@ class CompileEntries:
             "compilations": list(self._compilations.values()),
             "breaks": [[*place, count] for place, count in self._breaks.items()],
             "failures": list(self._failures.values()),
+            "calls": [[number, *place] for number, place in self._calls.items()],
         }
 
     def _shown_file(self, file: object) -> str:

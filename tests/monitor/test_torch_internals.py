@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader
 
 from tb_bottleneck.monitor import torch_internals as internals
 from tb_bottleneck.monitor.facts.torch_settings import CompileLog
+from tb_bottleneck.monitor.guard import Guard
 
 
 def test_loader_iterator_base_class() -> None:
@@ -87,7 +88,7 @@ def test_compilations_and_graph_breaks() -> None:
         torch._dynamo.graph_break()
         return x - 1
 
-    log = CompileLog()
+    log = CompileLog(Guard())
     compiled = torch.compile(broken, backend="eager", dynamic=False)
     compiled(torch.ones(2))
     assert log.has_changed()
@@ -113,8 +114,31 @@ def test_a_function_that_torch_gives_up() -> None:
         return x
 
     torch.compile(looped, backend="eager")(torch.ones(2))
-    (failure,) = [each for each in CompileLog().facts()["compile_log"]["failures"] if each[2] == "looped"]  # type: ignore[index]
+    (failure,) = [each for each in CompileLog(Guard()).facts()["compile_log"]["failures"] if each[2] == "looped"]  # type: ignore[index]
     line = looped.__code__.co_firstlineno
     assert (failure[0].rpartition("/")[2], failure[1]) == ("test_torch_internals.py", line)
     assert failure[3].startswith(f"line {line + 2}, in a loop: ")
     assert ".item()" in failure[3]
+
+
+def test_callbacks_before_compilations() -> None:
+    """Without `callback_handler`, the line that makes torch compile again is not known."""
+
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+    log = CompileLog(Guard())
+    compiled = torch.compile(shifted, backend="eager", dynamic=False)
+    compiled(torch.ones(2))
+    log.facts()
+    compiled(torch.ones(5))  # the line
+    found = log.facts()["compile_log"]
+    log.close()
+    assert isinstance(found, dict)
+    (again,) = [entry for entry in found["compilations"] if entry[1] == "shifted" and entry[6]]
+    calls = {number: place for number, *place in found["calls"]}
+    file, line, function = calls[again[0]]
+    assert (file.rpartition("/")[2], function) == ("test_torch_internals.py", "test_callbacks_before_compilations")
+    assert line == shifted.__code__.co_firstlineno + 7
+    compiled(torch.ones(7))
+    assert log.facts()["compile_log"]["calls"] == found["calls"], "it is over"  # type: ignore[index]

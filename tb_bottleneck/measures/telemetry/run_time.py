@@ -13,7 +13,7 @@ from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.order_statistics import percentile
-from tb_bottleneck.measures.compile_log import Compiled, compile_log, original_function
+from tb_bottleneck.measures.compile_log import Call, Compiled, compile_log, original_function
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, Place
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 from tb_bottleneck.telemetry.windows import WARMUP_STEPS
@@ -210,13 +210,20 @@ def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
-    """Returns the functions that were recompiled, each with its share of the recompilation time, longest first."""
-    times: Counter[tuple[str, int, str]] = Counter()
+    """Returns the lines whose calls made torch recompile, or the recompiled functions if these are not known.
+
+    Each comes with its share of the recompilation time, longest first.
+    """
+    log = compile_log(recording.facts)
+    times: Counter[tuple[str, int, str, bool]] = Counter()
     for entry in _compiled_again(recording):
-        times[entry.file, entry.line, original_function(entry.function)[0]] += int(entry.duration_us)
+        call = log.call_of(entry)
+        place = call or Call(entry.file, entry.line, original_function(entry.function)[0])
+        times[place.file, place.line, place.function, call is not None] += int(entry.duration_us)
     total = max(sum(times.values()), 1)
     return tuple(
-        Place(us / total, file, line, function) for (file, line, function), us in times.most_common(MAX_PLACES)
+        Place(us / total, file, line, function, exact=exact)
+        for (file, line, function, exact), us in times.most_common(MAX_PLACES)
     )
 
 

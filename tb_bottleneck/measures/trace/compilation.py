@@ -22,6 +22,7 @@ from tb_bottleneck.trace.table import Rows, by_thread
 _WRAPPER = re.compile(r"(?:^|/)torch/_dynamo/eval_frame\.py\(\d+\): compile_wrapper$")
 _COMPILED = re.compile(r"^Torch-Compiled Region|\(dynamo_timed\)$|^CompiledFunction$|^## Call CompiledFxGraph")
 _MAX_LISTED, _MAX_FRAMES = 3, 100
+_AT_LINE = re.compile(r"line (\d{1,9})(?:, |: )")
 UNKNOWN = "the reason was not recorded; the most common one is a graph break in a loop"
 
 
@@ -70,8 +71,14 @@ def eager_functions(recording: Recording) -> Measure | Missing:
     found = uncompiled(recording)
     if not found:
         return Missing("no function was recorded that torch.compile left uncompiled")
-    texts = [f"{entry.function} ({entry.file}:{entry.line}): {entry.reason}" for entry in found[:_MAX_LISTED]]
-    return text_measure("; ".join(texts), len(found))
+    return text_measure("; ".join(map(_in_words, found[:_MAX_LISTED])), len(found))
+
+
+def _in_words(entry: Uncompiled) -> str:
+    """Returns the function with the line at which compiling failed, or else its first line, and the reason."""
+    stated = _AT_LINE.match(entry.reason)
+    line, reason = (stated[1], entry.reason[stated.end() :]) if stated else (entry.line, entry.reason)
+    return f"{entry.function} ({entry.file}:{line}): {reason}"
 
 
 def _called(recording: Recording, frames: Rows, wrapper: int) -> str:

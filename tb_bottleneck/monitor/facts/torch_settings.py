@@ -2,26 +2,34 @@
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from tb_bottleneck.monitor.accelerator import own_gpu
+from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.facts.process import collect_facts
-from tb_bottleneck.monitor.torch_internals import compilations, graph_breaks
+from tb_bottleneck.monitor.guard import Guard
+from tb_bottleneck.monitor.torch_internals import call_before_compilations, compilations, graph_breaks
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 from tb_bottleneck.schema.compile_log import CompileEntries
+
+CALLS = "calls that compile"
 
 
 class CompileLog:
     """Accumulates torch's records of compilations, of which torch keeps only the last 64.
 
     The records tell what torch.compile compiled, which guard failed before, where graphs end, and what stays
-    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py), so nothing is hooked or
-    switched on.
+    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). After the first
+    compilation, torch also calls `_calls` before each further one: then the line of the program is known.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self._entries = CompileEntries(below_import_path)
+        self._programs = Programs()
         self._last: object = None
+        self._end_calls: Callable[[], None] | None = None
 
     def has_changed(self) -> bool:
         """Returns True if something was compiled since the last call of `facts`. Takes microseconds."""
@@ -32,6 +40,8 @@ class CompileLog:
         """Returns {"compile_log": ...} (schema/compile_log.py); {} if nothing was compiled."""
         records = compilations()
         self._last = records[-1] if records else None
+        if records and self._end_calls is None:
+            self._end_calls = call_before_compilations(self._compiles)
         for record in records:
             self._entries.add(record)
         self._entries.forget_breaks()  # torch has all of them
@@ -41,6 +51,21 @@ class CompileLog:
             self._entries.add_break(*place, getattr(reason, "reason", None))
         fact = self._entries.fact()
         return {"compile_log": fact} if fact else {}
+
+    def close(self) -> None:
+        """Ends the calls by torch."""
+        if self._end_calls is not None:
+            self._end_calls()
+
+    def _compiles(self, started: Any = None) -> None:
+        self._guard.call(CALLS, self._add_call, str(getattr(started, "compile_id", "")), sys._getframe(1))
+
+    def _add_call(self, number: str, frame: FrameType | None) -> None:
+        """Adds the innermost line of the program that runs in `frame` or around it."""
+        while frame is not None and not self._programs[below_import_path(frame.f_code.co_filename)]:
+            frame = frame.f_back
+        if frame is not None:
+            self._entries.add_call(number, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def collect() -> dict[str, object]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
 
-from tb_bottleneck.measures.telemetry.run_time import MAX_BINS, Part, run_time
+from tb_bottleneck.measures.telemetry.run_time import MAX_BINS, Part, recompiled_places, run_time
 from tb_bottleneck.report.builders.telemetry_phases import run_time_of
 
 STEPS = 200
@@ -85,3 +85,21 @@ def test_the_report_has_the_parts_with_any_time():
     assert all(0 <= share <= 1 for part in message.parts for share in part.bins)
     assert run_time_of(None) is None
     assert run_time(recording_of(packet([]), ended=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "line", "exact"),
+    [
+        ([["0/1", "train.py", 37, "main"]], 37, True),
+        ([], 3, False),
+        ([["0/1", "train.py", "37", "main"], ["0/0", "train.py", 8, "main"], ["0", "x", 1, "y"], 5], 3, False),
+    ],
+)
+def test_the_call_that_makes_torch_compile_again_is_the_place(calls, line, exact):
+    compilations = [
+        ["0/0", "f", "train.py", 3, BEGIN / 1000, 1_000.0, ""],
+        ["0/1", "f", "train.py", 3, BEGIN / 1000 + 5_000.0, 1_000.0, "a guard failed"],
+    ]
+    log = {"compilations": compilations, "calls": calls}
+    (place,) = recompiled_places(recording_of(packet(STEP), {"compile_log": log}))
+    assert (place.file, place.line, place.exact) == ("train.py", line, exact)

@@ -123,8 +123,8 @@ def test_a_function_that_runs_uncompiled(tmp_path, log, compiled):
     if compiled:
         assert isinstance(eager_functions(recording), Missing)
         return
-    reason = "line 7: item()" if log else UNKNOWN
-    assert eager_functions(recording).text == f"forward (m.py:5): {reason}"
+    reason, stated = ("line 7: item()", "m.py:7): item()") if log else (UNKNOWN, f"m.py:5): {UNKNOWN}")
+    assert eager_functions(recording).text == f"forward ({stated}"
     lines = list(text.compilation_lines(details_of(recording, Parts()).compilation))
     assert "  - m.py:5 forward: runs without compiled code" in lines
     assert f"      {reason}" in lines
