@@ -7,9 +7,11 @@ import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.causes.candidates import Candidate, bounded_share, fixed
-from tb_bottleneck.jobs.causes.imbalance import exposed_transfers, imbalance, slow_links
+from tb_bottleneck.jobs.causes.exposed_transfers import exposed_transfers
+from tb_bottleneck.jobs.causes.imbalance import imbalance
 from tb_bottleneck.jobs.causes.pauses import pauses
 from tb_bottleneck.jobs.causes.pipelines import pipeline_bubble
+from tb_bottleneck.jobs.causes.slow_links import slow_links
 from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import Changed, scaled, unchanged

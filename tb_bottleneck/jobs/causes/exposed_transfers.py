@@ -1,0 +1,137 @@
+"""Transfers without compute beside them that no slow rank and no slow link explains."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.causes.slow_links import pairs_complete, partly_recorded_slow_rows, slow_rows
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
+from tb_bottleneck.jobs.pairing.pairs import P2P
+from tb_bottleneck.jobs.scenarios import Changed, hidden, unchanged, wires_at_most
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.trace.table import Floats, Ints
+
+Texts = NDArray[np.str_]
+
+# Exposed transfers take this share of the step. Of messages, a part cannot be hidden: the first and the last of a step,
+# and in an interleaved pipeline there are several times as many. Both are chosen.
+MIN_EXPOSED, MIN_EXPOSED_MESSAGES = 0.10, 0.15
+# Of several operations that are exposed together, one with less is left alone.
+MIN_PART = 0.01
+
+
+def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
+    """Yields a candidate for each kind of transfer that takes a large share of the step without work beside it.
+
+    The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
+    stages. Transfers of gradients and parameters can run beside the work that follows, and those that a later exchange
+    repeats can be left out. The other transfers cannot, because the next work needs their results; their gain is the
+    bound for a job without these transfers.
+    """
+    rows = context.job.rows
+    if not len(rows):
+        return
+    share = _exposed_time(context) / (context.step_ns * context.steps * len(context.job.summaries))
+    kind, messages = np.array(context.grid.kinds)[rows.group], np.isin(rows.operation, P2P)
+    layers = np.isin(kind, LAYER_KINDS)
+    between_stages = messages & ~layers & (context.grid.stages > 1)
+    averages, repeated = np.isin(kind, OVERLAPPED_KINDS) & ~messages, rows.repeated > 0
+    for cause, mine in (
+        ("synced_portions", averages & repeated),
+        ("exposed_collectives", averages & ~repeated),
+        ("exposed_layers", layers),
+        ("exposed_messages", between_stages),
+    ):
+        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
+
+
+def _exposed_time(context: JobContext) -> Floats:
+    """Returns for each row the time in ns of its transfer without work beside it, as if no link was slow.
+
+    All messages of one batch are one kernel, which transfers as soon as its last message can. The first row of a batch
+    has the time of the kernel.
+    """
+    rows = context.job.rows
+    messages = np.isin(rows.operation, P2P)
+    transfer = context.waited[1].copy()
+    for slow in (slow_rows(context), partly_recorded_slow_rows(context)):
+        transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
+    unpaired, usual = context.unpaired
+    usual = np.minimum(transfer[unpaired], usual)
+    transfer[messages & ~pairs_complete(context)] = 0.0  # these may have waited for the other end
+    transfer[unpaired] = usual
+    order = np.flatnonzero(messages)
+    if len(order):
+        order = order[np.lexsort((rows.end[order], rows.start[order], rows.rank[order]))]
+        first = np.zeros(len(order), np.bool_)
+        for times in (rows.rank, rows.start, rows.end):
+            first |= np.diff(times[order], prepend=-1) != 0
+        least = np.minimum.reduceat(transfer[order], np.flatnonzero(first))
+        transfer[order] = 0.0
+        transfer[order[first]] = least
+    return transfer
+
+
+def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
+    """Yields a candidate if the rows `mine` are exposed for a large share of the step.
+
+    `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
+    of one layer run beside the same work. Operations with a small part are not changed.
+    """
+    operation = context.job.rows.operation
+    names, number = np.unique(kind[mine], return_inverse=True)
+    key = number * len(Operation) + operation[mine]
+    of_key = np.bincount(key, weights=share[mine])
+    if of_key.sum() < (MIN_EXPOSED_MESSAGES if cause == "exposed_messages" else MIN_EXPOSED):
+        return
+    large = np.flatnonzero(of_key >= MIN_PART)
+    chosen, costliest = mine[np.isin(key, large)], int(of_key.argmax())
+    facts: dict[str, float | str] = {
+        "exposed_share": float(of_key[large].sum()),
+        "operation": Operation(costliest % len(Operation)).name.lower(),
+        "group": str(names[costliest // len(Operation)]),
+    }
+    everyone = np.arange(len(context.job.summaries))
+    if cause == "exposed_collectives":
+        hideable = np.isin(np.arange(len(operation)), chosen)
+        most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
+        yield Candidate(cause, everyone, most, facts, low=half)
+        return
+    if cause == "synced_portions":
+        # The ranks still wait for one another here, although no exchange makes them.
+        yield Candidate(cause, everyone, partial(_left_out, rows=chosen), facts)
+        return
+    if cause == "exposed_messages" and len(context.unpaired[0]):
+        # Which part of the waits is for transfers was not recorded. The mean of none and all is a choice.
+        expected, low, high = (partial(_without_messages, rows=chosen, share=part) for part in (0.5, 0.0, 1.0))
+        yield Candidate(cause, everyone, expected, facts, low=low, high=high)
+        return
+    yield Candidate(cause, everyone, None, facts, bound=_left_out(unchanged(context), context, chosen).length(context))
+
+
+def _left_out(changed: Changed, context: JobContext, rows: Ints) -> Changed:
+    return wires_at_most(changed, rows, np.zeros(len(rows)))
+
+
+def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: float) -> Changed:
+    """Returns the job without the transfers of the messages `rows`. Some of them wait for ranks that were not recorded,
+    and `share` of these waits ends with the transfers: none at least, all at most.
+
+    The first and the last stage have half of the transfers of the others, so they wait for as many as they have.
+    """
+    table = context.job.rows
+    own, usual = context.unpaired
+    wait, transfer = np.zeros(len(table)), np.zeros(len(table))
+    wait[own], transfer[own] = np.maximum(changed.wire[own] - usual, 0.0), usual
+    sums = [
+        np.bincount(table.rank[rows], values[rows], minlength=len(context.job.ranks)) for values in (transfer, wait)
+    ]
+    ends = np.unique(np.stack((table.rank[rows], table.peer[rows])), axis=1)
+    at_end = np.bincount(ends[0], minlength=len(context.job.ranks)) == 1
+    for_transfers = np.where(at_end, np.minimum(sums[0] / np.maximum(sums[1], 1.0), 1.0), 0.0)
+    left = (1 - for_transfers) * (1 - share)
+    return wires_at_most(changed, rows, wait[rows] * left[table.rank[rows]])

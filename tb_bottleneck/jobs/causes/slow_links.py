@@ -1,0 +1,118 @@
+"""Links that are slower than others of the same kind, between ranks that are not slow themselves."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_bottleneck.base.text import ranks_text
+from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.context import JobContext
+from tb_bottleneck.jobs.group_kinds import LAYER_KINDS
+from tb_bottleneck.jobs.pairing.pairs import P2P
+from tb_bottleneck.jobs.scenarios import Changed, wires_at_most
+from tb_bottleneck.jobs.summary.rank_summary import Operation
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+# A link is slow if it reaches this share of the bandwidth of its peers.
+SLOW_BANDWIDTH = 0.7
+MIN_CALLS = 3
+# The fastest calls of a group of which not all ranks were recorded. It is chosen.
+FAST_SHARE = 0.1
+
+
+class SlowRows(NamedTuple):
+    """Rows of slow groups or channels. `time` is for each row the typical time in its channel, `usual` the typical time
+    of the same transfer in other channels, in ns."""
+
+    rows: Ints
+    time: Floats
+    usual: Floats
+
+    def facts(self) -> dict[str, float | str]:
+        """Returns the figures for the evidence: the medians of `time` and `usual`."""
+        return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
+
+    def at_usual_speed(self, changed: Changed, context: JobContext) -> Changed:
+        """Returns the job with the transfers of `rows` as fast as in other channels."""
+        return wires_at_most(changed, self.rows, self.usual)
+
+
+def slow_links(context: JobContext) -> Iterator[Candidate]:
+    """Yields one candidate with all slow groups or channels, which are slower than others of the same kind and size,
+    and one with slow groups that have unrecorded ranks, because there, a late rank looks like a slow link."""
+    rows, slow, partly = context.job.rows, slow_rows(context), partly_recorded_slow_rows(context)
+    if len(slow.rows):
+        ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
+        yield Candidate("slow_link", ranks, slow.at_usual_speed, slow.facts())
+    if len(partly.rows):
+        groups = [context.job.groups[group] for group in np.unique(rows.group[partly.rows]).tolist()]
+        unrecorded = {rank for group in groups for rank in group.ranks} - set(context.job.ranks)
+        facts = {**partly.facts(), "unrecorded": ranks_text(sorted(unrecorded))}
+        yield Candidate("slow_group", np.unique(rows.rank[partly.rows]), partly.at_usual_speed, facts)
+
+
+def slow_rows(context: JobContext) -> SlowRows:
+    """Returns the rows of slow channels whose ranks were all recorded."""
+    return _slower_rows(context, np.flatnonzero(pairs_complete(context)), context.wires.wire, np.median)
+
+
+def partly_recorded_slow_rows(context: JobContext) -> SlowRows:
+    """Returns the rows of slow groups within the layers that have unrecorded ranks. The fastest calls of a group are
+    compared, in which no rank was late by chance."""
+    job, recorded = context.job, set(context.job.ranks)
+    partly = [
+        kind in LAYER_KINDS and not recorded.issuperset(group.ranks)
+        for kind, group in zip(context.grid.kinds, job.groups, strict=True)
+    ]
+    chosen = np.flatnonzero(np.array(partly or [False])[job.rows.group] & ~np.isin(job.rows.operation, P2P))
+    return _slower_rows(context, chosen, (job.rows.end - job.rows.start).astype(np.float64), _fast)
+
+
+def _fast(times: Floats) -> float:
+    return float(np.quantile(times, FAST_SHARE))
+
+
+def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]) -> SlowRows:
+    """Returns the rows in `chosen` that belong to a channel that is slower than other channels of the same kind,
+    operation and size. `times` has one element per row of the job."""
+    rows = context.job.rows
+    kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
+    operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
+    alike = _number(kinds[rows.group[chosen]], operation, rows.bytes[chosen])
+    channel = _number(rows.group[chosen], *_ends(context, chosen))
+    time = times[chosen]
+    slow = [SlowRows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))]
+    for kind in range(int(alike.max(initial=-1)) + 1):
+        mine = np.flatnonzero(alike == kind)
+        channels = np.unique(channel[mine])
+        of_channel = {of: float(typical(time[mine[channel[mine] == of]])) for of in channels.tolist()}
+        lower = sorted(of_channel.values())[(len(of_channel) - 1) // 2]
+        for of, value in of_channel.items():
+            members = chosen[mine[channel[mine] == of]]
+            if len(channels) > 1 and lower < SLOW_BANDWIDTH * value and len(members) >= MIN_CALLS:
+                slow.append(SlowRows(members, np.full(len(members), value), np.full(len(members), lower)))
+    return SlowRows(*map(np.concatenate, zip(*slow, strict=True)))
+
+
+def pairs_complete(context: JobContext) -> Bools:
+    """Returns a mask of the rows: True if all members of the pair of the row were recorded."""
+    complete = context.pairs.pair >= 0
+    complete[complete] = context.wires.complete[context.pairs.pair[complete]]
+    return np.asarray(complete, np.bool_)
+
+
+def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
+    """Returns for each row the lower and the higher rank of the message; -1 for collectives."""
+    table = context.job.rows
+    own = np.array(context.job.ranks, np.int64)[table.rank[rows]]
+    message, peer = np.isin(table.operation[rows], P2P), table.peer[rows]
+    return np.where(message, np.minimum(own, peer), -1), np.where(message, np.maximum(own, peer), -1)
+
+
+def _number(*columns: Ints) -> Ints:
+    numbers = np.zeros(len(columns[0]), np.int64)
+    for values in columns:
+        _, inverse = np.unique(values, return_inverse=True)
+        _, numbers = np.unique(numbers * (inverse.max(initial=0) + 1) + inverse, return_inverse=True)
+    return numbers.astype(np.int64)
