@@ -9,7 +9,7 @@ from functools import cached_property
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.plugin.http.comparison_routes import MONITOR_FOLDER
 from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
-from tb_bottleneck.review.states import names_of, reviews_of
+from tb_bottleneck.review.notes import names_of, reviews_of
 from tb_bottleneck.review.store import read_all
 from tb_bottleneck.review.subjects import roots_of
 from tb_bottleneck.sources.logdir import RecordingFile, Root, scan_all

@@ -19,7 +19,7 @@ from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.brief import brief
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.rendering.table_rows import Row
-from tb_bottleneck.review.states import names_of, state_of, together
+from tb_bottleneck.review.notes import names_of, state_of, together
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_FOLDERS = 10

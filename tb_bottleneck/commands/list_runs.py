@@ -90,7 +90,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _states(analysis: diagnose.Analysis, roots: "Sequence[str]") -> dict[int, str]:
     """Maps the position of each report to the review states of its findings, as text such as "open, accepted"."""
-    from tb_bottleneck.review.states import reviews_of, state_of
+    from tb_bottleneck.review.notes import reviews_of, state_of
     from tb_bottleneck.review.store import read_notes
     from tb_bottleneck.schema.review_pb2 import Review
     from tb_bottleneck.sources.logdir import RecordingFile

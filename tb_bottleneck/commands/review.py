@@ -165,7 +165,7 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
 
 def _show(options: argparse.Namespace) -> int:
     from tb_bottleneck.review.ledger import fixes_of, ledger
-    from tb_bottleneck.review.states import by_name, reviews_of
+    from tb_bottleneck.review.notes import by_name, reviews_of
     from tb_bottleneck.review.store import read_all
     from tb_bottleneck.review.subjects import roots_of
     from tb_bottleneck.review.terminal import ledger_csv, render

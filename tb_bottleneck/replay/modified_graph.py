@@ -15,8 +15,7 @@ from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
-from tb_bottleneck.replay.simulator import replay
-from tb_bottleneck.replay.validation import Check, check
+from tb_bottleneck.replay.simulator import Check, check, replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind

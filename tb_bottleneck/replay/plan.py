@@ -16,7 +16,7 @@ from tb_bottleneck.replay.host_scale import HostScale, host_scale_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenarios.loader import at_workers_pace
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.replay.validation import Check
+from tb_bottleneck.replay.simulator import Check
 
 # A fix that saves a smaller share of the remaining step cannot be distinguished from the noise between two runs of one
 # training (a few percent).

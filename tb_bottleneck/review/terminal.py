@@ -10,8 +10,7 @@ from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.report.rendering.table import csv_text
 from tb_bottleneck.review.ledger import ENOUGH
-from tb_bottleneck.review.notes import clean
-from tb_bottleneck.review.states import names_of, state_of, together
+from tb_bottleneck.review.notes import clean, names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, MemoryFinding, Report
 from tb_bottleneck.sources.logdir import RecordingFile

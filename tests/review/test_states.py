@@ -1,7 +1,6 @@
 """Tests of the merged review of recordings."""
 
-from tb_bottleneck.review.notes import Action, Note
-from tb_bottleneck.review.states import reviews_of, state_of, together
+from tb_bottleneck.review.notes import Action, Note, reviews_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 

@@ -1,7 +1,7 @@
 """Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
 
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
-device gets faster. Do not predict from a recording whose replay is not trusted (replay/validation.py).
+device gets faster. Do not predict from a recording whose replay is not trusted (replay/simulator.py).
 
 The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean. With
 another device, other steps may be disturbed than in the recording.

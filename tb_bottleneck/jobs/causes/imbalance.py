@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew
 from tb_bottleneck.jobs.causes.pipelines import uneven_microbatches, uneven_stages
@@ -12,8 +11,6 @@ from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import even_work
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
-
-Texts = NDArray[np.str_]
 
 # The slowest rank of a step computes longer than the mean by this share of the step.
 MIN_SPREAD = 0.03

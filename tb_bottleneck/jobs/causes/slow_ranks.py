@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, work_ratio
-from tb_bottleneck.jobs.causes.origins import origins
+from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, origins, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio, lower_median
 from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers

@@ -20,7 +20,7 @@ from tb_bottleneck.plugin.workers.questions import (
     TraceFile,
     WhatIfQuestion,
 )
-from tb_bottleneck.review.states import by_name
+from tb_bottleneck.review.notes import by_name
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.comparison_pb2 import DeviceList
 from tb_bottleneck.schema.review_pb2 import Ledger

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from tb_bottleneck.plugin.turns import short_turns
-from tb_bottleneck.review.notes import Note
-from tb_bottleneck.review.states import reviews_of
+from tb_bottleneck.review.notes import Note, reviews_of
 from tb_bottleneck.review.store import read_all
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import Listing, RecordingFile, Root, scan_all

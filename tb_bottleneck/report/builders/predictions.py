@@ -8,7 +8,7 @@ from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.replay.validation import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
+from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -9,9 +9,9 @@ from html import escape
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import bytes_text, duration_text, one_line, share_text
 from tb_bottleneck.report.digest import step_ns_of
-from tb_bottleneck.report.rendering.checks import note_of
 from tb_bottleneck.report.rendering.figures import lines_text, place_text, value_text
 from tb_bottleneck.report.rendering.text import gain_text
+from tb_bottleneck.report.rendering.verdict import note_of
 from tb_bottleneck.report.source_lines import add_source, source_folder
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -6,8 +6,7 @@ from tb_bottleneck.base.text import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.rendering import checks, details, efficiency, memory, run
-from tb_bottleneck.report.rendering.checks import note_of
+from tb_bottleneck.report.rendering import details, efficiency, memory, run
 from tb_bottleneck.report.rendering.efficiency import PER_STEP
 from tb_bottleneck.report.rendering.figures import (
     bounds_text,
@@ -19,7 +18,7 @@ from tb_bottleneck.report.rendering.figures import (
     value_text,
 )
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
-from tb_bottleneck.report.rendering.verdict import verdict_lines
+from tb_bottleneck.report.rendering.verdict import checked_lines, note_of, verdict_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 _BAR = 25  # with the longest label, a row has less than 80 characters
@@ -84,7 +83,7 @@ def _lines(report: pb.Report) -> Iterator[str]:
     if report.HasField("memory"):
         yield from ("", *memory.lines_of(report.memory))
     if report.regimes or report.broken_parts:
-        yield from ("", heading("What was checked"), *checks.lines_of(report))
+        yield from ("", heading("What was checked"), *checked_lines(report))
 
 
 def _about(report: pb.Report) -> Iterator[str]:

@@ -5,7 +5,7 @@ import pytest
 from helpers.simulated_jobs import context_of, simulated
 from simulate.jobs.topologies import Faults
 
-from tb_bottleneck.jobs.causes.origins import origins
+from tb_bottleneck.jobs.causes.candidates import origins
 from tb_bottleneck.jobs.culprits import culprits_of
 
 SLOW = 5

@@ -6,7 +6,7 @@ import pytest
 from helpers.simulated_jobs import context_of, simulated
 from simulate.jobs.topologies import Faults
 
-from tb_bottleneck.jobs.replay.critical_path import critical_work
+from tb_bottleneck.jobs.replay.sweep import critical_work
 from tb_bottleneck.jobs.report.pipeline_table import pipeline_table
 
 

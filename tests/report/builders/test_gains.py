@@ -15,7 +15,7 @@ from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.replay.validation import Check
+from tb_bottleneck.replay.simulator import Check
 from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.report.rendering.checks import note_of
+from tb_bottleneck.report.rendering.verdict import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
