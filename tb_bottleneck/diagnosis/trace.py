@@ -31,7 +31,7 @@ from tb_bottleneck.report.builders.report_builder import (
     refused_report,
     unreadable_report,
 )
-from tb_bottleneck.report.builders.situation import situation_of
+from tb_bottleneck.report.builders.situation import situation_of, timers_text
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
@@ -160,7 +160,8 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
     verdicts = judge_all(measures)
     conclusion = conclusion_of(verdicts)
     confidence = trace_confidence(recording, defects, conclusion, verdicts)
-    return Diagnosis(verdicts, conclusion, confidence, situation_of(measures, conclusion))
+    situation = " ".join(filter(None, (situation_of(measures, conclusion), timers_text(recording))))
+    return Diagnosis(verdicts, conclusion, confidence, situation)
 
 
 def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:

@@ -742,7 +742,7 @@ export interface Verdict {
   readonly headline: string;
   /** label of the regime */
   readonly title: string;
-  /** if nothing was found: what kind of task this is, and what can still be changed */
+  /** what kind of task this is, what can still be changed, and what timers of the program do not see */
   readonly situation?: string;
   /** what to change first and its gain, one sentence for users; empty if nothing is worth changing */
   readonly action: string;

@@ -7,12 +7,15 @@ from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
+from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
 from tb_bottleneck.measures.trace.recorded_facts import backward_recorded, only_operator, steps_found, training_recorded
+from tb_bottleneck.measures.user_code.timers import early_timers
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion
+from tb_bottleneck.trace.frames import frame_parts
 
 
 def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
@@ -71,3 +74,16 @@ def _data(measures: Measures[Recording]) -> str:
 @cache
 def _texts() -> dict[str, dict[str, str]]:
     return {name: table for name, table in load("situations.toml").items() if isinstance(table, dict)}
+
+
+def timers_text(recording: Recording) -> str:
+    """Returns sentences about timers of the program that do not wait for the device; empty if there are none."""
+    timers = early_timers(recording)
+    if not timers:
+        return ""
+    first, others = timers[0], len(timers) - 1
+    text = Template(_texts()["timers"]["several" if others else "one"])
+    measured, missed = duration_text(first.measured), duration_text(first.missed)
+    file, line, function = frame_parts(first.frame)
+    place = f"{function} ({file}:{line})" if file else first.frame
+    return text.safe_substitute(function=place, measured=measured, missed=missed, others=others)

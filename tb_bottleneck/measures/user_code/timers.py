@@ -1,0 +1,97 @@
+"""Timers of the program that stop before the device has done what they time.
+
+A call that launches work returns before the device has done it. So a program that reads a clock before and after such
+calls, and does not wait for the device, measures the launches (pytorch docs, CUDA semantics: asynchronous execution).
+"""
+
+import re
+from collections import defaultdict
+
+import numpy as np
+
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.measures.trace.window import in_host_steps
+from tb_bottleneck.measures.user_code.frames import frame_text
+from tb_bottleneck.trace.frames import is_user_frame
+from tb_bottleneck.trace.kernel_names import cut, name_matches
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Ints, Rows, by_thread
+
+CLOCKS = re.compile(r"^<built-in function (?:time|perf_counter|monotonic)(?:_ns)?>$")
+LEAST_MISSED = 0.10
+"""Share of the timed work that a timer does not see, from which on it misleads. A choice."""
+
+
+class Timer(Record, frozen=True):
+    """A function that reads a clock before and after it launches work, by its frame, which is untrusted.
+
+    `measured` and `missed` are medians in ns: between two readings of the clock, and from the second one until the
+    device has done what was launched between them. If a function times several parts, they are about the one that
+    misses most.
+    """
+
+    frame: str
+    measured: float
+    missed: float
+
+
+def early_timers(recording: Recording) -> tuple[Timer, ...]:
+    """Returns the timers that miss LEAST_MISSED or more of what they time, those that miss most first.
+
+    Empty for runs on the CPU and without Python stacks.
+    """
+    if not recording.on_device:
+        return ()
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.PYTHON)
+    if not name_matches(trace.names, events.name[rows], lambda name: CLOCKS.match(name) is not None).any():
+        return ()
+    found: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    for thread, own in by_thread(rows, events.thread).items():
+        issued, done = _work_of(recording, thread)
+        for part, begin, end in _pairs(recording, own):
+            first, last = np.searchsorted(issued, (begin, end))
+            if first < last:
+                found[part].append((end - begin, max(int(done[first:last].max()) - end, 0)))
+    timers: dict[str, Timer] = {}
+    for (frame, _), pairs in sorted(found.items(), key=lambda each: -sum(missed for _, missed in each[1])):
+        timer = Timer(cut(frame), *np.median(pairs, axis=0).tolist())
+        if timer.missed >= LEAST_MISSED * (timer.measured + timer.missed):
+            timers.setdefault(frame, timer)
+    return tuple(timers.values())
+
+
+def _work_of(recording: Recording, thread: int) -> tuple[Ints, Ints]:
+    """Returns when the calls of `thread` launched each operation of the device, ascending, and when it ended, in ns."""
+    ops, calls = recording.trace.device_ops, recording.trace.calls
+    mine = np.flatnonzero(ops.launched)
+    mine = mine[calls.thread[ops.call[mine]] == thread]
+    issued = calls.start[ops.call[mine]]
+    order = np.argsort(issued, kind="stable")
+    return issued[order], ops.end[mine][order]
+
+
+def _pairs(recording: Recording, rows: Rows) -> list[tuple[tuple[str, int], int, int]]:
+    """Returns for each two successive readings of a clock in one call of a function of the program: the function's
+    frame with the number of the pair in this call, and the end of the first and the start of the second reading in ns.
+
+    `rows` are the Python events of one thread.
+    """
+    names, events = recording.trace.names, recording.trace.events
+    parent = nest(events.start[rows], events.end[rows]).parent
+    clocks = np.flatnonzero(name_matches(names, events.name[rows], lambda name: CLOCKS.match(name) is not None))
+    clocks = clocks[in_host_steps(recording, events.start[rows[clocks]])]
+    last: dict[int, tuple[int, int]] = {}
+    pairs = []
+    for clock in clocks.tolist():
+        caller = int(parent[clock])
+        if caller == clock or not is_user_frame(names[events.name[rows[caller]]]):
+            continue
+        number, before = last.get(caller, (0, -1))
+        if before >= 0:
+            begin, end = int(events.end[rows[before]]), int(events.start[rows[clock]])
+            pairs.append(((frame_text(recording, int(rows[caller])), number), begin, end))
+        last[caller] = (number + 1, clock)
+    return pairs
