@@ -6,22 +6,24 @@ calls, and does not wait for the device, measures the launches (pytorch docs, CU
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.trace.window import in_host_steps
-from tb_bottleneck.measures.user_code.frames import frame_text
+from tb_bottleneck.measures.user_code.frames import frame_text, frames_by_thread
 from tb_bottleneck.trace.frames import is_user_frame
 from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Ints, Rows, by_thread
 
 CLOCKS = re.compile(r"^<built-in function (?:time|perf_counter|monotonic)(?:_ns)?>$")
 LEAST_MISSED = 0.10
 """Share of the timed work that a timer does not see, from which on it misleads. A choice."""
+MAX_READINGS, MAX_LOOKED_AT = 10_000, 10_000_000
+"""Limits of the readings of clocks, and of the operations of the device that are looked at between them."""
 
 
 class Timer(Record, frozen=True):
@@ -46,14 +48,16 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
         return ()
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.PYTHON)
-    if not name_matches(trace.names, events.name[rows], lambda name: CLOCKS.match(name) is not None).any():
-        return ()
+    rows = rows[name_matches(trace.names, events.name[rows], lambda name: CLOCKS.match(name) is not None)]
+    rows = rows[in_host_steps(recording, events.start[rows])][:MAX_READINGS]
     found: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    left = MAX_LOOKED_AT
     for thread, own in by_thread(rows, events.thread).items():
         issued, done = _work_of(recording, thread)
-        for part, begin, end in _pairs(recording, own):
+        for part, begin, end in _pairs(recording, thread, own):
             first, last = np.searchsorted(issued, (begin, end))
-            if first < last:
+            left -= int(last - first)
+            if first < last and left > 0:
                 found[part].append((end - begin, max(int(done[first:last].max()) - end, 0)))
     timers: dict[str, Timer] = {}
     for (frame, _), pairs in sorted(found.items(), key=lambda each: -sum(missed for _, missed in each[1])):
@@ -73,25 +77,24 @@ def _work_of(recording: Recording, thread: int) -> tuple[Ints, Ints]:
     return issued[order], ops.end[mine][order]
 
 
-def _pairs(recording: Recording, rows: Rows) -> list[tuple[tuple[str, int], int, int]]:
-    """Returns for each two successive readings of a clock in one call of a function of the program: the function's
+def _pairs(recording: Recording, thread: int, readings: Rows) -> Iterator[tuple[tuple[str, int], int, int]]:
+    """Yields for each two successive readings of a clock in one call of a function of the program: the function's
     frame with the number of the pair in this call, and the end of the first and the start of the second reading in ns.
 
-    `rows` are the Python events of one thread.
+    `readings` are the Python events of one thread that read a clock.
     """
     names, events = recording.trace.names, recording.trace.events
-    parent = nest(events.start[rows], events.end[rows]).parent
-    clocks = np.flatnonzero(name_matches(names, events.name[rows], lambda name: CLOCKS.match(name) is not None))
-    clocks = clocks[in_host_steps(recording, events.start[rows[clocks]])]
-    last: dict[int, tuple[int, int]] = {}
-    pairs = []
-    for clock in clocks.tolist():
-        caller = int(parent[clock])
-        if caller == clock or not is_user_frame(names[events.name[rows[caller]]]):
+    frames = frames_by_thread(recording).of(thread, events.start[readings])
+    if frames is None:
+        return
+    inside, row = frames.nesting.innermost(events.start[readings])
+    row = np.where(frames.rows[row] == readings, frames.nesting.parent[row], row)  # a reading may take no time
+    before: dict[int, tuple[int, int]] = {}
+    for reading, caller in zip(readings[inside].tolist(), frames.rows[row][inside].tolist(), strict=True):
+        if not is_user_frame(names[events.name[caller]]):
             continue
-        number, before = last.get(caller, (0, -1))
-        if before >= 0:
-            begin, end = int(events.end[rows[before]]), int(events.start[rows[clock]])
-            pairs.append(((frame_text(recording, int(rows[caller])), number), begin, end))
-        last[caller] = (number + 1, clock)
-    return pairs
+        number, last = before.get(caller, (-1, -1))
+        if last >= 0:
+            part = (frame_text(recording, caller), number)
+            yield part, int(events.end[last]), int(events.start[reading])
+        before[caller] = (number + 1, reading)
