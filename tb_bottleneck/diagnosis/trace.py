@@ -115,7 +115,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
     if fatal is not None:
         return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     defects = [*([unrecorded] if unrecorded is not None else []), *degradations_of(recording)]
-    diagnosis = _judge(recording, defects)
+    diagnosis = _judge(recording, defects, parts)
     if work_ran_on_cpu(trace):
         origin = replace(origin, device=unused_device(trace))
     simulated = origin.device.kind == "cpu" or recording.on_device
@@ -150,7 +150,7 @@ def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
     return [*([fatal] if fatal is not None else []), *damage_of(trace)]
 
 
-def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
+def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Diagnosis:
     measures = Measures(recording)
     if work_ran_on_cpu(recording.trace):
         # The account of the CPU is irrelevant until the work runs on the device. The confidence is high because the
@@ -160,7 +160,8 @@ def _judge(recording: Recording, defects: Sequence[Defect]) -> Diagnosis:
     verdicts = judge_all(measures)
     conclusion = conclusion_of(verdicts)
     confidence = trace_confidence(recording, defects, conclusion, verdicts)
-    situation = " ".join(filter(None, (situation_of(measures, conclusion), timers_text(recording))))
+    timers = parts.build("timers", lambda: timers_text(recording))
+    situation = " ".join(filter(None, (situation_of(measures, conclusion), timers)))
     return Diagnosis(verdicts, conclusion, confidence, situation)
 
 

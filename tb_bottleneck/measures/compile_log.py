@@ -65,16 +65,16 @@ class Call(Record, frozen=True):
 
 
 class CompileLog(Record, frozen=True):
-    """All recorded entries. Compilations are sorted by start. `calls` maps (frame, number) of compilations to calls."""
+    """All recorded entries. Compilations are sorted by start. `calls` has their calls by frame, number and start."""
 
     compilations: tuple[Compiled, ...] = ()
     breaks: tuple[Break, ...] = ()
     failures: tuple[Failure, ...] = ()
-    calls: Mapping[tuple[str, int], Call] = {}
+    calls: Mapping[tuple[str, int, float], Call] = {}
 
     def call_of(self, entry: Compiled) -> Call | None:
         """Returns the call that made torch run a compilation, or None if it was not recorded."""
-        return self.calls.get((entry.frame, entry.number))
+        return self.calls.get((entry.frame, entry.number, entry.start_us))
 
     def function_of(self, frame: str) -> Compiled | None:
         """Returns the first compilation with torch's function number `frame` and the name of the function, or None."""
@@ -152,11 +152,13 @@ def _id(number: str) -> tuple[str, int] | None:
     return (cut(frame), int(count)) if count.isascii() and count.isdecimal() and len(count) < 10 else None
 
 
-def _call(entry: object) -> tuple[tuple[str, int], Call] | None:
+def _call(entry: object) -> tuple[tuple[str, int, float], Call] | None:
     match entry:
-        case [str(number), str(file), line, str(function)]:
-            values, parts = _numbers(line), _id(number)
-            return None if values is None or parts is None else (parts, Call(cut(file), int(values[0]), cut(function)))
+        case [str(number), start, str(file), line, str(function)]:
+            values, parts = _numbers(start, line), _id(number)
+            if values is None or parts is None:
+                return None
+            return (*parts, values[0]), Call(cut(file), int(values[1]), cut(original_function(function)[0]))
     return None
 
 

@@ -181,7 +181,7 @@ class Session:
         self.patches.restore()
         for remove in self._remove_hooks:
             self.guard.call("hooks", remove)
-        self.guard.call("compile_log", self._compile_log.close)
+        self.guard.call(torch_settings.CALLS, self._compile_log.close)
         self.guard.call("device_busy", self.spans.drop_pending)
         if self._writer is not None:
             self._writer.stop()
@@ -191,6 +191,7 @@ class Session:
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
         self.patches.deactivate()
+        self.guard.call(torch_settings.CALLS, self._compile_log.close)
         if self._writer is not None:
             self._writer.abandon()
         self._writer = None
@@ -234,6 +235,7 @@ class Session:
             self.guard.call("thread_cpu", self._thread_time.add_to, row)
         if self.clock.steps <= IMPORT_STEPS:
             self.guard.call(interruptions.CHECKPOINT, self._interruptions.install_imported)
+        self.guard.call(torch_settings.CALLS, self._compile_log.watch)
         if self._on_device:
             row.figures.update(self.guard.call("allocator", self._allocator.read, row.end_ns) or {})
         if not self._stopping:

@@ -20,6 +20,7 @@ FAST_BLOCK = "_RecordFunctionFast"
 COMPILATIONS = "get_compilation_metrics"
 GRAPH_BREAKS = "graph_break_reasons"
 COMPILATION_CALLBACKS = "callback_handler"
+START_CALLBACKS = "start_callbacks"
 BACKWARD_TASK = "_current_graph_task_id"
 
 
@@ -106,16 +107,15 @@ def compilations() -> list[Any]:
         return []
 
 
-def call_before_compilations(callback: Callable[..., None]) -> Callable[[], None]:
-    """Lets torch call `callback` when it begins to compile, with an object that has the `compile_id`.
+def compilation_callbacks() -> list[Any] | None:
+    """Returns the list of the functions that torch calls when it begins to compile.
 
-    Returns a function that ends this. Nothing is called by a torch without such callbacks, or if nothing was compiled.
+    They get an object with `compile_id` and `callback_trigger` (torch 2.13), or nothing in older releases. None if
+    torch has no such list, or nothing was compiled yet. `torch.compiler.reset()` clears the list.
     """
-    handler = getattr(sys.modules.get("torch._dynamo.callback"), COMPILATION_CALLBACKS, None)
-    if handler is None:
-        return lambda: None
-    handler.register_start_callback(callback)
-    return lambda: handler.remove_start_callback(callback)
+    return getattr(
+        getattr(sys.modules.get("torch._dynamo.callback"), COMPILATION_CALLBACKS, None), START_CALLBACKS, None
+    )
 
 
 def graph_breaks() -> list[Any]:

@@ -1,4 +1,4 @@
-"""Defects of recordings that can be judged, of traces and of telemetry: codes and figures only."""
+"""Defects of traces that can be judged, and all defects of telemetry: codes and figures only."""
 
 from collections.abc import Iterator, Mapping
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.measures.gradient_exchanges import exchanged_portions
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
@@ -26,7 +27,6 @@ from tb_bottleneck.measures.trace.collectives import (
     collectives_after_backward,
     costliest_collective,
     data_parallel_devices,
-    exchanged_portions,
     hidden_collectives,
     message_size,
     point_to_point_collectives,

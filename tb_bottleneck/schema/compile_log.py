@@ -30,7 +30,7 @@ class CompileEntries:
 
     A compilation: its id (`frame/number`), function, file, line, start (us since 1970), duration (us), and the failed
     guard. A break: file, line, function, reason, count. A failure, for a function that torch runs without compiling:
-    file, line, function, reason. A call that made torch compile: the compilation's id, file, line, function.
+    file, line, function, reason. A call that made torch compile: id and start of the compilation, file, line, function.
     """
 
     def __init__(self, shown: Callable[[str], str]) -> None:
@@ -38,7 +38,8 @@ class CompileEntries:
         self._compilations: dict[tuple[str, int], list[object]] = {}
         self._failures: dict[tuple[str, int], list[object]] = {}
         self._breaks: dict[tuple[str, int, str, str], int] = {}
-        self._calls: dict[str, list[object]] = {}
+        self._calls: dict[tuple[str, int], list[object]] = {}
+        self._running: dict[str, list[object]] = {}  # calls of compilations without a record yet, by their id
 
     def add(self, record: Any) -> None:
         """Adds a compilation, once, and the function's failure if there was one.
@@ -54,7 +55,10 @@ class CompileEntries:
         line = int(getattr(record, "co_firstlineno", None) or 0)
         took, reason = int(getattr(record, "duration_us", None) or 0), getattr(record, "recompile_reason", None)
         entry = [str(number)[:20], function, file, line, int(start), took, _first_line(reason)]
-        self._compilations.setdefault((str(number), int(start)), entry)
+        key = str(number), int(start)
+        if key not in self._compilations and (call := self._running.pop(str(number), None)) is not None:
+            self._calls[key] = call
+        self._compilations.setdefault(key, entry)
         if getattr(record, "fail_type", None) and len(self._failures) < MAX_BREAKS:
             self._failures[file, line] = [file, line, function, _failure(record)]
 
@@ -65,9 +69,9 @@ class CompileEntries:
             self._breaks[place] = self._breaks.get(place, 0) + 1
 
     def add_call(self, number: str, file: str, line: int, function: str) -> None:
-        """Adds the line of the program that made torch run the compilation with the id `number`."""
-        if len(self._calls) < MAX_COMPILATIONS:
-            self._calls[number[:20]] = [self._shown_file(file), line, function[:100]]
+        """Adds the line of the program that makes torch begin the compilation with the id `number`."""
+        if len(self._running) < MAX_COMPILATIONS:
+            self._running[number] = [self._shown_file(file), line, function[:100]]
 
     def forget_breaks(self) -> None:
         """Begins to count the breaks again."""
@@ -81,7 +85,7 @@ class CompileEntries:
             "compilations": list(self._compilations.values()),
             "breaks": [[*place, count] for place, count in self._breaks.items()],
             "failures": list(self._failures.values()),
-            "calls": [[number, *place] for number, place in self._calls.items()],
+            "calls": [[number[:20], start, *place] for (number, start), place in self._calls.items()],
         }
 
     def _shown_file(self, file: object) -> str:

@@ -122,23 +122,34 @@ def test_a_function_that_torch_gives_up() -> None:
 
 
 def test_callbacks_before_compilations() -> None:
-    """Without `callback_handler`, the line that makes torch compile again is not known."""
+    """Without `callback_handler.start_callbacks`, the line that makes torch compile again is not known."""
 
-    def shifted(x: torch.Tensor) -> torch.Tensor:
-        return x + 1
+    def squared(x: torch.Tensor) -> torch.Tensor:
+        return (x * x).sum()
+
+    def call(size: int) -> torch.Tensor:
+        return torch.compile(squared, backend="aot_eager", dynamic=False)(torch.ones(size, requires_grad=True))
 
     log = CompileLog(Guard())
-    compiled = torch.compile(shifted, backend="eager", dynamic=False)
-    compiled(torch.ones(2))
-    log.facts()
-    compiled(torch.ones(5))  # the line
+    call(2).backward()
+    log.watch()
+    call(5).backward()
     found = log.facts()["compile_log"]
-    log.close()
     assert isinstance(found, dict)
-    (again,) = [entry for entry in found["compilations"] if entry[1] == "shifted" and entry[6]]
-    calls = {number: place for number, *place in found["calls"]}
-    file, line, function = calls[again[0]]
-    assert (file.rpartition("/")[2], function) == ("test_torch_internals.py", "test_callbacks_before_compilations")
-    assert line == shifted.__code__.co_firstlineno + 7
-    compiled(torch.ones(7))
-    assert log.facts()["compile_log"]["calls"] == found["calls"], "it is over"  # type: ignore[index]
+    (again,) = [entry for entry in found["compilations"] if entry[1] == "squared" and entry[6]]
+    calls = {(number, start): place for number, start, *place in found["calls"]}
+    file, line, function = calls[again[0], again[4]]
+    assert (file.rpartition("/")[2], function) == ("test_torch_internals.py", "call")
+    assert line == call.__code__.co_firstlineno + 1, "not that of the backward pass"
+
+    torch.compiler.reset()
+    call(2)
+    log.watch()
+    call(5)
+    assert len(log.facts()["compile_log"]["calls"]) == 2, "also after a reset, which clears torch's list"  # type: ignore[index]
+    log.close()
+    call(7)
+    log.watch()
+    call(9)
+    assert len(log.facts()["compile_log"]["calls"]) == 2, "it is over"  # type: ignore[index]
+    assert internals.compilation_callbacks() == []

@@ -77,7 +77,11 @@ _MAX_JUMPS = 64
 
 
 def origins(context: JobContext) -> Ints:
-    """Returns for each pair the position of the rank that caused the waiting."""
+    """Returns for each pair the position of the rank that caused the waiting.
+
+    The search begins at the rank that arrives last. It may have waited itself in another group: a stage waits for its
+    activations, or a rank waits for the ranks that share its layers. Then the rank that it waited for may be the cause.
+    """
     wires, table = context.wires, context.own
     if not context.pairs.count:
         return np.zeros(0, np.int64)

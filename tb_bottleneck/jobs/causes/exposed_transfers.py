@@ -40,13 +40,14 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     layers = np.isin(kind, LAYER_KINDS)
     between_stages = messages & ~layers & (context.grid.stages > 1)
     averages, repeated = np.isin(kind, OVERLAPPED_KINDS) & ~messages, rows.repeated > 0
-    for cause, mine in (
-        ("synced_portions", averages & repeated),
-        ("exposed_collectives", averages & ~repeated),
-        ("exposed_layers", layers),
-        ("exposed_messages", between_stages),
+    for cause, mine, together, least in (
+        ("synced_portions", averages & repeated, averages, MIN_EXPOSED),
+        ("exposed_collectives", averages & ~repeated, averages, MIN_EXPOSED),
+        ("exposed_layers", layers, layers, MIN_EXPOSED),
+        ("exposed_messages", between_stages, between_stages, MIN_EXPOSED_MESSAGES),
     ):
-        yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
+        if share[together].sum() >= least:
+            yield from _exposed(context, cause, np.flatnonzero(mine), share, kind)
 
 
 def _exposed_time(context: JobContext) -> Floats:
@@ -77,7 +78,7 @@ def _exposed_time(context: JobContext) -> Floats:
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields a candidate if the rows `mine` are exposed for a large share of the step.
+    """Yields a candidate for the exposed rows `mine`; none if they have a small share of the step.
 
     `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
     of one layer run beside the same work. Operations with a small part are not changed.
@@ -86,9 +87,9 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
     names, number = np.unique(kind[mine], return_inverse=True)
     key = number * len(Operation) + operation[mine]
     of_key = np.bincount(key, weights=share[mine])
-    if of_key.sum() < (MIN_EXPOSED_MESSAGES if cause == "exposed_messages" else MIN_EXPOSED):
-        return
     large = np.flatnonzero(of_key >= MIN_PART)
+    if not len(large):
+        return
     chosen, costliest = mine[np.isin(key, large)], int(of_key.argmax())
     facts: dict[str, float | str] = {
         "exposed_share": float(of_key[large].sum()),

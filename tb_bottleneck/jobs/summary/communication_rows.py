@@ -17,7 +17,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
 from tb_bottleneck.knowledge.catalogue import group_annotations
-from tb_bottleneck.measures.trace.collectives import repeated_exchanges
+from tb_bottleneck.measures.gradient_exchanges import repeated_exchanges
 from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -42,15 +42,16 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
     if not recording.on_device:  # threads of Gloo end their last rows while the profiler stops
         table[:, -1] = np.minimum(table[:, -1], recording.steps.end)
         table = table[table[:, -1] > table[:, -2]]
-    issued, begin = table[:, 0], recording.steps.begin
-    step = np.searchsorted(recording.steps.host, issued, side="right") - 1
+    begin = recording.steps.begin
+    step = np.searchsorted(recording.steps.host, table[:, 0], side="right") - 1
     keep = (step >= 0) & (step < len(recording.steps)) & (table[:, -2] >= begin)
     table, step = table[keep], step[keep]
     order = np.empty(len(table), np.int64)
     order[np.argsort(table[:, 0], kind="stable")] = np.arange(len(table))
     by_start = np.lexsort((order, table[:, -2]))
-    reduces = table[:, 2] == Operation.ALL_REDUCE
-    repeated = (repeated_exchanges(recording, issued[keep], reduces)).astype(np.int64)
+    _, alike = np.unique(table[:, [1, 5]], axis=0, return_inverse=True)  # group and bytes
+    kind = np.where(table[:, 2] == Operation.ALL_REDUCE, alike.ravel(), -1)
+    repeated = repeated_exchanges(recording, table[:, 0], kind).astype(np.int64)
     columns = [step, order, *table[:, 1:-2].T, repeated, *(table[:, -2:] - begin).T]
     return Communications(*(np.ascontiguousarray(values[by_start]) for values in columns))
 

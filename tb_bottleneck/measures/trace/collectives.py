@@ -1,4 +1,4 @@
-"""Measures of the collectives: their messages, bandwidth, share hidden by compute, and exchanges of gradients."""
+"""Measures of the collectives: their messages, bandwidth, and share hidden by compute."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,6 @@ import numpy as np
 from tb_bottleneck.attribution.cpu_collectives import host_collectives, message_bytes
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import clip, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.order_statistics import distinct_values, heaviest_value
@@ -20,52 +19,6 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches, short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
-
-_REDUCTIONS = ("allreduce", "all_reduce")
-
-
-def exchanged_portions(recording: Recording) -> Measure | Missing:
-    """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
-
-    A portion is a forward pass with an all-reduce before the next pass. With gradient accumulation, one exchange per
-    optimizer step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
-    """
-    forwards, updates = _forwards_and_updates(recording)
-    if not len(forwards):
-        return NO_DATA_PARALLEL
-    if not len(updates):
-        return Missing("no step of an optimizer was recorded")
-    rows = collectives_of(recording)
-    rows = rows.take(_names_with(recording, rows.name, *_REDUCTIONS))
-    if not len(rows):
-        return NO_COLLECTIVE
-    portion = np.searchsorted(forwards, rows.issued, side="right") - 1
-    exchanged = len(np.unique(portion[portion >= 0]))
-    return with_example(exchanged / len(updates), "count", "optimizer step", rows.start, rows.end)
-
-
-def repeated_exchanges(recording: Recording, issued: Ints, reduces: Bools) -> Bools:
-    """Returns for collectives issued at the times `issued` (ns) True if a later one has the same gradients, too.
-
-    These are the all-reduces (`reduces`) of all portions of a batch but the last one before a step of the optimizer.
-    All are False if there is no DistributedDataParallel.
-    """
-    forwards, updates = _forwards_and_updates(recording)
-    portion = np.searchsorted(forwards, issued, side="right") - 1
-    update = np.searchsorted(updates, issued, side="right")
-    exchanged = reduces & (portion >= 0)
-    last = np.full(len(updates) + 1, -1)
-    np.maximum.at(last, update[exchanged], portion[exchanged])
-    return np.asarray(exchanged & (portion < last[update]) & (update < len(updates)), np.bool_)
-
-
-def _forwards_and_updates(recording: Recording) -> tuple[Ints, Ints]:
-    """Returns the begins of the forward passes of DistributedDataParallel, and of the steps of optimizers, in ns."""
-    begins, kinds = recording.trace.events.start, (Kind.ANNOTATION, Kind.CPU_OP)
-    forwards = host_rows(recording, lambda name: name == DATA_PARALLEL_FORWARD, *kinds)
-    updates = host_rows(recording, lambda name: name.startswith(OPTIMIZER_STEP), *kinds)
-    return np.sort(begins[forwards]), np.sort(begins[updates])
-
 
 NO_COLLECTIVE = Missing("no collective was recorded")
 NO_DATA_PARALLEL = Missing("the model is not a DistributedDataParallel, or its forward pass was not recorded")
@@ -177,7 +130,7 @@ def point_to_point_collectives(recording: Recording) -> Measure | Missing:
         return NO_COLLECTIVE
     marks = host_rows(recording, lambda name: name.startswith(_POINT_TO_POINT), Kind.ANNOTATION, Kind.CPU_OP)
     sending = union(recording.trace.events.start[marks], recording.trace.events.end[marks])
-    chosen = _names_with(recording, rows.name, "sendrecv") & sending.contains(rows.issued)
+    chosen = names_with(recording, rows.name, "sendrecv") & sending.contains(rows.issued)
     share = float(length[chosen].sum() / length.sum())
     return with_example(share, "share", "collectives", rows.start[chosen], rows.end[chosen])
 
@@ -219,7 +172,7 @@ def bus_bandwidth(recording: Recording) -> Measure | Missing:
     large = rows.take((rows.bytes >= LARGE_MESSAGE_BYTES) & (rows.end > rows.start))
     if not len(large) or size < 2:
         return NO_SIZES if len(rows) else NO_COLLECTIVE
-    reduces = _names_with(recording, large.name, "allreduce", "all_reduce")
+    reduces = names_with(recording, large.name, "allreduce", "all_reduce")
     factor = np.where(reduces, 2.0, 1.0) * (size - 1) / size
     rates = factor * large.bytes / (large.end - large.start) * NS_PER_S
     best = int(np.argmax(rates))
@@ -283,10 +236,11 @@ def _time_in(recording: Recording, *words: str) -> Measure | Missing:
     length = rows.end - rows.start
     if not length.sum():
         return NO_COLLECTIVE
-    chosen = _names_with(recording, rows.name, *words)
+    chosen = names_with(recording, rows.name, *words)
     share = float(length[chosen].sum() / length.sum())
     return with_example(share, "share", "collectives", rows.start[chosen], rows.end[chosen])
 
 
-def _names_with(recording: Recording, column: Ints, *words: str) -> Bools:
+def names_with(recording: Recording, column: Ints, *words: str) -> Bools:
+    """Returns a mask of a column of rows of names: True if the name contains one of `words`, in any case."""
     return name_matches(recording.trace.names, column, lambda name: any(word in name.lower() for word in words))

@@ -12,18 +12,18 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.measures.trace.window import in_host_steps
+from tb_bottleneck.measures.trace.window import host_step_of, in_host_steps
 from tb_bottleneck.measures.user_code.frames import frame_text, frames_by_thread
 from tb_bottleneck.trace.frames import is_user_frame
 from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Ints, Rows, by_thread
+from tb_bottleneck.trace.table import Rows, by_thread
 
 CLOCKS = re.compile(r"^<built-in function (?:time|perf_counter|monotonic)(?:_ns)?>$")
 LEAST_MISSED = 0.10
 """Share of the timed work that a timer does not see, from which on it misleads. A choice."""
-MAX_READINGS, MAX_LOOKED_AT = 10_000, 10_000_000
-"""Limits of the readings of clocks, and of the operations of the device that are looked at between them."""
+MAX_READINGS = 10_000
+"""More readings of clocks are left out."""
 
 
 class Timer(Record, frozen=True):
@@ -50,15 +50,16 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
     rows = trace.rows(Kind.PYTHON)
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: CLOCKS.match(name) is not None)]
     rows = rows[in_host_steps(recording, events.start[rows])][:MAX_READINGS]
-    found: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    left = MAX_LOOKED_AT
+    if not len(rows):
+        return ()
+    launched = _Launched(recording)
+    found: defaultdict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     for thread, own in by_thread(rows, events.thread).items():
-        issued, done = _work_of(recording, thread)
         for part, begin, end in _pairs(recording, thread, own):
-            first, last = np.searchsorted(issued, (begin, end))
-            left -= int(last - first)
-            if first < last and left > 0:
-                found[part].append((end - begin, max(int(done[first:last].max()) - end, 0)))
+            if launched.between(begin, end):
+                # What was left at the first reading belongs to the part before.
+                missed = launched.left_at(end) - launched.left_at(begin)
+                found[part].append((end - begin, max(missed, 0)))
     timers: dict[str, Timer] = {}
     for (frame, _), pairs in sorted(found.items(), key=lambda each: -sum(missed for _, missed in each[1])):
         timer = Timer(cut(frame), *np.median(pairs, axis=0).tolist())
@@ -67,19 +68,31 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
     return tuple(timers.values())
 
 
-def _work_of(recording: Recording, thread: int) -> tuple[Ints, Ints]:
-    """Returns when the calls of `thread` launched each operation of the device, ascending, and when it ended, in ns."""
-    ops, calls = recording.trace.device_ops, recording.trace.calls
-    mine = np.flatnonzero(ops.launched)
-    mine = mine[calls.thread[ops.call[mine]] == thread]
-    issued = calls.start[ops.call[mine]]
-    order = np.argsort(issued, kind="stable")
-    return issued[order], ops.end[mine][order]
+class _Launched:
+    """The operations of the device that the host launched, of all threads: autograd's launches the backward pass."""
+
+    def __init__(self, recording: Recording) -> None:
+        ops = recording.trace.device_ops
+        ops = ops.take(ops.launched)
+        issued = ops.issued(recording.trace.calls)
+        order = np.argsort(issued, kind="stable")
+        self._issued = issued[order]
+        self._done = np.maximum.accumulate(ops.end[order])
+
+    def between(self, begin: int, end: int) -> int:
+        """Returns the number of operations that were launched from `begin` to `end` (ns)."""
+        first, last = np.searchsorted(self._issued, (begin, end))
+        return int(last - first)
+
+    def left_at(self, time: int) -> int:
+        """Returns for how long (ns) the device works after `time` on what was launched before."""
+        count = int(np.searchsorted(self._issued, time))
+        return max(int(self._done[count - 1]) - time, 0) if count else 0
 
 
 def _pairs(recording: Recording, thread: int, readings: Rows) -> Iterator[tuple[tuple[str, int], int, int]]:
     """Yields for each two successive readings of a clock in one call of a function of the program: the function's
-    frame with the number of the pair in this call, and the end of the first and the start of the second reading in ns.
+    frame with the number of the pair in this step, and the end of the first and the start of the second reading in ns.
 
     `readings` are the Python events of one thread that read a clock.
     """
@@ -89,12 +102,14 @@ def _pairs(recording: Recording, thread: int, readings: Rows) -> Iterator[tuple[
         return
     inside, row = frames.nesting.innermost(events.start[readings])
     row = np.where(frames.rows[row] == readings, frames.nesting.parent[row], row)  # a reading may take no time
-    before: dict[int, tuple[int, int]] = {}
-    for reading, caller in zip(readings[inside].tolist(), frames.rows[row][inside].tolist(), strict=True):
+    before: dict[int, tuple[int, int, int]] = {}
+    steps = host_step_of(recording, events.start[readings])
+    columns = (column[inside].tolist() for column in (readings, frames.rows[row], steps))
+    for reading, caller, step in zip(*columns, strict=True):
         if not is_user_frame(names[events.name[caller]]):
             continue
-        number, last = before.get(caller, (-1, -1))
+        last, number, its_step = before.get(caller, (-1, -1, step))
+        number = number + 1 if its_step == step else 0
         if last >= 0:
-            part = (frame_text(recording, caller), number)
-            yield part, int(events.end[last]), int(events.start[reading])
-        before[caller] = (number + 1, reading)
+            yield (frame_text(recording, caller), number), int(events.end[last]), int(events.start[reading])
+        before[caller] = (reading, number, step)

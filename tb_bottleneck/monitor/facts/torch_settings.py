@@ -9,19 +9,22 @@ from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.facts.process import collect_facts
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.torch_internals import call_before_compilations, compilations, graph_breaks
+from tb_bottleneck.monitor.torch_internals import compilation_callbacks, compilations, graph_breaks
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 from tb_bottleneck.schema.compile_log import CompileEntries
 
-CALLS = "calls that compile"
+CALLS = "compile_calls"
+FRAME_COMPILED = "DYNAMO"
+"""The trigger of torch's callbacks for a call of the program. Others are for parts that torch compiles later."""
 
 
 class CompileLog:
     """Accumulates torch's records of compilations, of which torch keeps only the last 64.
 
     The records tell what torch.compile compiled, which guard failed before, where graphs end, and what stays
-    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). After the first
-    compilation, torch also calls `_calls` before each further one: then the line of the program is known.
+    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). From the first step
+    after a compilation on, torch also calls `_compiles` before each one: so the line of the program is known that makes
+    torch compile.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -29,7 +32,7 @@ class CompileLog:
         self._entries = CompileEntries(below_import_path)
         self._programs = Programs()
         self._last: object = None
-        self._end_calls: Callable[[], None] | None = None
+        self._closed = False
 
     def has_changed(self) -> bool:
         """Returns True if something was compiled since the last call of `facts`. Takes microseconds."""
@@ -40,8 +43,6 @@ class CompileLog:
         """Returns {"compile_log": ...} (schema/compile_log.py); {} if nothing was compiled."""
         records = compilations()
         self._last = records[-1] if records else None
-        if records and self._end_calls is None:
-            self._end_calls = call_before_compilations(self._compiles)
         for record in records:
             self._entries.add(record)
         self._entries.forget_breaks()  # torch has all of them
@@ -52,20 +53,31 @@ class CompileLog:
         fact = self._entries.fact()
         return {"compile_log": fact} if fact else {}
 
+    def watch(self) -> None:
+        """Lets torch call `_compiles` from now on. Called in every step: takes less than a microsecond."""
+        callbacks = compilation_callbacks()
+        if callbacks is not None and not self._closed and self._compiles not in callbacks:
+            callbacks.append(self._compiles)
+
     def close(self) -> None:
         """Ends the calls by torch."""
-        if self._end_calls is not None:
-            self._end_calls()
+        self._closed = True
+        callbacks = compilation_callbacks()
+        if callbacks is not None and self._compiles in callbacks:
+            callbacks.remove(self._compiles)
 
     def _compiles(self, started: Any = None) -> None:
-        self._guard.call(CALLS, self._add_call, str(getattr(started, "compile_id", "")), sys._getframe(1))
+        self._guard.call(CALLS, self._add_call, started, sys._getframe(1))
 
-    def _add_call(self, number: str, frame: FrameType | None) -> None:
+    def _add_call(self, started: Any, frame: FrameType | None) -> None:
         """Adds the innermost line of the program that runs in `frame` or around it."""
+        number, trigger = getattr(started, "compile_id", None), getattr(started, "callback_trigger", None)
+        if not number or getattr(trigger, "name", FRAME_COMPILED) != FRAME_COMPILED:
+            return
         while frame is not None and not self._programs[below_import_path(frame.f_code.co_filename)]:
             frame = frame.f_back
         if frame is not None:
-            self._entries.add_call(number, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+            self._entries.add_call(str(number), frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
 
 def collect() -> dict[str, object]:

@@ -44,7 +44,8 @@ class ReportIdentity(Record, frozen=True):
 class Diagnosis(Record, frozen=True):
     """The verdicts of all regimes, the conclusion from them, and the confidence in it.
 
-    `confidence` is high, medium or low. `situation` has sentences about the kind of training; empty if not known.
+    `confidence` is high, medium or low. `situation` has sentences about the kind of training and about its timers; it
+    is empty if neither is known.
     """
 
     verdicts: tuple[AnyVerdict, ...]

@@ -1,5 +1,9 @@
-"""The situation of a trace: a small or large model, simple or complex data; without a problem, what can be changed."""
+"""The situation of a trace: a small or large model, simple or complex data; without a problem, what can be changed.
 
+Timers of the program that mislead belong to it, too.
+"""
+
+import re
 from functools import cache
 from string import Template
 
@@ -7,7 +11,7 @@ from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.text import duration_text, quoted
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
@@ -71,6 +75,10 @@ def _data(measures: Measures[Recording]) -> str:
     return "complex" if fetch.value >= input.FIRES_AT * step else "simple"
 
 
+_USUAL_PLACE = re.compile(r"[\w.<>]+ \([\w./:\\-]+:\d+\)")
+_LONGEST_NAME = 120
+
+
 @cache
 def _texts() -> dict[str, dict[str, str]]:
     return {name: table for name, table in load("situations.toml").items() if isinstance(table, dict)}
@@ -82,8 +90,10 @@ def timers_text(recording: Recording) -> str:
     if not timers:
         return ""
     first, others = timers[0], len(timers) - 1
-    text = Template(_texts()["timers"]["several" if others else "one"])
+    text = Template(_texts()["timers"][("one", "two", "several")[min(others, 2)]])
     measured, missed = duration_text(first.measured), duration_text(first.missed)
     file, line, function = frame_parts(first.frame)
-    place = f"{function} ({file}:{line})" if file else first.frame
+    place = f"{function} ({file}:{line})"
+    if not _USUAL_PLACE.fullmatch(place):  # a name from a file must not read like a sentence of the report
+        place = quoted(first.frame, _LONGEST_NAME)
     return text.safe_substitute(function=place, measured=measured, missed=missed, others=others)

@@ -32,13 +32,6 @@ def test_one_exchange_in_the_place_of_four_is_simulated(seed, overlap):
     assert gain.low <= true <= gain.high
 
 
-def test_the_last_exchange_of_a_step_is_not_repeated():
-    summary = simulated(faults=SYNCED)[0]
-    repeated = summary.communications.repeated
-    assert repeated.sum() == 3 * len(repeated) / 4
-    assert not simulated(faults=replace(SYNCED, synced=False))[0].communications.repeated.any()
-
-
 @pytest.mark.parametrize(("device", "more"), [("NVIDIA H100", ""), ("", "more if the fix also frees CPU cores")])
 def test_on_a_cpu_the_exchange_also_takes_cores(device, more):
     summaries = [replace(each, facts=replace(each.facts, device=device)) for each in simulated(faults=SYNCED)]

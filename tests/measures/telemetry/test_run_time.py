@@ -10,6 +10,7 @@ from tb_bottleneck.report.builders.telemetry_phases import run_time_of
 STEPS = 200
 NUMBERS = np.arange(STEPS)
 STEP = np.full(STEPS, 10.0)
+FIRST, SECOND = BEGIN // 1000, BEGIN // 1000 + 5_000
 
 
 def planted(kind, **facts):
@@ -90,15 +91,25 @@ def test_the_report_has_the_parts_with_any_time():
 @pytest.mark.parametrize(
     ("calls", "line", "exact"),
     [
-        ([["0/1", "train.py", 37, "main"]], 37, True),
+        ([["0/1", SECOND, "train.py", 37, "main"]], 37, True),
         ([], 3, False),
-        ([["0/1", "train.py", "37", "main"], ["0/0", "train.py", 8, "main"], ["0", "x", 1, "y"], 5], 3, False),
+        ([["0/1", SECOND + 1, "train.py", 37, "main"]], 3, False),
+        (
+            [
+                ["0/1", SECOND, "train.py", "37", "main"],
+                ["0/0", FIRST, "train.py", 8, "main"],
+                ["0", 1, "x", 1, "y"],
+                5,
+            ],
+            3,
+            False,
+        ),
     ],
 )
 def test_the_call_that_makes_torch_compile_again_is_the_place(calls, line, exact):
     compilations = [
-        ["0/0", "f", "train.py", 3, BEGIN / 1000, 1_000.0, ""],
-        ["0/1", "f", "train.py", 3, BEGIN / 1000 + 5_000.0, 1_000.0, "a guard failed"],
+        ["0/0", "f", "train.py", 3, FIRST, 1_000.0, ""],
+        ["0/1", "f", "train.py", 3, SECOND, 1_000.0, "a guard failed"],
     ]
     log = {"compilations": compilations, "calls": calls}
     (place,) = recompiled_places(recording_of(packet(STEP), {"compile_log": log}))

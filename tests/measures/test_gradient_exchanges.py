@@ -8,24 +8,35 @@ from helpers.draw import drawn
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.collectives import exchanged_portions
+from tb_bottleneck.jobs.summary.encoding import decode, encode
+from tb_bottleneck.jobs.summary.extract import summary_of
+from tb_bottleneck.measures.gradient_exchanges import exchanged_portions
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 STEPS, PORTIONS = 4, 4
 DRAWING = "step " + "".join(letter * 40 for letter in "abcd") + "\nop " + "..###....." * STEPS * PORTIONS
 ROW = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 100}
+SHAPE = {"Input type": ["float"]}
 
 
-def accumulated(tmp_path, exchanging, *, updates=1, wrapped=True, name="gloo:all_reduce"):
-    """Four steps of four portions of 10 ms; `exchanging` are the portions with an exchange of 4 ms."""
+def accumulated(tmp_path, exchanging, *, updates=1, wrapped=True, name="gloo:all_reduce", more=(), forgets=()):
+    """Four steps of four portions of 10 ms; `exchanging` are the portions with an exchange of 4 ms.
+
+    `more` are portions with another, small exchange. After the portions in `forgets`, gradients are set to zero.
+    """
     whole = drawn(DRAWING, 1000) | {"distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2}}
     rows = whole["traceEvents"]
     for step in range(STEPS):
         begins = [step * 40_000 + portion * 10_000 for portion in range(PORTIONS)]
         if wrapped:
             rows += [ROW | {"name": "DistributedDataParallel.forward", "ts": begin + 5, "dur": 900} for begin in begins]
-        rows += [ROW | {"name": name, "tid": 777, "ts": begins[at] + 5_500, "dur": 4_000} for at in exchanging]
+        exchange = ROW | {"name": name, "tid": 777, "dur": 4_000, "args": SHAPE | {"Input Dims": [[4810]]}}
+        rows += [exchange | {"ts": begins[at] + 5_500} for at in exchanging]
+        small = {"dur": 50, "args": SHAPE | {"Input Dims": [[64]]}}
+        rows += [exchange | small | {"ts": begins[at] + 2_000} for at in more]
+        zero = ROW | {"name": "Optimizer.zero_grad#SGD.zero_grad", "dur": 10}
+        rows += [zero | {"ts": begins[at] + 9_800} for at in forgets]
         last = begins[-1] + 9_600
         rows += [ROW | {"name": "Optimizer.step#SGD.step", "ts": last + 50 * at, "dur": 40} for at in range(updates)]
     path = tmp_path / "t.pt.trace.json"
@@ -38,6 +49,32 @@ def accumulated(tmp_path, exchanging, *, updates=1, wrapped=True, name="gloo:all
 def test_portions_with_an_exchange_are_counted_per_optimizer_step(tmp_path, exchanging, portions):
     recording, _ = accumulated(tmp_path, exchanging)
     assert exchanged_portions(recording).value == portions
+
+
+@pytest.mark.parametrize(
+    ("others", "portions"),
+    [
+        ({"more": (0, 1, 2, 3)}, 4),  # batch norm over ranks, in each portion
+        ({"forgets": (1, 3)}, 2),  # as in sharpness-aware steps, or after a step that a scaler left out
+        ({"forgets": (0, 1, 2, 3)}, 1),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_only_gradients_that_a_later_exchange_has_too_are_repeated(tmp_path, others, portions):
+    recording, _ = accumulated(tmp_path, (0, 1, 2, 3), **others)
+    assert exchanged_portions(recording).value == portions
+
+
+def test_exchanges_that_are_not_of_gradients_are_needed_in_each_portion(tmp_path):
+    recording, _ = accumulated(tmp_path, (3,), more=(0, 1, 2, 3))
+    assert exchanged_portions(recording).value == 1
+    assert not summary_of(recording).communications.repeated.any()
+
+
+def test_the_summary_of_a_rank_has_the_repeated_exchanges(tmp_path):
+    summary = summary_of(accumulated(tmp_path, (0, 1, 3))[0])
+    assert summary.communications.repeated.tolist() == [1, 1, 0] * STEPS
+    assert decode(encode(summary)).communications.repeated.tolist() == [1, 1, 0] * STEPS
 
 
 def test_several_optimizers_of_a_step_have_an_exchange_each(tmp_path):

@@ -1,0 +1,105 @@
+"""Exchanges of gradients that DistributedDataParallel repeats for each portion of a batch.
+
+With gradient accumulation, one exchange per optimizer step is enough: it has the gradients of all portions (pytorch
+docs, DistributedDataParallel.no_sync).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_bottleneck.attribution.cpu_attribution import FREES_GRADIENTS
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.measure import Measure, Missing, Record
+from tb_bottleneck.measures.trace.collectives import (
+    DATA_PARALLEL_FORWARD,
+    NO_COLLECTIVE,
+    NO_DATA_PARALLEL,
+    collectives_of,
+    names_with,
+)
+from tb_bottleneck.measures.trace.window import host_rows, with_example
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Bools, Ints, by_thread
+
+_REDUCTIONS = ("allreduce", "all_reduce")
+
+
+def exchanged_portions(recording: Recording) -> Measure | Missing:
+    """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
+
+    A portion is a forward pass with all-reduces before the next pass. It counts if a later portion of the batch has the
+    same all-reduces, or if it is needed: those of other layers, as for batch norm, may be in each portion.
+    """
+    portions = _portions_of(recording)
+    if not len(portions.begin):
+        return NO_DATA_PARALLEL
+    if not portions.needed.any():
+        return Missing("no step of an optimizer was recorded")
+    rows = collectives_of(recording)
+    rows = rows.take(names_with(recording, rows.name, *_REDUCTIONS))
+    if not len(rows):
+        return NO_COLLECTIVE
+    repeated = repeated_exchanges(recording, rows.issued, rows.bytes)
+    exchanged, of_row = np.unique(portions.at(rows.issued), return_inverse=True)
+    batches, count = np.unique(portions.batch[exchanged[exchanged >= 0]], return_counts=True)
+    needed = np.minimum(portions.needed[batches], count).sum()
+    if not needed:
+        return Missing("no exchange of gradients before a step of an optimizer was recorded")
+    more = len(np.unique(of_row[repeated]))
+    return with_example(float(1 + more / needed), "count", "optimizer step", rows.start, rows.end)
+
+
+def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
+    """Returns for collectives issued at the times `issued` (ns) True if a later one has the same gradients, too.
+
+    `kind` is a number for the group and the size of an all-reduce, and -1 for other collectives. Repeated are the
+    all-reduces of all portions of a batch but the last one before a step of the optimizer, if the last one has the same
+    all-reduces. All are False if there is no DistributedDataParallel.
+    """
+    portions, repeated = _portions_of(recording), np.zeros(len(issued), np.bool_)
+    if not len(portions.begin):
+        return repeated
+    portion = np.where(kind >= 0, portions.at(issued), -1)
+    rows_of = {number: rows for number, rows in by_thread(np.arange(len(issued)), portion).items() if number >= 0}
+    for batch, own in by_thread(np.array(sorted(rows_of), np.int64), portions.batch).items():
+        needed = int(portions.needed[batch])
+        last = sorted(kind[rows_of[int(own[-1])]].tolist())
+        for number in own[:-needed].tolist() if needed else ():
+            repeated[rows_of[number]] = sorted(kind[rows_of[number]].tolist()) == last
+    return repeated
+
+
+class _Portions(Record, frozen=True, eq=False):
+    """The portions of batches: forward passes of DistributedDataParallel.
+
+    `begin` is in ns. `batch` has the number of the batch of each portion: a batch ends when an optimizer steps or
+    forgets gradients. `needed` has for each batch the number of exchanges that are needed: one for each optimizer that
+    steps. It is 0 for the last batch if the recording ends before its step.
+    """
+
+    begin: Ints
+    batch: Ints
+    needed: Ints
+
+    def at(self, times: Ints) -> Ints:
+        """Returns the portion at each time, or -1 before the first one."""
+        return np.asarray(np.searchsorted(self.begin, times, side="right") - 1, np.int64)
+
+
+@memoized
+def _portions_of(recording: Recording) -> _Portions:
+    def begins(test: Callable[[str], bool]) -> Ints:
+        return np.sort(recording.trace.events.start[host_rows(recording, test, Kind.ANNOTATION, Kind.CPU_OP)])
+
+    forwards = begins(lambda name: name == DATA_PARALLEL_FORWARD)
+    updates = begins(lambda name: name.startswith(OPTIMIZER_STEP))
+    ends = np.sort(np.concatenate((updates, begins(lambda name: name.startswith(FREES_GRADIENTS)))))
+    following = np.append(forwards[1:], np.iinfo(np.int64).max)
+    closes = np.searchsorted(ends, following) > np.searchsorted(ends, forwards)
+    stepped = np.searchsorted(updates, following) - np.searchsorted(updates, forwards)
+    batch = np.cumsum(closes) - closes
+    needed = np.append(np.where(len(updates), np.maximum(stepped[closes], 1), 0), 0)
+    return _Portions(forwards, batch.astype(np.int64), needed.astype(np.int64))
