@@ -5,7 +5,7 @@ hooks ─▶ StepClock ─▶ TraceCapture ─▶ DeviceSpans ─▶ RowQueue �
                     (the training thread)                        (the monitor's own thread)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,7 @@ from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_pro
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
-from tb_bottleneck.monitor.facts.device import PcieLinkFacts
-from tb_bottleneck.monitor.facts.loader import LoaderFacts
-from tb_bottleneck.monitor.facts.model import ModelFacts
-from tb_bottleneck.monitor.facts.torch_settings import CompileLog
+from tb_bottleneck.monitor.facts.run_facts import RunFacts
 from tb_bottleneck.monitor.guard import Guard, Patches, interrupts_held
 from tb_bottleneck.monitor.hooks import (
     backward,
@@ -38,7 +35,7 @@ from tb_bottleneck.monitor.steps.device_timing import DeviceSpans, ThreadTime
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
 from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
 from tb_bottleneck.monitor.torch_internals import is_profiling
-from tb_bottleneck.monitor.workers.loader_stacks import LoaderStacks
+from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES
 from tb_bottleneck.monitor.writer.heartbeat import Heartbeat
 from tb_bottleneck.monitor.writer.run_directory import new_directory, process_rank, trace_directory
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
@@ -95,18 +92,17 @@ class Session:
             lambda error: self.guard.switch_off("device_busy", error),
         )
         self.clock = StepClock(self._step_ended)
-        self._models = ModelFacts()
-        self._loaders = LoaderFacts()
-        self._stacks = LoaderStacks() if options.sample_workers else None
+        self._rank = process_rank(group=self.guard.call("rank", _process_group))
+        ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}
+        facts = self._facts = RunFacts(self.clock, self.guard, ranks, options.revision, options.sample_workers)
         self._context = HookContext(
-            self.clock, self.guard, self.patches, self.spans, self._loaders, self._add_facts, is_compiling, self._stacks
+            self.clock, self.guard, self.patches, self.spans, facts.loaders, self._add_facts, is_compiling, facts.stacks
         )
         self._models_found = forward.FoundModels(self._context)
         self._thread_time = ThreadTime()
         self._interruptions = interruptions.InterruptionHooks(self._context)
         self._other_profilers = OtherProfilers(self._context)
         self._allocator = accelerator.AllocatorCounters()
-        self._rank = process_rank(group=self.guard.call("rank", _process_group))
         self._directory = options.logdir
         self._traces = TraceWriter(self._rank.rank, self.guard)
         self.capture = self._new_capture()
@@ -123,9 +119,6 @@ class Session:
         self._stopping = False
         self._writer: WriterThread | None = None
         self._heartbeat: Heartbeat | None = None
-        self._thread_pools: dict[str, object] = {}
-        self._link = PcieLinkFacts()
-        self._compile_log = CompileLog(self.guard)
         self.started_too_early = False
         """True if the process group, which tells the rank, was created only after the start."""
 
@@ -138,11 +131,11 @@ class Session:
         inputs = WriterInputs(
             self._rows,
             samplers,
-            self._facts,
+            self._facts.collect,
             self._missing_signals,
             self._hook_ns,
             self._heartbeat,
-            self._link.add_readings,
+            self._facts.link.add_readings,
         )
         writer = WriterThread(directory, inputs, self.capture, self._traces, self.guard, self._options.every_s)
         writer.start()
@@ -155,7 +148,7 @@ class Session:
     @property
     def loader_workers(self) -> int:
         """The number of workers of the DataLoader with the most."""
-        return self._loaders.workers
+        return self._facts.loaders.workers
 
     def tell_results(self) -> None:
         """Says where the results are, if this process has rank 0 and recorded a step."""
@@ -181,17 +174,17 @@ class Session:
         self.patches.restore()
         for remove in self._remove_hooks:
             self.guard.call("hooks", remove)
-        self.guard.call(torch_settings.CALLS, self._compile_log.close)
+        self.guard.call(torch_settings.CALLS, self._facts.compile_log.close)
         self.guard.call("device_busy", self.spans.drop_pending)
         if self._writer is not None:
             self._writer.stop()
-        if self._stacks is not None:
-            self.guard.call(loader.SAMPLES, self._stacks.close)
+        if self._facts.stacks is not None:
+            self.guard.call(SAMPLES, self._facts.stacks.close)
 
     def abandon(self) -> None:
         """Disables the session in a forked process, which has no writer thread and must not write."""
         self.patches.deactivate()
-        self.guard.call(torch_settings.CALLS, self._compile_log.close)
+        self.guard.call(torch_settings.CALLS, self._facts.compile_log.close)
         if self._writer is not None:
             self._writer.abandon()
         self._writer = None
@@ -235,11 +228,11 @@ class Session:
             self.guard.call("thread_cpu", self._thread_time.add_to, row)
         if self.clock.steps <= IMPORT_STEPS:
             self.guard.call(interruptions.CHECKPOINT, self._interruptions.install_imported)
-        self.guard.call(torch_settings.CALLS, self._compile_log.watch)
+        self.guard.call(torch_settings.CALLS, self._facts.compile_log.watch)
         if self._on_device:
             row.figures.update(self.guard.call("allocator", self._allocator.read, row.end_ns) or {})
         if not self._stopping:
-            self.capture.advance(row, self._loaders.fetched_ahead)
+            self.capture.advance(row, self._facts.loaders.fetched_ahead)
             if self._on_device:
                 self._snapshots.advance(row)
         self.spans.close(row)
@@ -271,7 +264,7 @@ class Session:
         self._profiled = profiled_now
 
     def _add_facts(self, kind: str, source: Any) -> None:
-        self.guard.call(f"facts of the {kind}", self._models.add, kind, source)
+        self.guard.call(f"facts of the {kind}", self._facts.models.add, kind, source)
         if kind == "optimizer" and self._options.model is None:
             self.guard.call(forward.SIGNAL, self._models_found.add, source)
 
@@ -282,7 +275,7 @@ class Session:
         )
 
         def metadata(more: dict[str, object]) -> str:
-            return process.as_metadata({**self._facts(), **self._profiler_costs(), **more})
+            return process.as_metadata({**self._facts.collect(), **self._profiler_costs(), **more})
 
         def new(steps: int) -> Profiler:
             profiler, depth = new_profiler(steps), self._options.module_depth
@@ -295,9 +288,7 @@ class Session:
             self._recorded,
             self.guard,
             limits,
-            late_metadata=lambda: (
-                process.metadata_text(self._compile_log.facts()) if self._compile_log.has_changed() else None
-            ),
+            late_metadata=self._facts.late_metadata,
         )
 
     def _recorded(self, recording: FinishedRecording) -> None:
@@ -311,36 +302,12 @@ class Session:
     def _trace_directory(self) -> Path:
         return trace_directory(self._directory, self._rank)
 
-    def _facts(self) -> Mapping[str, object]:
-        ranks = {"rank": self._rank.rank, "world_size": self._rank.world_size}
-        stated = {} if self._options.revision is None else {"git_revision": self._options.revision}
-        loaders = self._loaders.facts(self.clock.trained_iterators())
-        return {
-            **ranks,
-            **process.collect(),
-            **torch_settings.collect(),
-            **loaders,
-            **(self.guard.call(loader.SAMPLES, self._stacks.facts) or {} if self._stacks is not None else {}),
-            **(self.guard.call("compile_log", self._compile_log.facts) or {}),
-            **self._models.facts,
-            **self._thread_pool_facts(),
-            **self._link.facts(),
-            **stated,
-        }
-
     def _profiler_costs(self) -> dict[str, object]:
         """Returns what the profiler costs in this process. It is measured once, before the first capture."""
         if self._costs is None:
             costs = self.guard.call("cost of the profiler", profiler_costs)
             self._costs = {} if costs is None else {"profiler_costs": costs}
         return self._costs
-
-    def _thread_pool_facts(self) -> dict[str, object]:
-        """Returns the facts about thread pools. They are read once after torch's import: reading visits all loaded
-        libraries."""
-        if not self._thread_pools:
-            self._thread_pools = self.guard.call("blas", _thread_pool_facts) or {"blas_pools": []}
-        return self._thread_pools
 
 
 def _process_group() -> tuple[int, int] | None:
@@ -356,9 +323,3 @@ def _samplers() -> list[Sampler]:
     from tb_bottleneck.monitor.samplers import all_samplers
 
     return all_samplers()
-
-
-def _thread_pool_facts() -> dict[str, object]:
-    from tb_bottleneck.monitor.samplers.cpu import thread_pool_facts
-
-    return thread_pool_facts()

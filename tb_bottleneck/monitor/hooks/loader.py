@@ -10,8 +10,9 @@ from typing import Any
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.steps.device_timing import batch_samples
 from tb_bottleneck.monitor.torch_internals import loader_iterator_class, makes_batches_in_workers
+from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES
 
-SIGNAL, EPOCH_START, SAMPLES = "loader_wait", "epoch_start", "loader_stacks"
+SIGNAL, EPOCH_START = "loader_wait", "epoch_start"
 MAX_STARTED = 8
 
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from tb_bottleneck.monitor.workers.stack_sampler import SampledWorkerInit
 
+SAMPLES = "loader_stacks"
+"""The name of the signal."""
+
 MAX_STACKS = 60
 """Stacks in the fact, those with the most time; the time of the others is in `other_ns`."""
 KEPT_STACKS = 1_000

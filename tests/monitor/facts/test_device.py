@@ -198,7 +198,7 @@ def test_a_run_writes_it_into_its_context(tmp_path: Path, monkeypatch: pytest.Mo
     with quick(tmp_path) as monitor:
         Training().run()
         assert monitor._session is not None
-        while not monitor._session._link.facts():
+        while not monitor._session._facts.link.facts():
             Training().run()
-        assert WIDE.items() <= monitor._session._facts().items()
+        assert WIDE.items() <= monitor._session._facts.collect().items()
     assert WIDE.items() <= read(tmp_path).facts.items()
