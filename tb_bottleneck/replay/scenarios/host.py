@@ -47,8 +47,9 @@ WITHOUT_HOST_OPERATORS = Scenario("host_operators", without_host_operators)
 
 
 WRITER = "tensorboard/writer.py("
-# The advice is to go from every few steps to every hundredth or thousandth step.
+# The advice is to go from every few steps to every hundredth or thousandth step; garbage is collected in a thousandth.
 RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
+COLLECTED_RARER = 1_000.0
 
 
 def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
@@ -56,7 +57,8 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
 
     These are the interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty.
 
-    Changes: host and device time inside these interruptions is divided by RARER, as if they were that much rarer.
+    Changes: host and device time inside these interruptions is divided by RARER, as if they were that much rarer; that
+    of garbage collection by COLLECTED_RARER.
     Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
     Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions
     also slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest
@@ -64,7 +66,8 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
     lock while the thread encodes, and slows the host's other work. So without logging, this work shrinks, too: in the
     expected estimate of a CPU run as the quickest operators show, in the high estimate to BESIDE_WRITER of its time.
     """
-    items, remaining = graph.items, 1 / RARER[estimate]
+    rarer = COLLECTED_RARER if kind == "collection" and estimate is Estimate.EXPECTED else RARER[estimate]
+    items, remaining = graph.items, 1 / rarer
     spans = _spans(graph, kind)
     # A gap may contain an interruption and other host work: only the former shrinks.
     interrupting = graph.items.gap.of(Activity.INTERRUPT)
