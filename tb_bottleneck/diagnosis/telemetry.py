@@ -28,14 +28,9 @@ from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.compilation import logged_compilation
 from tb_bottleneck.report.builders.details import input_pipeline
 from tb_bottleneck.report.builders.evidence_source_texts import Places
+from tb_bottleneck.report.builders.findings import Diagnosis
 from tb_bottleneck.report.builders.memory import findings_message, memory_message
-from tb_bottleneck.report.builders.report_builder import (
-    Details,
-    Diagnosis,
-    ReportIdentity,
-    build_report,
-    unreadable_report,
-)
+from tb_bottleneck.report.builders.report_builder import Details, ReportIdentity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import (
     TelemetryTexts,
     telemetry_confidence,

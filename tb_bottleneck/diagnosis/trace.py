@@ -20,17 +20,11 @@ from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect,
 from tb_bottleneck.regimes import gpu_unused
 from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.replay.plan import Prediction, predict
+from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
 from tb_bottleneck.report.builders.gains import trace_confidence
 from tb_bottleneck.report.builders.predictions import NotPredicted
 from tb_bottleneck.report.builders.provenance import membership_of, trace_origin, trace_window, unused_device
-from tb_bottleneck.report.builders.report_builder import (
-    Diagnosis,
-    ReportIdentity,
-    build_report,
-    causes_by_cost,
-    refused_report,
-    unreadable_report,
-)
+from tb_bottleneck.report.builders.report_builder import ReportIdentity, build_report, refused_report, unreadable_report
 from tb_bottleneck.report.builders.situation import situation_of, timers_text
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -47,8 +47,8 @@ from tb_bottleneck.measures.trace.kernels import (
     torch_threads,
     unused_cores,
 )
-from tb_bottleneck.measures.trace.products import costliest_in_double, double_precision_share
 from tb_bottleneck.measures.trace.recorded_facts import product_library
+from tb_bottleneck.measures.trace.wide_types import costliest_in_double, double_precision_share
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 
 FIRES_AT = 0.50

@@ -14,6 +14,7 @@ that stream.
 
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.measures.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.compilation import compiled_regions, eager_functions
@@ -33,8 +34,8 @@ from tb_bottleneck.measures.trace.kernel_efficiency import (
     types_multiplied,
 )
 from tb_bottleneck.measures.trace.kernels import costliest_kernel
-from tb_bottleneck.measures.trace.products import attention_passes, unfused_attention_share, wide_activations
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
+from tb_bottleneck.measures.trace.wide_types import wide_activations
 from tb_bottleneck.regimes.compute import MIN_PRODUCT_SHARE
 from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 

@@ -13,7 +13,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
-from tb_bottleneck.measures.trace.products import between_products, convolution_share
+from tb_bottleneck.measures.trace.wide_types import between_products, convolution_share
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
 from tb_bottleneck.roofline.operator_args import first_tensor_type, with_operand_type

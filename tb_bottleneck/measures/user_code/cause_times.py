@@ -9,14 +9,15 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, subtract, union
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Regime
+from tb_bottleneck.measures.attention import attention_time
 from tb_bottleneck.measures.input_stages import LoaderWork
 from tb_bottleneck.measures.trace.fusion import pointwise_ops, repeated_calls
 from tb_bottleneck.measures.trace.input_stages import loader_work
 from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
-from tb_bottleneck.measures.trace.products import attention_time, double_kernels
 from tb_bottleneck.measures.trace.syncs import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
+from tb_bottleneck.measures.trace.wide_types import double_kernels
 from tb_bottleneck.measures.user_code.frames import is_user_function
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, HostTimes, Place, places_of
 from tb_bottleneck.trace.device_ops import DeviceOps

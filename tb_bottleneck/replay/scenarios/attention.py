@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
-from tb_bottleneck.measures.trace.products import AttentionWork, attention_work
+from tb_bottleneck.measures.attention import AttentionWork, attention_work
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenarios.scenario import Scenario, scaled_on_cpu
 from tb_bottleneck.roofline.device_peaks import peaks_of

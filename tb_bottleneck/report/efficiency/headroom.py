@@ -10,6 +10,7 @@ from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.knowledge.gpus import Gpu, gpu_named
 from tb_bottleneck.knowledge.texts import headroom_label, headroom_text, words_for
+from tb_bottleneck.measures.attention import unfused_attention_share
 from tb_bottleneck.measures.efficiency.headroom import (
     all_reduce_ns,
     distances,
@@ -23,7 +24,6 @@ from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
 from tb_bottleneck.measures.trace.loader import loader_fetch
-from tb_bottleneck.measures.trace.products import unfused_attention_share
 from tb_bottleneck.measures.trace.recorded_facts import backward_recorded
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb

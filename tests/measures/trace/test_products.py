@@ -7,13 +7,8 @@ from helpers.typed_runs import ON_A_GPU, ON_THE_CPU, typed_file, typed_recording
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.trace.products import (
-    MAX_OPERATORS_BETWEEN,
-    attention_passes,
-    costliest_in_double,
-    double_precision_share,
-    unfused_attention_share,
-)
+from tb_bottleneck.measures.attention import MAX_OPERATORS_BETWEEN, attention_passes, unfused_attention_share
+from tb_bottleneck.measures.trace.wide_types import costliest_in_double, double_precision_share
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

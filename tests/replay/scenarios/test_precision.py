@@ -16,7 +16,7 @@ from helpers.typed_runs import ON_A_GPU, ON_THE_CPU, typed_recording
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.what_if.precision import change_precision
-from tb_bottleneck.measures.trace.products import convolution_share, wide_activations
+from tb_bottleneck.measures.trace.wide_types import convolution_share, wide_activations
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES, CONVOLUTION_BYTES
 from tb_bottleneck.replay.scenarios.precision import (
