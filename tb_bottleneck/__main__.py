@@ -27,7 +27,7 @@ from tb_bottleneck.commands import (
     watch,
     what_if,
 )
-from tb_bottleneck.commands.arguments import Parser
+from tb_bottleneck.commands.arguments import Parser, version_text
 
 _COMMANDS = (
     diagnose,
@@ -99,14 +99,12 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Prints the version. The reader is imported only for that."""
+    """Prints the version."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **more)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from tb_bottleneck.commands.version import version_text
-
         print(parser.prog, version_text())
         parser.exit()
 

@@ -7,7 +7,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tb_bottleneck.base.errors import NotFound, did_you_mean
+from tb_bottleneck.base.errors import NotFound, Unusable, did_you_mean
+from tb_bottleneck.version import __version__
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -127,3 +128,14 @@ def _text(path: str) -> bytes:
         raise NotFound(f"{path} is not a report file")
     with filesystem_of(path).open(path) as file:
         return file.read(MAX_REPORT_BYTES)
+
+
+def version_text() -> str:
+    """Returns the version, and which reader of traces is active. The reader is imported only for that."""
+    from tb_bottleneck.sources.scan.results import native_scan
+
+    try:
+        reader = "pure" if native_scan() is None else "native"
+    except Unusable as error:
+        reader = f"none: {error}"
+    return f"{__version__} (reader: {reader})"

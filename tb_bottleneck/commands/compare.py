@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.commands.arguments import add_subparser, open_run
-from tb_bottleneck.commands.diagnose import print_problems
+from tb_bottleneck.commands.recordings import print_problems
 from tb_bottleneck.commands.terminal import progress_bar, stdout_layout
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotFound, Unusable
-from tb_bottleneck.commands import diagnose
+from tb_bottleneck.commands import recordings
 from tb_bottleneck.commands.arguments import add_subparser
 from tb_bottleneck.commands.terminal import progress_bar
 
@@ -51,7 +51,7 @@ def add(commands: "Subparsers") -> None:
 def _export(options: argparse.Namespace) -> int:
     from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
-    found = [recording for path in options.paths for recording in diagnose.recordings_at(path)]
+    found = [recording for path in options.paths for recording in recordings.recordings_at(path)]
     traces = [(path, run) for path, run in found if not is_event_file(path)]
     if not traces:
         raise NotFound(f"no trace was found under {', '.join(options.paths)}")
@@ -67,6 +67,6 @@ def _export(options: argparse.Namespace) -> int:
     except OSError as error:
         print(f"tb-bottleneck: {options.output} cannot be written: {error.strerror or error}", file=sys.stderr)
         return 1
-    diagnose.print_problems(problems)
+    recordings.print_problems(problems)
     print(f"{written} of {len(traces)} recordings were written to {options.output}")
     return min(len(problems), 1)

@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from tb_bottleneck.commands import diagnose
+from tb_bottleneck.commands import recordings
 from tb_bottleneck.commands.arguments import add_subparser
 from tb_bottleneck.commands.terminal import stdout_layout
 
@@ -41,7 +41,7 @@ def add(commands: "Subparsers") -> None:
         "plan, mean step time, samples per second, and what to change first.",
         EXAMPLES,
     )
-    diagnose.add_recordings(parser)
+    recordings.add_recordings(parser)
     # Names of table_rows.SORTS, which is not imported for `--help`.
     parser.add_argument(
         "--sort",
@@ -74,11 +74,11 @@ def _columns(text: str) -> tuple[str, ...]:
 
 
 def _list(options: argparse.Namespace) -> int:
-    analysis = diagnose.analysed(options)
+    analysis = recordings.analysed(options)
     from tb_bottleneck.report.rendering import table
 
-    problems = analysis.problems + diagnose.unreadable(analysis.reports)
-    diagnose.print_problems(problems)
+    problems = analysis.problems + recordings.unreadable(analysis.reports)
+    recordings.print_problems(problems)
     rows = analysis.rows(options.sort, _states(analysis, options.paths))
     if options.csv or options.markdown:
         write = table.table_csv if options.csv else table.table_markdown
@@ -88,7 +88,7 @@ def _list(options: argparse.Namespace) -> int:
     return min(len(problems), 1)
 
 
-def _states(analysis: diagnose.Analysis, roots: "Sequence[str]") -> dict[int, str]:
+def _states(analysis: recordings.Analysis, roots: "Sequence[str]") -> dict[int, str]:
     """Maps the position of each report to the review states of its findings, as text such as "open, accepted"."""
     from tb_bottleneck.review.notes import reviews_of, state_of
     from tb_bottleneck.review.store import read_notes

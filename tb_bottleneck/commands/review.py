@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.arguments import add_subparser
-from tb_bottleneck.commands.diagnose import print_problems
+from tb_bottleneck.commands.recordings import print_problems
 from tb_bottleneck.commands.terminal import progress_bar
 
 if TYPE_CHECKING:

@@ -260,7 +260,7 @@ def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> b
 
 def _expected(logdir: str, program: tuple[str, ...]) -> "list[Expectation]":
     """Returns the findings of the newest recording of `program` in the logdir. Recordings of trials do not count."""
-    from tb_bottleneck.commands.diagnose import recordings_at
+    from tb_bottleneck.commands.recordings import recordings_at
     from tb_bottleneck.trial.plan import newest_expectations
     from tb_bottleneck.trial.results import KEPT
 
