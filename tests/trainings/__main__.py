@@ -53,15 +53,16 @@ class Half:
         self.log.close()
 
 
-def run(case: Case, folder: Path, record: bool) -> None:
-    """Times both halves of a case in turn, records them, and writes `times.json`."""
+def run(case: Case, folder: Path, record: bool, slow_only: bool) -> None:
+    """Times both halves of a case in turn, records them, and writes `times.json`; or records only the slow half."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.rendezvous"):
         left.unlink()
-    halves = {half: Half(case, half, folder) for half in (HALVES if case.words else HALVES[:1])}
+    names = HALVES if case.words and not slow_only else HALVES[:1]
+    halves = {half: Half(case, half, folder) for half in names}
     try:
         timed = {half: [] for half in halves}
-        for _ in range(REPEATS if record else 1):
+        for _ in range(REPEATS if record and not slow_only else 1):
             for half, processes in halves.items():
                 timed[half].append(processes.ask("time"))
         recorded = {half: processes.ask("trace") for half, processes in halves.items()} if record else {}
@@ -80,6 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Times and records trainings with a planted problem each.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--only", nargs="+", choices=CASES, metavar="CASE", help="TRAINING/PROBLEM; default: all")
+    parser.add_argument("--slow-only", action="store_true", help="record only the slow halves, as for --judge-lines")
     parser.add_argument("--no-recording", action="store_true", help="only time each half once and print the times")
     parser.add_argument(
         "--judge-lines", type=Path, metavar="FILE", help="write into this file which lines the recordings in DIR name"
@@ -101,7 +103,7 @@ def main() -> int:
             continue
         print(name, file=sys.stderr, flush=True)
         try:
-            run(CASES[name], folder, not options.no_recording)
+            run(CASES[name], folder, not options.no_recording, options.slow_only)
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = 1
