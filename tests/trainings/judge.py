@@ -31,15 +31,16 @@ def judge(recordings: Path, results: Path) -> None:
 
 
 def judge_lines(recordings: Path, results: Path) -> None:
-    """Writes which lines are named in recordings of the slow halves with the lines of calls, with known reasons."""
+    """Writes which lines are named and which gains are predicted in recordings of the slow halves, with known reasons
+    of misses."""
     command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
     known = json.loads(results.read_text(encoding="utf-8"))["cases"] if results.exists() else {}
     cases = {}
-    for name in (name for name, case in CASES.items() if case.line and case.words and (recordings / name).is_dir()):
-        findings = [finding for report in _reports(told, f"{name}/slow") for finding in report.get("findings", [])]
-        line = line_told(CASES[name], findings)
-        cases[name] = {"line": line, "because": "" if line == "line" else known.get(name, {}).get("because", "")}
+    for name in (name for name, case in CASES.items() if case.words and (recordings / name).is_dir()):
+        found = answer(CASES[name], told)
+        because = "" if found["line"] in ("line", "-") else known.get(name, {}).get("because", "")
+        cases[name] = {"line": found["line"], "because": because, "predicted": found["predicted"]}
     _write(results, {"cases": cases})
 
 

@@ -31,6 +31,10 @@ LINES = """\
 The slow halves were recorded again by the monitor, which adds the lines of calls and samples those of loops. A finding
 states exactly the planted line in {exact} of {count} (`first`: {before}). A loop has several lines; the one that is
 named may be another one of the same loop."""
+GAINS_AGAIN = """\
+A gain is predicted for {predicted} of {count} problems (`first`: {before}). Without one: {without}. The gains were not
+measured again: {inside} of {intervals} intervals contain the one that was timed with the first recordings, on another
+machine, and {not_above} of {bounds} bounds are not exceeded by it."""
 PYTHON = """\
 These trainings time one piece of Python outside torch with `time.perf_counter`, in steps without a profiler. A report
 states all Python outside torch, so a little more is right; `ranking` also converts nested lists to a tensor, which is
@@ -98,18 +102,39 @@ def section() -> Iterator[str]:
 
 def _lines(first: Json) -> Iterator[str]:
     """Yields the part about recordings with the lines of calls."""
-    now = load("lines")["cases"]
+    again = load("lines")["cases"]
+    now = {name: told for name, told in again.items() if told["line"] != "-"}
     exact = sum(each["line"] == "line" for each in now.values())
     before = sum(first.get(name, {}).get("line") == "line" for name in now)
-    yield "### Exact lines"
+    yield "### Exact lines, and gains of the same recordings"
     yield ""
     yield LINES.format(exact=exact, before=before, count=len(now))
+    yield ""
+    yield GAINS_AGAIN.format(
+        predicted=sum(told["predicted"] is not None for told in again.values()),
+        before=sum(first.get(name, {}).get("predicted") is not None for name in again),
+        count=len(again),
+        without=", ".join(f"`{name}`" for name, told in again.items() if told["predicted"] is None),
+        **_inside_of(again),
+    )
     yield ""
     yield "| training/problem | first | with lines | why not |"
     yield "|---|---|---|---|"
     for name, told in now.items():
         yield f"| {name} | {first.get(name, {}).get('line', '-')} | {told['line']} | {told['because']} |"
     yield ""
+
+
+def _inside_of(again: Json) -> dict[str, int]:
+    """Returns how many predicted gains of recordings that were made again contain the measured ones."""
+    times = load("times")["cases"]
+    known = {name: told for name, told in again.items() if told["predicted"] and name in times}
+    bounds = {name for name, told in known.items() if is_bound(told)}
+    right = {name for name, told in known.items() if inside(CASES[name], told, times[name])}
+    return {
+        "inside": len(right - bounds), "intervals": len(known) - len(bounds),
+        "not_above": len(right & bounds), "bounds": len(bounds),
+    }  # fmt: skip
 
 
 NO_LINE, OUTSIDE, ABOVE = "no line", "gain outside the interval", "gain above its bound"

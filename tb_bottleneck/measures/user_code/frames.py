@@ -54,10 +54,14 @@ class Enclosing(Record, frozen=True, eq=False):
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
     def called(self, times: Ints) -> Ints:
-        """Returns per time the event row that the innermost row of the first kind calls at this time; -1 for none."""
+        """Returns per time the event row that the innermost row of the first kind calls at this time; -1 for none.
+
+        Calls of a row of the last kind, which is a part of the first kind around it, count as that row's calls.
+        """
         inside, row = self.nesting.innermost(times)
         parent, is_caller = self.nesting.parent, self.found[0] == self.rows
-        below = _nearest(parent, is_caller | is_caller[parent])
+        calls = is_caller | (self.found[-1] == self.rows)
+        below = _nearest(parent, calls | calls[parent])
         known = inside & ~is_caller[row] & (self.found[0][row] >= 0)
         return np.where(known, self.rows[below[row]], -1)
 
@@ -119,9 +123,11 @@ def ancestors(frames: Enclosing, row: int) -> list[int]:
 
 @memoized
 def frames_by_thread(recording: Recording) -> EnclosingByThread:
-    """Returns the Python frames by thread. The kinds in `Enclosing.found` are user functions and modules."""
+    """Returns the Python frames by thread. The kinds in `Enclosing.found` are the user's functions, modules, and the
+    user's comprehensions."""
     trace = recording.trace
-    return EnclosingByThread(trace, trace.rows(Kind.PYTHON), is_user_function, lambda name: name.startswith(MODULE))
+    kinds = (is_user_function, lambda name: name.startswith(MODULE), is_user_comprehension)
+    return EnclosingByThread(trace, trace.rows(Kind.PYTHON), *kinds)
 
 
 @memoized
@@ -160,6 +166,11 @@ def marks_by_thread(recording: Recording) -> EnclosingByThread | None:
 def is_user_function(frame: str) -> bool:
     """Returns True if a frame is a function of the user's program, but not a comprehension."""
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
+
+
+def is_user_comprehension(frame: str) -> bool:
+    """Returns True if a frame is a comprehension of the user's program."""
+    return is_user_frame(frame) and frame.endswith(_COMPREHENSIONS)
 
 
 def is_torch_block(name: str) -> bool:
