@@ -100,6 +100,6 @@ def _portions_of(recording: Recording) -> _Portions:
     following = np.append(forwards[1:], np.iinfo(np.int64).max)
     closes = np.searchsorted(ends, following) > np.searchsorted(ends, forwards)
     stepped = np.searchsorted(updates, following) - np.searchsorted(updates, forwards)
-    batch = np.cumsum(closes) - closes
+    batch: Ints = np.cumsum(closes) - closes
     needed = np.append(np.where(len(updates), np.maximum(stepped[closes], 1), 0), 0)
     return _Portions(forwards, batch.astype(np.int64), needed.astype(np.int64))
