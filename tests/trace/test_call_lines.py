@@ -2,20 +2,16 @@
 
 import base64
 import json
-import zlib
 
 import numpy as np
 import pytest
+from helpers.call_lines import packed
 
 from tb_bottleneck.trace.call_lines import KEY, read_call_lines
 from tb_bottleneck.trace.trace import Trace, load
 
 BASE = 1_790_000_000_000_000_000
 STARTS = [1_000, 5_000, 9_500]
-
-
-def packed(numbers, form):
-    return base64.b64encode(zlib.compress(np.array(numbers, form).tobytes())).decode()
 
 
 def key(**other):
