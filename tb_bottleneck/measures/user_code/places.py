@@ -6,7 +6,7 @@ record_function block of the program.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -21,27 +21,21 @@ from tb_bottleneck.measures.user_code.frames import (
     blocks_by_thread,
     frame_text,
     frames_by_thread,
-    is_user_comprehension,
     is_user_function,
     marks_by_thread,
 )
+from tb_bottleneck.measures.user_code.lines import LEADS, costs_of_lines
 from tb_bottleneck.measures.user_code.modules import forward_of, module_of
 from tb_bottleneck.trace.frames import frame_parts, is_own_frame, merged_module, module_name, short_frame
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import MODULE
-from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, by_thread, column
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
-LEADS = 0.5
-"""A line with this share of its function's cost is reported in place of the function. In the body of a script, the
-costliest line always is. A choice."""
 LEAST_PART = 0.10
 """A line with a smaller share of its function's cost is not named. A tenth, as for the regimes; a choice."""
 MAX_LINES = 3
 SCRIPT = "<module>"
-SMALLEST = float(np.finfo(float).tiny)
-MIN_SAMPLES = 8
-"""Fewest samples of a function from which its costliest line is derived. A choice."""
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
 MAX_CALLERS = 4
 
@@ -156,7 +150,7 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
     if already_running(recording)[found.user].all():
         line = 0
-    costs = _costs_of_lines(recording, found, cost, Counter(known.samples_of(file, function, line)))
+    costs = costs_of_lines(recording, found.called, cost, known.samples_of(file, function, line))
     costly = sorted(((part, number) for number, part in costs.items() if part >= LEAST_PART), reverse=True)[:MAX_LINES]
     part, running = costly[0] if costly else (0.0, 0)
     others = tuple(LineShare(number, share * other) for other, number in costly[1:])
@@ -188,47 +182,6 @@ def _joined(one: Place, other: Place) -> Place:
     shares.update({entry.line: entry.share for entry in other.other_lines})
     others = tuple(LineShare(line, share) for line, share in shares.most_common(MAX_LINES - 1))
     return replace(one, share=one.share + other.share, other_lines=others)
-
-
-def _costs_of_lines(recording: Recording, found: Located, cost: Floats, samples: Counter[int]) -> dict[int, float]:
-    """Returns the lines of a function with their shares of its cost, as far as they are known.
-
-    Calls have lines. What the function does without a call has sampled ones, as in a comprehension, which is a call
-    whose own line says little. `samples` are those of the function.
-    """
-    trace, itself = recording.trace, found.called < 0
-    for row, own in by_thread(np.flatnonzero(~itself), found.called).items():
-        frame = trace.names[trace.events.name[row]]
-        if is_user_comprehension(frame):
-            file, line, function = frame_parts(frame)
-            sampled = trace.call_lines.samples_of(file, function, line)
-            samples.update(sampled)
-            itself[own] = bool(sampled)
-    if sum(samples.values()) < MIN_SAMPLES:
-        return _lines(recording, found.called, cost)
-    costs = _lines(recording, np.where(itself, -1, found.called), cost)
-    return _with_samples(costs, samples, float(cost[itself].sum() / max(cost.sum(), SMALLEST)))
-
-
-def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself: float) -> dict[int, float]:
-    """Returns the shares of lines in the cost of a function, with the share of what the function does itself.
-
-    `costs` has the shares of calls, and `itself` is the share without a call, which has no line. It is divided by what
-    the samples show more of a line than its calls explain. If it leads, only the samples count.
-    """
-    whole = sum(samples.values())
-    if itself >= LEADS:
-        return {line: count / whole for line, count in samples.items()}
-    more = {line: max(count / whole - costs.get(line, 0.0), 0.0) for line, count in samples.items()}
-    part = itself / max(sum(more.values()), SMALLEST)
-    return {line: costs.get(line, 0.0) + part * more.get(line, 0.0) for line in costs.keys() | more.keys()}
-
-
-def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:
-    """Returns the known lines that make the calls `called`, each with its share of `cost`."""
-    lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
-    parts = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines)) / max(cost.sum(), SMALLEST)
-    return {line: part for line, part in zip(lines.tolist(), parts.tolist(), strict=True) if line}
 
 
 def _is_hidden(frame: str) -> bool:

@@ -1,0 +1,60 @@
+"""The lines of a function that its cost is in: the lines of its calls, and sampled ones of what runs without a call."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.measures.user_code.frames import is_user_comprehension
+from tb_bottleneck.trace.frames import frame_parts
+from tb_bottleneck.trace.table import Floats, Ints, by_thread
+
+LEADS = 0.5
+"""A line with this share of its function's cost is reported in place of the function. In the body of a script, the
+costliest line always is. A choice."""
+SMALLEST = float(np.finfo(float).tiny)
+MIN_SAMPLES = 8
+"""Fewest samples of a function from which its costliest line is derived. A choice."""
+
+
+def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Mapping[int, int]) -> dict[int, float]:
+    """Returns the lines of a function with their shares of its cost, as far as they are known.
+
+    `called` has for each moment the event row that the function calls, or -1, and `cost` the cost of the moment.
+    `samples` maps lines of the function to their samples. Calls have lines. What the function does without a call has
+    sampled ones, as in a comprehension, which is a call whose own line says little.
+    """
+    trace, itself, counts = recording.trace, called < 0, Counter(samples)
+    for row, own in by_thread(np.flatnonzero(~itself), called).items():
+        frame = trace.names[trace.events.name[row]]
+        if is_user_comprehension(frame):
+            file, line, function = frame_parts(frame)
+            sampled = trace.call_lines.samples_of(file, function, line)
+            counts.update(sampled)
+            itself[own] = bool(sampled)
+    if counts.total() < MIN_SAMPLES:
+        return _lines(recording, called, cost)
+    costs = _lines(recording, np.where(itself, -1, called), cost)
+    return _with_samples(costs, counts, float(cost[itself].sum() / max(cost.sum(), SMALLEST)))
+
+
+def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself: float) -> dict[int, float]:
+    """Returns the shares of lines in the cost of a function, with the share of what the function does itself.
+
+    `costs` has the shares of calls, and `itself` is the share without a call, which has no line. It is divided by what
+    the samples show more of a line than its calls explain. If it leads, only the samples count.
+    """
+    whole = sum(samples.values())
+    if itself >= LEADS:
+        return {line: count / whole for line, count in samples.items()}
+    more = {line: max(count / whole - costs.get(line, 0.0), 0.0) for line, count in samples.items()}
+    part = itself / max(sum(more.values()), SMALLEST)
+    return {line: costs.get(line, 0.0) + part * more.get(line, 0.0) for line in costs.keys() | more.keys()}
+
+
+def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:
+    """Returns the known lines that make the calls `called`, each with its share of `cost`."""
+    lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
+    parts = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines)) / max(cost.sum(), SMALLEST)
+    return {line: part for line, part in zip(lines.tolist(), parts.tolist(), strict=True) if line}
