@@ -20,7 +20,7 @@ from tb_bottleneck.measures.telemetry.recoverable import unknown_time
 from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
 from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
-from tb_bottleneck.quality.degradations import telemetry_defects
+from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.telemetry import gpu_unused

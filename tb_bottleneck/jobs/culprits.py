@@ -16,7 +16,8 @@ from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import Changed, scaled, unchanged
 from tb_bottleneck.jobs.summary.rank_summary import Own
-from tb_bottleneck.replay.gain import HOST_DRIFTS, RUN_TO_RUN_NOISE, Gain, deviations, gain_in_part, with_bounds
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.gain import Gain, deviations, gain_in_part, with_bounds
 from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN
 from tb_bottleneck.trace.table import Floats
 

@@ -1,13 +1,12 @@
-"""Defects of traces that can be judged, and all defects of telemetry: codes and figures only."""
+"""Defects of a recording that can be judged, including those that only its account shows: codes and figures only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import LONGEST_DEVICE_PAUSE_NS
 from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
-from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.base.measure import Measure, Missing
@@ -198,23 +197,3 @@ def overhead_defect(recording: Recording) -> Defect | None:
         "kind": profiler_setup(recording.trace),
     }
     return Defect("profiler_overhead", False, facts)
-
-
-MIN_STEPS, MIN_READINGS = 2, 10
-"""Telemetry with fewer steps and also fewer readings of the device's utilisation cannot be judged."""
-
-
-def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
-    """Yields the defects of one process's telemetry. `dropped` counts the data that could not be used, by reason."""
-    steps = len(recording.steps)
-    readings = len(recording.windows.readings("gpu_utilisation", of_device=True)[0])
-    if steps < MIN_STEPS and readings < MIN_READINGS:
-        code = "ended_without_steps" if recording.telemetry.ended else "insufficient_telemetry"
-        yield Defect(code, True, {"steps": steps, "readings": readings})
-    elif steps < MIN_STEPS:
-        yield Defect("no_step_clock", False)
-    if recording.telemetry.lost_packets:
-        yield Defect("packets_lost", False, {"packets": float(recording.telemetry.lost_packets)})
-    if dropped:
-        reason = max(dropped, key=lambda name: dropped[name]).replace("_", " ")
-        yield Defect("readings_dropped", False, {"count": float(sum(dropped.values())), "reason": reason})

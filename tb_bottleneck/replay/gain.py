@@ -18,20 +18,10 @@ from math import exp, hypot, log
 
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.fast_steps import fast_step
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario
-
-# 1.645 standard deviations of a normal distribution reach from its median to its 5 % and 95 % quantiles.
-QUANTILE = 1.645
-# Standard deviation of the logarithm of (host time of one run / of another run of the same training). The median times
-# of CUDA calls in 11 pairs of public recordings of one training on one machine differ by 0.13. The mean steps of one
-# CPU training's repeats in demo/recorded/recorded.json have a standard deviation of 0.078 at the median (28 halves,
-# 2026-11-21), so two of them differ by 0.11.
-HOST_DRIFT = 0.13
-HOST_DRIFTS = exp(QUANTILE * HOST_DRIFT), exp(-QUANTILE * HOST_DRIFT)
-# The same for everything else. The time of kernels of equal names differs by 0.02 in 9 of these pairs.
-RUN_TO_RUN_NOISE = QUANTILE * 0.02
 
 
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:

@@ -22,7 +22,8 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
-from tb_bottleneck.replay.gain import HOST_DRIFTS, RUN_TO_RUN_NOISE, deviations, with_bounds
+from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
+from tb_bottleneck.replay.gain import deviations, with_bounds
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work

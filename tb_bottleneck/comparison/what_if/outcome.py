@@ -21,7 +21,8 @@ from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
-from tb_bottleneck.replay.gain import HOST_DRIFTS, Gain, deviations, with_bounds
+from tb_bottleneck.replay.deviations import HOST_DRIFTS
+from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host, unmodified_graph
 from tb_bottleneck.schema import comparison_pb2 as pb

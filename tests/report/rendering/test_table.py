@@ -6,8 +6,9 @@ import io
 import pytest
 
 from tb_bottleneck.report.rendering.layout import Layout
+from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.report.rendering.table import table_csv, table_markdown, table_text
-from tb_bottleneck.report.rendering.table_rows import SORTS, recorded_at, rows_of, short_names
+from tb_bottleneck.report.rendering.table_rows import SORTS, rows_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
