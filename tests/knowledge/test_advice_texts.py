@@ -7,6 +7,7 @@ from pkgutil import iter_modules
 
 import pytest
 
+from tb_bottleneck import measures
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice, telemetry_advice
 from tb_bottleneck.knowledge.catalogue import load
@@ -29,7 +30,11 @@ def test_a_regime_has_meaning_headline_and_reasons(regime):
 
 @pytest.mark.parametrize("regime", Regime)
 def test_evidence_names_measures_that_exist(regime):
-    modules = (importlib.import_module(f"{trace.__name__}.{found.name}") for found in iter_modules(trace.__path__))
+    modules = [
+        importlib.import_module(f"{package.__name__}.{found.name}")
+        for package in (measures, trace)
+        for found in iter_modules(package.__path__)
+    ]
     known = {name for module in modules for name in vars(module)}
     for name, cause in regime_advice(regime).causes.items():
         assert cause.evidence, f"{name} shows no evidence"
