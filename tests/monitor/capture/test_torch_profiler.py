@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 import torch
@@ -17,8 +18,9 @@ NAMES = {"python_slowdown", "python_call_ns", "c_call_ns", "operator_ns", "opera
 
 
 def test_calls_and_operators_cost_time_and_old_bytecode_too() -> None:
-    costs = profiler_costs()
-    assert set(costs) == NAMES
+    measured = [profiler_costs() for _ in range(5)]  # other programs may hide a cost in one of them
+    assert all(set(each) == NAMES for each in measured)
+    costs = {name: median(each[name] for each in measured) for name in NAMES}
     assert 10 < costs["python_call_ns"] < 20_000
     assert 10 < costs["c_call_ns"] < 20_000
     assert 100 < costs["operator_ns"] < 200_000
