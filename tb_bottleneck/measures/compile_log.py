@@ -72,6 +72,19 @@ class CompileLog(Record, frozen=True):
     failures: tuple[Failure, ...] = ()
     calls: Mapping[tuple[str, int, float], Call] = {}
 
+    def recompilations(self) -> list[tuple[Compiled, Compiled]]:
+        """Returns the compilations after the first of each function, each with the one that has its function and guard.
+
+        These are the same, except for a backward graph: torch records it with the same id, without function and guard.
+        """
+        found, named = [], dict[tuple[str, int], Compiled]()
+        for entry in self.compilations:
+            origin = entry if entry.function or entry.reason else named.get((entry.frame, entry.number), entry)
+            named[entry.frame, entry.number] = origin
+            if origin.reason:
+                found.append((entry, origin))
+        return found
+
     def call_of(self, entry: Compiled) -> Call | None:
         """Returns the call that made torch run a compilation, or None if it was not recorded."""
         return self.calls.get((entry.frame, entry.number, entry.start_us))

@@ -126,6 +126,12 @@ class Windows:
         return self._steps.count[self._judged]
 
     @property
+    def spans_of_steps(self) -> tuple[Times, Times]:
+        """Begin and end of each row of judged steps, in ns since 1970."""
+        end = self._steps.end[self._judged]
+        return end - (self.highest("wall")[2] * self.counts_of_steps).astype(np.int64), end
+
+    @property
     def window_of_steps(self) -> Times:
         """For each row of judged steps, the index of its window."""
         return self._window

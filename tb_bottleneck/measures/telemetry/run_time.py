@@ -4,6 +4,7 @@ Compilations come from torch's log, which the monitor recorded.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -23,6 +24,9 @@ NS_PER_US = 1e3
 LEAST_NS = 1_000_000
 """A part with less time than this in the whole run is a rounding error, and counts as training: times since 1970 are
 stored with a resolution of a quarter of a microsecond."""
+
+LATEST_NS = 2**62
+"""The year 2116: times beyond it, from a damaged log, would not fit in 64 bits after a multiplication."""
 
 
 class Part(StrEnum):
@@ -146,9 +150,13 @@ def _usual_step(recording: TelemetryRecording) -> float:
 
 
 def _compiled(recording: TelemetryRecording) -> Spans:
-    entries = compile_log(recording.facts).compilations
-    begin = np.array([entry.start_us * NS_PER_US for entry in entries], np.int64)
-    return union(begin, begin + np.array([entry.duration_us * NS_PER_US for entry in entries], np.int64))
+    return _spans(compile_log(recording.facts).compilations)
+
+
+def _spans(entries: Sequence[Compiled]) -> Spans:
+    begin = np.array([entry.start_us for entry in entries]) * NS_PER_US
+    end = begin + np.array([entry.duration_us for entry in entries]) * NS_PER_US
+    return union(*(np.clip(times, 0, LATEST_NS).astype(np.int64) for times in (begin, end)))
 
 
 def _spread(begin: Times, end: Times, time: Floats, edges: Times) -> Floats:
@@ -171,19 +179,17 @@ MAX_LISTED = 3
 
 def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
     """Time per judged step in which torch.compile recompiles functions (ns)."""
-    again = _compiled_again(recording)
+    again = [entry for entry, _ in compile_log(recording.facts).recompilations()]
     if not again or not len(recording.steps):
         return NOTHING_AGAIN
-    first, *_, last = recording.windows.grid.edges.tolist()
-    begin = [min(max(entry.start_us * NS_PER_US, first), last) for entry in again]
-    end = [min(max((entry.start_us + entry.duration_us) * NS_PER_US, first), last) for entry in again]
-    inside = union(np.array(begin, np.int64), np.array(end, np.int64)).total()
+    inside = _spans(again).covered(*recording.windows.spans_of_steps).sum()
     return Measure(float(inside) / len(recording.steps), "ns", "step", len(again), EVIDENCE_SOURCE)
 
 
 def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which functions are recompiled (share of the run, including its start, without recording traces)."""
-    return _share_of_run(recording, _compiled_again(recording), NOTHING_AGAIN)
+    again = [entry for entry, _ in compile_log(recording.facts).recompilations()]
+    return _share_of_run(recording, again, NOTHING_AGAIN)
 
 
 def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
@@ -202,10 +208,10 @@ def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
 
 def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
     """The functions that were recompiled, with the guards that failed, as text."""
-    again = _compiled_again(recording)
+    again = [named for _, named in compile_log(recording.facts).recompilations()]
     if not again:
         return NOTHING_AGAIN
-    names = dict.fromkeys(f"{original_function(entry.function)[0]}: {entry.reason}" for entry in again)
+    names = dict.fromkeys(f"{original_function(named.function)[0]}: {named.reason}" for named in again)
     return text_measure("; ".join(list(names)[:MAX_LISTED]), len(again))
 
 
@@ -216,9 +222,9 @@ def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
     """
     log = compile_log(recording.facts)
     times: Counter[tuple[str, int, str, bool]] = Counter()
-    for entry in _compiled_again(recording):
-        call = log.call_of(entry)
-        place = call or Call(entry.file, entry.line, original_function(entry.function)[0])
+    for entry, named in log.recompilations():
+        call = log.call_of(named)
+        place = call or Call(named.file, named.line, original_function(named.function)[0])
         times[place.file, place.line, place.function, call is not None] += int(entry.duration_us)
     total = max(sum(times.values()), 1)
     return tuple(
@@ -231,13 +237,7 @@ def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missin
     account = run_time(recording)
     if account is None or not entries:
         return missing
-    begin = np.array([entry.start_us * NS_PER_US for entry in entries], np.int64)
-    spans = union(begin, begin + np.array([entry.duration_us * NS_PER_US for entry in entries], np.int64))
-    inside = int(spans.covered([account.begin], [account.begin + account.elapsed])[0])
+    inside = int(_spans(entries).covered([account.begin], [account.begin + account.elapsed])[0])
     # Without the monitor, the run would not record traces, and compile as long.
     share = inside / max(account.elapsed - account.ns[Part.RECORDING], inside)
     return Measure(share, "share", "", len(entries), EVIDENCE_SOURCE)
-
-
-def _compiled_again(recording: TelemetryRecording) -> list[Compiled]:
-    return [entry for entry in compile_log(recording.facts).compilations if entry.reason]

@@ -89,7 +89,8 @@ def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecor
     if all_of_it < MOSTLY_COMPILES:
         return None
     if again >= all_of_it / 2:
-        return Cause("recompilation", again, (compiled_again_share, *_RECOMPILATION))
+        in_steps = measures.value(recompiling_time, 0.0) / measures.value(step_time, 1.0)
+        return Cause("recompilation", max(again, in_steps), (compiled_again_share, *_RECOMPILATION))
     return Cause("compilation", all_of_it, (share_in_compilation, compilations_counted), bounded=False, recurs=False)
 
 

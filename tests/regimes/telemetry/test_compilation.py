@@ -6,6 +6,7 @@ from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.telemetry.run_time import recompiled_places
 from tb_bottleneck.regimes.rule import FIRES
 from tb_bottleneck.regimes.telemetry import interruption
 
@@ -43,6 +44,27 @@ def test_a_run_that_mostly_compiles_says_so(seconds, reason, cause, recurs):
 def test_the_time_of_recording_traces_is_no_part_of_the_run_without_the_monitor():
     (found,) = judged(2.0, "a size differs", recording_ms=5000.0).causes
     assert found.cost_share == pytest.approx(6 / 10, abs=0.01)
+
+
+def test_each_step_compiles_forward_and_backward():
+    """The share is that of the steps, 90 %; in the whole run, whose first steps compile nothing, it is 45 %."""
+    wall, compiling = np.full(200, 10.0), np.arange(200) >= 100
+    ends = BEGIN / 1000 + np.cumsum(wall) * 1000
+    log = [
+        entry
+        for n, end in enumerate(ends[compiling].tolist())
+        for entry in (
+            [f"0/{n + 1}", "f", "train.py", 3, end - 10_000, 6_000.0, "a size differs"],
+            [f"0/{n + 1}", "", "", 0, end - 3_000, 3_000.0, ""],  # the graph of the backward pass
+        )
+    ]
+    profiled = np.where(compiling, 0.0, 1.0)
+    recording = recording_of(packet(wall, profiled=profiled), {"compile_log": {"compilations": log}})
+    (found,) = interruption.judge(Measures(recording)).causes
+    assert found.name == "recompilation"
+    assert found.cost_share == pytest.approx(0.9, abs=0.01)
+    (place,) = recompiled_places(recording)
+    assert (place.file, place.line, place.share) == ("train.py", 3, pytest.approx(1.0))
 
 
 @pytest.mark.parametrize(("times", "cause"), [(3, "recompilation"), (1, "compilation")])

@@ -62,10 +62,10 @@ LEVELS = ("none", "info", "warning", "critical")
 UNTRUSTED = Prediction(Check(error=0.5, frozen_share=0.0), {}, (), None)
 
 
-def gain_of(*, share=0.4, recoverable=0.4, prediction=UNTRUSTED, **cause):
+def gain_of(*, share=0.4, recoverable=0.4, prediction=UNTRUSTED, on_cpu=False, **cause):
     given = {"name": "slow_loader", "cost_share": share, "evidence": (), **cause}
     verdict = Verdict(Regime.INPUT, Judgement(FIRES, share, recoverable, (Cause(**given),)))
-    return stated_gain(verdict, verdict.judgement.causes[0], prediction, on_cpu=False)
+    return stated_gain(verdict, verdict.judgement.causes[0], prediction, on_cpu=on_cpu)
 
 
 def severity(concluded, *gains, plan=(), confidence="high", regime=Regime.INPUT, of=Regime.INPUT):
@@ -102,6 +102,20 @@ def test_the_bound_ends_where_the_advice_ends():
     assert (stated.expected, stated.high, stated.basis) == (4.0, 4.0, "bound")
     assert "advised number of workers" in stated.unless
     assert gain_of(share=0.5, recoverable=0.5, cost_share=0.5, factor=4.0).high == 2.0
+
+
+@pytest.mark.parametrize(
+    ("cause", "on_cpu", "more"),
+    [
+        ("slow_loader", False, ""),
+        ("slow_loader", True, "more if the fix also frees CPU cores"),
+        ("recompilation", True, "more because guards and first calls of new code also take time"),
+    ],
+)
+def test_a_bound_says_why_the_gain_can_be_larger(cause, on_cpu, more):
+    """A run that compiled in each step became 126 times as fast; its log shows 97 % of the time in compilations."""
+    found = gain_of(name=cause, on_cpu=on_cpu)
+    assert (found.basis, found.unless) == ("bound", more)
 
 
 @pytest.mark.parametrize("cause", [{"bounded": False}, {"recurs": False}, {"recurs": False, "bounded": False}])
