@@ -12,9 +12,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity
 from tb_bottleneck.attribution.owned_spans import Claim
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.intervals import Spans, clip, intersect, merge, subtract, union
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.roofline.bytes_moved import bytes_moved

@@ -6,8 +6,8 @@ training thread while such a collective runs, this time belongs to the collectiv
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.intervals import EMPTY, Spans, intersect, union
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.roofline.operator_args import OperatorArguments
 from tb_bottleneck.trace.columns.number_columns import MAX_ID
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -20,8 +20,8 @@ from tb_bottleneck.attribution.host_operators import (
     inline_evaluations,
 )
 from tb_bottleneck.attribution.training_detection import OPTIMIZER, has_training, optimizer_time_of
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.trace.columns.packed_column import look_up

@@ -5,9 +5,9 @@ import re
 import numpy as np
 
 from tb_bottleneck.attribution.training_detection import has_training, is_training_name
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -11,7 +11,7 @@ time without it.
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.arrays import percentile
 
 FAST = 10.0
 MIN_WITHOUT = 3

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.memory.recorded_memory import RecordedMemory, step_of_peak
 from tb_bottleneck.memory.sites import Site

@@ -6,8 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import Spans, union
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import CATEGORIES, Category
 from tb_bottleneck.trace.forward_links import forward_links, linked_forward

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.memory.block_roles import caches, categories_of_calls
 from tb_bottleneck.memory.blocks import Blocks, blocks_of, bytes_before, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount

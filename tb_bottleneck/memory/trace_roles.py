@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.memory.block_roles import Calls, Role
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, WORKSPACE_BYTES, Category

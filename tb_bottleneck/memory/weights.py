@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.memory.sites import MODULE
 from tb_bottleneck.trace.kernel_names import name_matches

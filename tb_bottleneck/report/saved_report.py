@@ -12,7 +12,7 @@ from google.protobuf import json_format
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
-from tb_bottleneck.sources.local_files import display_name
+from tb_bottleneck.sources.file_system import display_name
 
 _REPORT_FIELDS = {"witness": "evidence_source", "stretches": "phases"}
 _WINDOW_FIELDS = {"each_ns": "step_times_ns"}

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_rows
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA

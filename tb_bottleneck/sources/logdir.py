@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.measure import Record, replace
-from tb_bottleneck.sources.local_files import LOCAL, FileSystem, FoundFile, Status, display_name, without_host
+from tb_bottleneck.sources.file_system import LOCAL, FileSystem, FoundFile, Status, display_name, without_host
 from tb_bottleneck.sources.paths import filesystem_of, first_bytes, is_url
 from tb_bottleneck.sources.perfetto import is_perfetto
 from tb_bottleneck.sources.snapshot import SNAPSHOT_ENDINGS, looks_like_snapshot
@@ -120,7 +120,7 @@ def scan(root: str | os.PathLike[str], name: str = "") -> Listing:
     """Returns the recordings below `root`, a directory or a file, local or at a URL. `name` is as in Root.
 
     Does not raise if files cannot be read: `problems` of the result has a sentence for each problem. Symbolic links are
-    followed inside the directory only (see local_files.py), and each directory is visited once.
+    followed inside the directory only (see file_system.py), and each directory is visited once.
     """
     given = os.fspath(root)
     try:

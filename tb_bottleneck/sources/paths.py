@@ -7,8 +7,8 @@ import re
 import zlib
 
 from tb_bottleneck.base.errors import NotFound, Unreadable
+from tb_bottleneck.sources.file_system import FileSystem, Status, display_name
 from tb_bottleneck.sources.frames import frames_of
-from tb_bottleneck.sources.local_files import FileSystem, Status, display_name
 
 _URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
@@ -24,7 +24,7 @@ def filesystem_of(path: str) -> FileSystem:
         from tb_bottleneck.sources.remote_files import REMOTE  # rarely needed, and slow to import
 
         return REMOTE
-    from tb_bottleneck.sources.local_files import LOCAL
+    from tb_bottleneck.sources.file_system import LOCAL
 
     return LOCAL
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.text import NS_PER_S
-from tb_bottleneck.sources.local_files import FoundFile, Status
+from tb_bottleneck.sources.file_system import FoundFile, Status
 
 Answer = TypeVar("Answer")
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_rows, distinct_values
+from tb_bottleneck.base.arrays import distinct_rows, distinct_values
 from tb_bottleneck.knowledge.catalogue import first_match, kernel_patterns, operator_patterns
 from tb_bottleneck.trace.columns.packed_column import look_up, packed
 from tb_bottleneck.trace.events import Events

@@ -13,7 +13,7 @@ from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
 from tb_bottleneck.trace.columns.counters import Counters, CountersBuilder
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns
-from tb_bottleneck.trace.columns.flows import Flows, FlowsBuilder
+from tb_bottleneck.trace.columns.graph_dependencies import Flows, FlowsBuilder
 from tb_bottleneck.trace.columns.labels import Labels, Thread, clean, id_text, kinds_of
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents, MemoryEventsBuilder
 from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows

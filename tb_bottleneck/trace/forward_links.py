@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost

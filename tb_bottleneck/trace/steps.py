@@ -10,8 +10,8 @@ from collections import Counter
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind

@@ -11,7 +11,7 @@ from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.call_lines import KEY, NO_LINES, CallLines, read_call_lines
 from tb_bottleneck.trace.columns.counters import Counters
-from tb_bottleneck.trace.columns.flows import Flows
+from tb_bottleneck.trace.columns.graph_dependencies import Flows
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message

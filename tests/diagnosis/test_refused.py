@@ -7,8 +7,8 @@ from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
 
 OPENED_BY = {
-    diagnose: "tb_bottleneck.sources.local_files.open_regular",
-    diagnose_snapshot: "tb_bottleneck.sources.local_files.open_regular",
+    diagnose: "tb_bottleneck.sources.file_system.open_regular",
+    diagnose_snapshot: "tb_bottleneck.sources.file_system.open_regular",
     diagnose_telemetry: "tb_bottleneck.sources.telemetry.tfrecord.open_regular",
 }
 

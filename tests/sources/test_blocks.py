@@ -7,7 +7,7 @@ import pytest
 
 from tb_bottleneck.base.errors import NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.sources.blocks import SETTLED_S, Blocks, Bounds
-from tb_bottleneck.sources.local_files import Status
+from tb_bottleneck.sources.file_system import Status
 
 TEXT = b"".join(b"line %d of some text\n" % number for number in range(200))
 NOW = 1_000_000.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.sources.local_files import SHOW_VARIABLE, host_of, without_host
+from tb_bottleneck.sources.file_system import SHOW_VARIABLE, host_of, without_host
 from tb_bottleneck.sources.logdir import scan
 
 NAME = "gpu17.corp.example_4711.1764000000000.pt.trace.json.gz"

@@ -175,7 +175,7 @@ def test_a_scheme_makes_a_url(path, url):
 
 # Modules that open, list or inspect files, and the reason.
 FILE_MODULES = {
-    "sources/local_files.py": "the local file system",
+    "sources/file_system.py": "the local file system",
     "base/persistence.py": "the user's own cache directory, and files next to local ones",
     "base/calibrations.py": "the calibrations in this directory",
     "sources/telemetry/tfrecord.py": "event files of the monitor, which grow: local ones only",
@@ -190,7 +190,7 @@ FILE_MODULES = {
     "agents/skill.py": "the package's own pages, and the folder that they are copied to",
     "trial": "programs of the user that are run",
     "doctor": "its own temporary folder",
-    "base/machine.py": "the id of the machine's start",
+    "base/machine_id.py": "the id of the machine's start",
     "tools": "scripts of the user that are run",
     "knowledge": "the package's own facts",
     "export/parquet.py": "a local directory of the user, to which it writes",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import percentile
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.windows import Windows
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_rows
 from tb_bottleneck.roofline.bytes_moved import bytes_moved
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.trace.forward_links import is_autograd_node

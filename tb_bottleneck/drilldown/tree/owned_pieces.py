@@ -8,9 +8,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.device_attribution import ops_by_regime
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import overlapping
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.drilldown.tree.host_rows import NO_TIME, HostRows, OwnTime
 from tb_bottleneck.trace.kinds import Kind

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.tree import Tree, tree_of
 from tb_bottleneck.trace.steps import Steps

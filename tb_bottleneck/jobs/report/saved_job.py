@@ -30,7 +30,7 @@ from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
 from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import JobAnswer, PipelineTable, RankTable, StepTable
-from tb_bottleneck.sources.local_files import display_name
+from tb_bottleneck.sources.file_system import display_name
 from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 

@@ -18,7 +18,7 @@ from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.own_time import GroupTable, ends_with, points_of, waits_of
 from tb_bottleneck.jobs.summary.rank_summary import KernelTimes, RankFacts, RankSummary, StepWork
 from tb_bottleneck.measures.trace.interruptions import interruptions_of
-from tb_bottleneck.sources.local_files import host_of
+from tb_bottleneck.sources.file_system import host_of
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.header import hash_of_host
 from tb_bottleneck.trace.kinds import Kind

@@ -5,9 +5,9 @@ import re
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import heaviest_value
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.base.measure import Measure, Missing, Record
-from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, entries, lane_rates

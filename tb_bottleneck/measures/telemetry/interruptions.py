@@ -8,8 +8,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS, OFF_CADENCE
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers
 from tb_bottleneck.measures.telemetry.step_phases import STEADY

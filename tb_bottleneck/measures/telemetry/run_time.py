@@ -11,9 +11,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
-from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.measures.compile_log import Call, Compiled, compile_log, original_function
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, Place
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times

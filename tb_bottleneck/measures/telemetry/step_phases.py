@@ -12,8 +12,8 @@ import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import PHASES
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.measures.fast_steps import BESIDE_WRITER, FAST
 from tb_bottleneck.trace.process_facts import parameters_in_fp32
 

@@ -7,9 +7,9 @@ import numpy as np
 from tb_bottleneck.attribution.cpu_collectives import host_collectives, message_bytes
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values, heaviest_value
 from tb_bottleneck.base.intervals import clip, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import distinct_values, heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.intervals import intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.text import NS_PER_S
 from tb_bottleneck.knowledge.gpus import GIGA, USABLE_LINK_SHARE, gpu_named, lane_rates, link_text

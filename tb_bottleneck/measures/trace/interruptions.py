@@ -5,9 +5,9 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_training
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import Spans, clip, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.measures.trace.uneven_steps import first_runs_of

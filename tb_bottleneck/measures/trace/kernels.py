@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import heaviest_value
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used

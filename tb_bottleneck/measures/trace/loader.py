@@ -7,9 +7,9 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import clip, intersect, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measures.trace.host_dispatch import operator_names

@@ -4,9 +4,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_rows, heaviest_value
 from tb_bottleneck.base.intervals import Spans, intersect, merge, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.order_statistics import distinct_rows, heaviest_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.measures.trace.kernel_efficiency import MOSTLY

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.memory.blocks import ROUNDING
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in

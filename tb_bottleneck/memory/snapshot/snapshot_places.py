@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.memory.block_roles import Role
 from tb_bottleneck.memory.sites import MAX_DEPTH, Place, Site, group_sites
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot

@@ -47,7 +47,7 @@ from tb_bottleneck.schema.evidence_pb2 import (
     TimelineAnswer,
     TreeAnswer,
 )
-from tb_bottleneck.sources.local_files import without_host
+from tb_bottleneck.sources.file_system import without_host
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 

@@ -15,7 +15,7 @@ from tb_bottleneck.report.rank_rows import make_brief, speaker_of
 from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer
-from tb_bottleneck.sources.local_files import without_host
+from tb_bottleneck.sources.file_system import without_host
 from tb_bottleneck.sources.logdir import RecordingFile
 
 ProgressCallback = Callable[[int, int], None]

@@ -24,7 +24,7 @@ from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.report.cache.sidecar import Analyse, diagnose_cached
 from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.sources.local_files import LOCAL
+from tb_bottleneck.sources.file_system import LOCAL
 
 if TYPE_CHECKING:
     from tb_bottleneck.drilldown.inspected_trace import TraceCache

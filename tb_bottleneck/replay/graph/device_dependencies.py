@@ -15,8 +15,8 @@ smallest values that are usually seen:
 A call that makes a stream wait for an event shows a dependency even if the operation was not delayed: it may delay the
 operation once other dependencies get shorter. The next launch depends on the last launch on another stream.
 
-Where the dependencies in a CUDA graph were recorded (trace/columns/flows.py), an operation waits only for recorded
-ones; of those on other streams, the one that ended last is used.
+Where the dependencies in a CUDA graph were recorded (trace/columns/graph_dependencies.py), an operation waits only for
+recorded ones; of those on other streams, the one that ended last is used.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import LONGEST_LATENCY_NS, USUAL_LATENCY_NS
+from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import percentile
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role

@@ -17,9 +17,9 @@ import numpy as np
 from tb_bottleneck.attribution.activity_times import ActivityTimes, activity_times, times_of
 from tb_bottleneck.attribution.host_activity import Activity, HostTimeline
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values
 from tb_bottleneck.replay.graph.device_dependencies import LONG_AGO, DeviceDependencies, find_device_dependencies
 from tb_bottleneck.replay.graph.host_rows import NONE, HostRows, host_rows, starts_on_the_host
 from tb_bottleneck.replay.graph.item_order import ItemOrder, order_items

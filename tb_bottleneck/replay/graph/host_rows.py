@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.idle_gaps import RETURN_LAG_NS, SHORTEST_WAIT_NS
 from tb_bottleneck.attribution.memoize import memoized
-from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.steps import Steps

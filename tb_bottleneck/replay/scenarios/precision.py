@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.base.order_statistics import distinct_values
+from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.knowledge.catalogue import misaligned, precision_of
 from tb_bottleneck.measures.trace.wide_types import double_kernels, double_time
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_values, percentile
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.order_statistics import distinct_values, percentile
 from tb_bottleneck.base.text import duration_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.quality.trace_defects import Defect

@@ -9,7 +9,7 @@ from helpers.torch_trace import compilation, log
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.sources.local_files import LOCAL
+from tb_bottleneck.sources.file_system import LOCAL
 from tb_bottleneck.sources.torch_trace.beside import log_beside, names_beside
 
 

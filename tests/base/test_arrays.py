@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from tb_bottleneck.base.order_statistics import distinct_rows, distinct_values, percentile
+from tb_bottleneck.base.arrays import distinct_rows, distinct_values, percentile
 
 _WITHOUT_MASKED_ARRAYS = """
 import sys
 import numpy as np
-from tb_bottleneck.base.order_statistics import distinct_values, percentile
+from tb_bottleneck.base.arrays import distinct_values, percentile
 
 distinct_values(np.array([1, 1]))
 percentile(np.array([1, 2]), 10)

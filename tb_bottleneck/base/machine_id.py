@@ -1,4 +1,4 @@
-"""Identifies this machine without revealing its name."""
+"""An id of this machine that does not reveal its name."""
 
 import hashlib
 import platform
