@@ -6,7 +6,7 @@ from pathlib import Path
 
 from demo.index import read_index
 from demo.pairs import PAIRS, Pair
-from tb_bottleneck.base.text import bytes_text
+from tb_bottleneck.base.units import bytes_text
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema.bottleneck_pb2 import Memory
 

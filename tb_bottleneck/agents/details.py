@@ -9,7 +9,7 @@ from tb_bottleneck.agents.answers import answer
 from tb_bottleneck.agents.tool import ID, OFFSET, Arguments, Session, Tool, parts_of
 from tb_bottleneck.agents.workers import Tell
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.base.text import NS_PER_MS
+from tb_bottleneck.base.units import NS_PER_MS
 from tb_bottleneck.plugin.http.comparison_routes import MAX_SERIES_RUNS, compared_recording
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.questions import (

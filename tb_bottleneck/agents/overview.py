@@ -11,7 +11,7 @@ from tb_bottleneck.agents.answers import answer
 from tb_bottleneck.agents.tool import ID, OFFSET, Arguments, Session, Tool, parts_of
 from tb_bottleneck.agents.trainings import AnalysedTraining
 from tb_bottleneck.agents.workers import Tell
-from tb_bottleneck.base.text import NS_PER_MS
+from tb_bottleneck.base.units import NS_PER_MS
 from tb_bottleneck.live.rank_states import RankState
 from tb_bottleneck.live.state import LiveJobs
 from tb_bottleneck.plugin.state.run_index import id_of

@@ -19,7 +19,7 @@ from tb_bottleneck.agents.tool import Session, Tool
 from tb_bottleneck.agents.trainings import Trainings
 from tb_bottleneck.agents.workers import Tell, Workers
 from tb_bottleneck.base.errors import BottleneckError
-from tb_bottleneck.base.text import one_line
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.version import __version__
 
 INSTRUCTIONS = (

@@ -92,7 +92,7 @@ def _measured(device: str | None) -> "Calibration":
 
 
 def _print(measured: "Calibration") -> None:
-    from tb_bottleneck.base.text import bytes_text, duration_text
+    from tb_bottleneck.base.units import bytes_text, duration_text
 
     print(f"{measured.device} ({measured.driver})")
     for name, value in measured.figures.items():

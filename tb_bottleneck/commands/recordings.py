@@ -137,7 +137,7 @@ def unreadable(reports: "list[Report]") -> list[str]:
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
     if problems:
-        from tb_bottleneck.base.text import one_line
+        from tb_bottleneck.base.untrusted_text import one_line
 
         for problem in problems:
             print(f"tb-bottleneck: {one_line(problem)}", file=sys.stderr)

@@ -87,7 +87,7 @@ def _tree(options: argparse.Namespace) -> int:
 def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace) -> None:
     import json
 
-    from tb_bottleneck.base.text import duration_text, share_text
+    from tb_bottleneck.base.units import duration_text, share_text
     from tb_bottleneck.drilldown.tree.message import notes_of
     from tb_bottleneck.drilldown.tree.selection import devices_of, largest, matching
     from tb_bottleneck.drilldown.tree.terminal import collapsed_stacks, grouping_text, tree_dict, tree_text
@@ -131,7 +131,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
 def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace) -> None:
     import json
 
-    from tb_bottleneck.base.text import one_line
+    from tb_bottleneck.base.untrusted_text import one_line
     from tb_bottleneck.drilldown.tree.message import aligned
     from tb_bottleneck.drilldown.tree.selection import largest_change, matching
     from tb_bottleneck.drilldown.tree.terminal import difference_text, grouping_text, tree_dict

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.base.errors import did_you_mean
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.schema import bottleneck_pb2, comparison_pb2
 

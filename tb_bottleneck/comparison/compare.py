@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts

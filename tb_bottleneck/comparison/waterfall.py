@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun
 from tb_bottleneck.comparison.significance import difference
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from tb_bottleneck.base.text import bytes_text, duration_text, rate_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.doctor.results import FAILS, LIMITED, UNKNOWN, WORKS, Row
 from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.knowledge.gpus import GIGA, lane_rates

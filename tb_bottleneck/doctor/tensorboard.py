@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-from tb_bottleneck.base.text import bytes_text
+from tb_bottleneck.base.units import bytes_text
 from tb_bottleneck.doctor.processes import child
 from tb_bottleneck.doctor.results import FAILS, WORKS, Row
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY

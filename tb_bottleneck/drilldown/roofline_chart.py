@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.cpu_attribution import DISPATCH_SIZED_NS
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in

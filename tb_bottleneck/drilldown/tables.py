@@ -5,7 +5,7 @@ from collections import defaultdict
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.drilldown.group_by_name import groups_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.operations.operation_tables import (

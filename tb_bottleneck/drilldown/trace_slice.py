@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.base.text import ranks_text
+from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.sources.flight_recorder import Call, Dump, Shapes
 
 Ranks = tuple[int, ...]

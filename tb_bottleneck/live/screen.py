@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
 from tb_bottleneck.live.state import LiveState
 

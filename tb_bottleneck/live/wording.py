@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from string import Template
 
-from tb_bottleneck.base.text import duration_text, ranks_text
+from tb_bottleneck.base.units import duration_text, ranks_text
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, typical
 

@@ -7,7 +7,7 @@ regimes the other report judges differently, and both get the verdict of the tru
 from collections.abc import Iterable, Iterator, Sequence
 
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
 from tb_bottleneck.report.efficiency.figures import set_rates

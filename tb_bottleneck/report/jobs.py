@@ -15,7 +15,7 @@ from math import inf
 from statistics import fmean, median
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.memory_alert import take_alerts

@@ -7,7 +7,7 @@ machine does: cores, clocks, worker processes.
 from dataclasses import dataclass
 
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.regimes.rule import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
 from tb_bottleneck.report.digest import step_ns_of

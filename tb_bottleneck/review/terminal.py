@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import cause_titles
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text

@@ -13,7 +13,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_bottleneck.base.arrays import distinct_rows
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
 from tb_bottleneck.roofline.bytes_moved import bytes_moved, list_itemsize_in

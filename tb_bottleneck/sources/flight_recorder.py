@@ -14,7 +14,7 @@ import msgspec
 
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.base.text import one_line
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits
 from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO, TypeVar
 
 from tb_bottleneck.base.errors import Unreadable
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.sources.file_system import FoundFile, Status
 
 Answer = TypeVar("Answer")

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_bottleneck.base.arrays import percentile
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.schema.signals import CAPTURE_OVER, CAPTURE_STARTED, HOST
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry

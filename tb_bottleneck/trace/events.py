@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.sources.kineto import Batch
 from tb_bottleneck.sources.scan.results import Categories, Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT

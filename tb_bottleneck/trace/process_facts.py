@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.sources.torch_trace.beside import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events

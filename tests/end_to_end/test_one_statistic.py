@@ -12,7 +12,7 @@ import pytest
 from helpers.reports import report_of
 
 from demo.pairs import RECORDED
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rendering.text import render
 

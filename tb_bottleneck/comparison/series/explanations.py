@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import duration_text
+from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.significance import Difference, difference
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE, time_text

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.series.explanations import (
     DIFFERENT_WORK,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import log
 
 from tb_bottleneck.base.regime import Owner, Regime
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.comparison.devices.device_model import with_article
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.value_text import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import bytes_text, duration_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
 from tb_bottleneck.comparison.series.explanations import DIFFERENT_WORK
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.headline import may_be_same_work

@@ -1,6 +1,7 @@
 """Formats the values in texts of comparisons: speedups, durations, and untrusted names and settings."""
 
-from tb_bottleneck.base.text import duration_text, one_line
+from tb_bottleneck.base.units import duration_text
+from tb_bottleneck.base.untrusted_text import one_line
 
 SAME_SPEED_WITHIN = 0.02  # a smaller change is called the same: it would take hundreds of steps to show it
 # A smaller change is no more than the difference between two runs of one training.

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.devices.device_model import (
     MAX_LANES,
     MIN_GENERATION,

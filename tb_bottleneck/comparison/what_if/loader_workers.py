@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
 from tb_bottleneck.measures.trace.input_stages import batch_time
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator

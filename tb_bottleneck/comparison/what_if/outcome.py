@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import bytes_text
+from tb_bottleneck.base.units import bytes_text
 from tb_bottleneck.comparison.devices.device_model import device_named
 from tb_bottleneck.comparison.devices.expected_time import step_noise
 from tb_bottleneck.comparison.devices.kernel_scaling import worker_throughput_limit

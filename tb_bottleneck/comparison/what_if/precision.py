@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, times_at_roofs
 from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change

@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Owner, Regime
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.comparison.devices.kernel_scaling import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun

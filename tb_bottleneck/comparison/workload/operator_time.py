@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.text import bytes_text
+from tb_bottleneck.base.units import bytes_text
 from tb_bottleneck.schema import bottleneck_pb2 as report_pb
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work

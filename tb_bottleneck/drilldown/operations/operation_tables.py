@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import overlapping
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.drilldown.group_by_name import Groups, groups_of, shares_of
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import KEYS

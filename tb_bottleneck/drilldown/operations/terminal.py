@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tb_bottleneck.base.text import bytes_text, duration_text, one_line, rate_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.report.rendering.figures import count_text
 from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.schema import evidence_pb2 as pb

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, Labels, depths
 from tb_bottleneck.drilldown.tree.paths import has_marks

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.base.text import bytes_text, duration_text, one_line, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.drilldown.tree.selection import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
 from tb_bottleneck.report.rendering.figures import count_text

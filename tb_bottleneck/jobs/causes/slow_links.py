@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_bottleneck.base.text import ranks_text
+from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import LAYER_KINDS

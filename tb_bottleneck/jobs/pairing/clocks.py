@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.pairing.pairs import Pairs
 from tb_bottleneck.jobs.summary.rank_summary import Operation

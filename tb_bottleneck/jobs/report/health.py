@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tb_bottleneck.base.text import ranks_text, share_text
+from tb_bottleneck.base.units import ranks_text, share_text
 from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
 from tb_bottleneck.jobs.culprits import MIN_COST
 from tb_bottleneck.jobs.pairing.job_table import JobTable

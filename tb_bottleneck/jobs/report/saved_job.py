@@ -20,7 +20,7 @@ from google.protobuf.message import Message
 from tb_bottleneck.base.errors import BottleneckError, Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.jobs.passes import PHASES
 from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS
 from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from string import Template
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import ranks_text, share_text
+from tb_bottleneck.base.units import ranks_text, share_text
 from tb_bottleneck.jobs.causes.pipelines import MAX_STAGES
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice

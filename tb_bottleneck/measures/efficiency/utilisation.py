@@ -8,7 +8,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.measure import Measure, Record
-from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown

@@ -16,7 +16,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOU
 from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS, PHASES
 from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
-from tb_bottleneck.base.text import bytes_text, duration_text
+from tb_bottleneck.base.units import bytes_text, duration_text
 from tb_bottleneck.measures.telemetry.recoverable import core_wait_by_window
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 

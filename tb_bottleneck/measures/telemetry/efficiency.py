@@ -8,7 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.base.text import NS_PER_S, duration_text
+from tb_bottleneck.base.units import NS_PER_S, duration_text
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.telemetry.bounded_columns import Floats
 

@@ -9,7 +9,7 @@ import math
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.measures.input_stages import sampled_work, stage_text
 
 MOST_PER_CORE = 8

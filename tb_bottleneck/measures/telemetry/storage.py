@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_accounts import link_bandwidth
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.gpus import gpu_named, lane_rates, link_text
 from tb_bottleneck.measures.telemetry.input_pipeline import (
     configured_workers,

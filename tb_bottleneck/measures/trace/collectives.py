@@ -11,7 +11,7 @@ from tb_bottleneck.base.arrays import distinct_values, heaviest_value
 from tb_bottleneck.base.intervals import clip, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE
 from tb_bottleneck.measures.trace.copies import slot_rate
 from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example

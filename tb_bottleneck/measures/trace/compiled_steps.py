@@ -15,7 +15,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
-from tb_bottleneck.base.text import NS_PER_US, duration_text
+from tb_bottleneck.base.units import NS_PER_US, duration_text
 from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, compile_log, original_function
 from tb_bottleneck.measures.trace.compilation import TIMED, OutsideOperator, operators_outside, uncompiled
 from tb_bottleneck.measures.trace.window import host_rows

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, sampled_work, stage_text, stages_of, with_classes
 from tb_bottleneck.measures.trace.loader import (
     MIN_FETCHES,

@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import heaviest_value
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.catalogue import Precision, misaligned, precision_of
 from tb_bottleneck.measures.trace.kernels import longest_call_of
 from tb_bottleneck.measures.trace.window import device_work, window_share

@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.runtime_calls import Role

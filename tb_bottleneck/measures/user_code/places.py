@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_values
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.measures.user_code.frames import (
     already_running,
     ancestors,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.memory.block_roles import Role
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value

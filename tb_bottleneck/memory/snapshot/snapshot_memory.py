@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.memory.block_roles import Calls, Role, caches, categories_of_calls
 from tb_bottleneck.memory.blocks import ROUNDING, Blocks, blocks_of, bytes_before, peak_row
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, EarlierBlocks, MemoryAccount, earlier_blocks

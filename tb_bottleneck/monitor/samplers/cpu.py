@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from tb_bottleneck.base.text import NS_PER_US
+from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.monitor.facts.cpu import cpu_groups, usable_cores
 from tb_bottleneck.monitor.samplers.io import Clock, Rates
 from tb_bottleneck.monitor.samplers.sampler import Reading

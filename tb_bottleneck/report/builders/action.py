@@ -1,6 +1,6 @@
 """Builds the sentence with the first change and its gain, which is the first line of every form of a report."""
 
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice
 from tb_bottleneck.replay.scenario_texts import assumptions
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF

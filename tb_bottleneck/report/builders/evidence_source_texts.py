@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.texts import guarded, words_for
 from tb_bottleneck.measures.user_code.places import SCRIPT, Place

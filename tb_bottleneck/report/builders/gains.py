@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
 from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word

@@ -6,7 +6,7 @@ from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import bytes_text, duration_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
 from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.plan import Prediction

@@ -7,7 +7,7 @@ from string import Template
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.base.text import NS_PER_S, share_text
+from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device import own_work

@@ -5,7 +5,7 @@ from string import Template
 
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
 from tb_bottleneck.measures.trace.kernel_efficiency import (

@@ -13,7 +13,8 @@ from typing import Any
 from google.protobuf.message import Message
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import one_line, share_text
+from tb_bottleneck.base.units import share_text
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.knowledge.advice_texts import guide_of, health_advice, regime_advice, trial_of
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.gpus import known_names

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.texts import basis_text, because_text, figure_texts
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import TypeShare

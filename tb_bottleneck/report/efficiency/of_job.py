@@ -8,7 +8,7 @@ then no sum is stated.
 from collections.abc import Collection, Sequence
 from statistics import fmean
 
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.texts import figure_texts, job_definition, job_text
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_price, set_notes

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tb_bottleneck.base.text import bytes_text, duration_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
 from tb_bottleneck.report.rendering.figures import count_text, factor_text, place_text, value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.rendering.figures import count_text, place_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped

@@ -5,7 +5,7 @@ JSON has snake_case names, and all fields that have no presence.
 
 from collections.abc import Callable
 
-from tb_bottleneck.base.text import bytes_text, duration_text, rate_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 _SHOWN: dict[str, Callable[[float], str]] = {

@@ -1,13 +1,14 @@
 """Formats reports as HTML: a part of a notebook, or one page without scripts and without other files.
 
-All text is escaped, and names from files are one line each (base/text.py).
+All text is escaped, and names from files are one line each (base/units.py).
 """
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import bytes_text, duration_text, one_line, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.rendering.figures import lines_text, place_text, value_text
 from tb_bottleneck.report.rendering.text import gain_text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.rendering import efficiency
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tb_bottleneck.base.text import one_line
+from tb_bottleneck.base.untrusted_text import one_line
 
 # Longer lines of prose are hard to read.
 MAX_PROSE = 100

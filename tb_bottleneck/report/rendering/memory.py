@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.base.text import bytes_text, share_text
+from tb_bottleneck.base.units import bytes_text, share_text
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped

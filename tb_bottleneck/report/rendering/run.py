@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.base.text import NS_PER_S, duration_text, share_text
+from tb_bottleneck.base.units import NS_PER_S, duration_text, share_text
 from tb_bottleneck.report.rendering.layout import Line
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tb_bottleneck.base.text import markdown, one_line
+from tb_bottleneck.base.untrusted_text import markdown, one_line
 from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.table_columns import COLUMNS
 from tb_bottleneck.report.rendering.table_rows import Row

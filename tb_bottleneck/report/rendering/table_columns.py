@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tb_bottleneck.base.text import bytes_text, duration_text, share_text
+from tb_bottleneck.base.units import bytes_text, duration_text, share_text
 from tb_bottleneck.report.rendering.figures import count_text, factor_text
 from tb_bottleneck.report.rendering.table_rows import Row
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.report.rank_rows import first_action, gain_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tb_bottleneck.base.text import duration_text, share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.memory_alert import worth_fixing

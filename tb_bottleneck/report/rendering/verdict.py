@@ -6,7 +6,7 @@ The verdict says what to change first, the cause, the severity and its reason.
 from collections.abc import Iterator
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import share_text
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.replay.plan import WORTH_DOING
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.rendering.figures import factor_text

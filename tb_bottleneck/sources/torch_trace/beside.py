@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection
 from functools import lru_cache
 
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.sources.file_system import LOCAL
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of

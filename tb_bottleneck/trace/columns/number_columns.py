@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_US, us_to_ns
+from tb_bottleneck.base.units import NS_PER_US, us_to_ns
 from tb_bottleneck.trace.table import Bools, Ints
 
 # Larger times do not fit into int64 nanoseconds.

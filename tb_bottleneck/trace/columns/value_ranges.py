@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tb_bottleneck.base.text import NS_PER_S
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.table import Bools, Ints, Table

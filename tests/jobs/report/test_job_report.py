@@ -11,7 +11,7 @@ from simulate.jobs.cases import BOUNDED, PLANTERS
 from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.text import ranks_text
+from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.jobs.report.health import health_of, is_trusted
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows

@@ -10,7 +10,7 @@ from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.base.text import ranks_text
+from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.jobs.report.health import JobWriter, tables_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.saved_job import Stale, read, saved_path, write

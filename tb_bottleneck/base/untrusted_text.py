@@ -1,0 +1,43 @@
+"""The one way in which text that others wrote reaches an output.
+
+Names in traces, file names, notes and error messages are untrusted. A terminal interprets control characters; a
+bidirectional override changes what a reader sees; Markdown renders markup, links and mentions. JSON and HTML have
+escapes of their own (`json_form.as_json`, Preact), so they keep every character.
+"""
+
+import json
+import re
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
+# What GitHub and others turn into links or notifications even if it is escaped: @name, #12, URLs, www.
+_LIVE = re.compile(r"@(?=\w)|#(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
+_BREAK = "\u200b"  # zero-width space
+
+
+def one_line(text: object, longest: int | None = None) -> str:
+    """Returns `text` on one line, without characters that control a terminal or the direction of writing.
+
+    Text with more than `longest` characters is cut off at the end. None means no limit.
+    """
+    shown = str(text)
+    if longest is not None and len(shown) > longest:
+        shown = shown[: longest - 1] + "…"
+    if shown.isprintable():
+        return shown
+    return "".join(each if each.isprintable() else " " if each.isspace() else "" for each in shown)
+
+
+def quoted(text: object, longest: int) -> str:
+    """Returns untrusted text on one line between double quotes, with at most `longest` characters between them.
+
+    Quotes and backslashes in the text are escaped as in JSON, so that the reader sees where the text ends.
+    """
+    shown = one_line(text, longest)
+    while len(escaped := json.dumps(shown, ensure_ascii=False)) > longest + 2:
+        shown = f"{shown[:-2]}…"
+    return escaped
+
+
+def markdown(text: object) -> str:
+    """Returns `text` as Markdown that shows the text literally, without markup, links or mentions."""
+    return _MARKUP.sub(r"\\\g<0>", _LIVE.sub(lambda match: match[0] + _BREAK, one_line(text)))
