@@ -11,12 +11,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import has_backward, has_training
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.trace.recorded_facts import (
-    atypical_ratio,
-    only_operator,
-    profiler_overhead,
-    unprofiled_step,
-)
+from tb_bottleneck.measures.kind_of_work import only_operator
+from tb_bottleneck.measures.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
 from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_bottleneck.base.intervals import clip, union
-from tb_bottleneck.measures.trace.recorded_facts import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
+from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -15,6 +15,7 @@ from dataclasses import replace
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.allocator import fitting_batch
 from tb_bottleneck.measures.trace.collectives import data_parallel_devices, devices_used, idle_during_other_devices
@@ -35,7 +36,7 @@ from tb_bottleneck.measures.trace.fusion import (
 )
 from tb_bottleneck.measures.trace.host_dispatch import models, operators, time_per_launch, values_read_singly
 from tb_bottleneck.measures.trace.kernels import kernel_time, kernels
-from tb_bottleneck.measures.trace.recorded_facts import on_windows, profiler_overhead
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10

@@ -12,7 +12,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.trace.recorded_facts import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
+from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.kinds import Kind

@@ -10,7 +10,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 # A profiler with a lower cost changes no share enough to mention it (calibration method of the replay).
 MIN_PROFILER_COST = 0.05
 # The costliest options were measured to double a step's time, and a step of many small operators may be slowed more
-# (measures/trace/recorded_facts.py: SHORTEST_UNPROFILED).
+# (measures/profiler_overhead.py: SHORTEST_UNPROFILED).
 MAX_PROFILER_RATIO = 5.0
 # Reasons of the health that state the difference already.
 STATED_BY = ("profiler_overhead", "atypical_steps")

@@ -14,9 +14,9 @@ from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.base.untrusted_text import quoted
 from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.measures.kind_of_work import backward_recorded, only_operator, steps_found, training_recorded
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
-from tb_bottleneck.measures.trace.recorded_facts import backward_recorded, only_operator, steps_found, training_recorded
 from tb_bottleneck.measures.user_code.timers import early_timers
 from tb_bottleneck.regimes import compute, input
 from tb_bottleneck.regimes.judge import Conclusion

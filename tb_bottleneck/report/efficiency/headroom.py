@@ -20,11 +20,11 @@ from tb_bottleneck.measures.efficiency.headroom import (
     recorded_parameter_bytes,
     traffic_share,
 )
+from tb_bottleneck.measures.kind_of_work import backward_recorded
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace.fusion import pointwise_share
 from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products, roofs_known
 from tb_bottleneck.measures.trace.loader import loader_fetch
-from tb_bottleneck.measures.trace.recorded_facts import backward_recorded
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

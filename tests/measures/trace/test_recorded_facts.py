@@ -7,20 +7,17 @@ import pytest
 from helpers.draw import drawn, drawn_trace
 from helpers.drawn_graphs import drawn_recording
 
-from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps
+from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
 from tb_bottleneck.measures.trace.kernels import cores, torch_threads
 from tb_bottleneck.measures.trace.recorded_facts import (
-    atypical_ratio,
     loader_pins,
-    logged_unprofiled,
     on_windows,
     product_library,
-    profiler_overhead,
-    unprofiled_step,
     worker_start_method,
     workers_persist,
 )

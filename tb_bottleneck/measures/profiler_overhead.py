@@ -1,0 +1,74 @@
+"""Measures of the profiler's overhead per step.
+
+The overhead is known if the step time without the profiler was recorded with the trace.
+"""
+
+import numpy as np
+
+from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.trace.kinds import Kind
+
+# An unprofiled step time outside these factors of the recorded one is of other steps: the costliest options were
+# measured to double a step's time, and a step of many small operators may be slowed more.
+LONGEST_UNPROFILED, SHORTEST_UNPROFILED = 1.25, 0.2
+# The highest overhead per recorded row that was measured: 0.3 to 3.2 us for each operator or frame in steps of up to
+# 9,000 (torch 2.13, the recordings of demo/). For a call it is six times the usual overhead, as for the costliest
+# operator. Time beyond that is not overhead: two runs differ, and so do the steps of one run.
+MAX_OVERHEAD_NS = {Kind.CPU_OP: 3_300, Kind.PYTHON: 3_300, Kind.CALL: 12_000}
+# The profiler's usual overhead per recorded event, torch 2.13: 0.23 to 0.55 us per operator depending on the options,
+# 0.28 us per Python frame (measured on an AMD EPYC machine); about 2 us per runtime call (recalled from CUPTI's
+# documentation, not measured here).
+NS_PER_OPERATOR, NS_PER_FRAME, NS_PER_CALL = 400, 280, 2_000
+# A choice, without an outside source: of 38 recordings of the demo, four differ by 1.55 to 10.9 beyond the overhead,
+# the others by less than 1.3. All come from a machine with other programs: nothing proves that the four were disturbed.
+ATYPICAL_FROM = 1.5
+_UNKNOWN = Missing("the step time without the profiler was not recorded; the monitor adds it to the trace")
+
+
+def atypical_ratio(recording: Recording) -> float | None:
+    """Returns recorded step time / unprofiled step time if the profiler cannot explain the difference, else None."""
+    logged = logged_unprofiled(recording)
+    if logged is None:
+        return None
+    step = logged.average(recording.steps.durations)
+    too_slow = step - _max_overhead(recording) > ATYPICAL_FROM * logged.step
+    return step / logged.step if too_slow or logged.step > ATYPICAL_FROM * step else None
+
+
+def profiler_overhead(recording: Recording) -> Measure | Missing:
+    """Share of the step that is profiler overhead: 1 - step time without the profiler / step time with it.
+
+    The share is limited to the overhead that recording the rows of a step can cause.
+    """
+    without, logged = unprofiled_step(recording), logged_unprofiled(recording)
+    if logged is None:
+        return _UNKNOWN
+    if isinstance(without, Missing):
+        return without
+    step = logged.average(recording.steps.durations)
+    share = min(1 - without.value / step, _max_overhead(recording) / step)
+    return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")
+
+
+def _max_overhead(recording: Recording) -> float:
+    """Returns the highest overhead that recording a step can have caused, in ns."""
+    events = recording.trace.events
+    inside = recording.in_window(events.start)
+    counts = {kind: np.count_nonzero(inside & (events.kind == kind)) for kind in MAX_OVERHEAD_NS}
+    return sum(ns * counts[kind] for kind, ns in MAX_OVERHEAD_NS.items()) / len(recording.steps)
+
+
+def unprofiled_step(recording: Recording) -> Measure | Missing:
+    """The step time without the profiler (ns), as the training process measured it.
+
+    The median; of uneven steps, the mean.
+    """
+    logged = logged_unprofiled(recording)
+    if logged is None:
+        return _UNKNOWN
+    step = logged.average(recording.steps.durations)
+    if not SHORTEST_UNPROFILED * step <= logged.step <= LONGEST_UNPROFILED * step:
+        return Missing("the recorded step time without the profiler is implausible for these steps")
+    return Measure(logged.step, "ns", "step", source="context")
