@@ -32,7 +32,7 @@ _BLOCKS = frozenset(("brief", "code", "fix", "page"))
 
 
 def answer(facts: Mapping[str, Any], rows: Sequence[Any] | None = None, offset: int = 0, limit: int = 0) -> str:
-    """Returns a JSON object as text, with `facts` and as many of `rows`, from `offset` on, as fit into MAX_TOKENS.
+    """Returns a JSON object as text, with `facts` and the `rows` from index `offset` on that fit into MAX_TOKENS.
 
     A `limit` above 0 is the largest number of rows. The field `next_offset` is present if more rows follow.
     """
@@ -75,7 +75,8 @@ def cleaned(value: Any, key: str = "") -> Any:
 
 
 def _unusual(value: Any, key: str = "") -> Iterator[str]:
-    """Yields the names that look like sentences or markup."""
+    """Yields the strings in `value` that should be names, but look like sentences or markup. `key` is the name of the
+    field that contains `value`; fields with prose or blocks of text are skipped."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield from _unusual(each, str(name))

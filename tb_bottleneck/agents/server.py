@@ -1,4 +1,5 @@
-"""The server for the Model Context Protocol on stdin and stdout. The server only reads, and only one logdir.
+"""The server for the Model Context Protocol on stdin and stdout. The server only reads files, and only those of one
+logdir.
 
 The package `mcp` is optional. This module is imported only if `mcp` is installed.
 """
@@ -36,7 +37,8 @@ def tools() -> dict[str, Tool]:
 
 
 def declarations() -> list[types.Tool]:
-    """Returns the declarations of the tools for the protocol. All tools only read, and only the logdir."""
+    """Returns the declarations of the tools for the protocol. All tools only read files, and only those of the
+    logdir."""
     hints = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
     return [
         types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)

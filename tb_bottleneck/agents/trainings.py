@@ -44,7 +44,8 @@ class AnalysedTraining:
 
 
 class Trainings:
-    """Analyses folders, and keeps the reports of unchanged files. One event loop may call every method."""
+    """Analyses folders, and keeps the reports of unchanged files. All methods must be called from the same event
+    loop."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers

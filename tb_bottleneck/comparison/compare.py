@@ -103,7 +103,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
 
 
 def _on_cpu(a: ComparedRun, b: ComparedRun) -> str:
-    """Returns a sentence if only one of the runs used a device, because the times do not show that."""
+    """Returns a note if only one of the runs used a device, which the times do not show; otherwise an empty text."""
     if a.recording.on_device == b.recording.on_device:
         return ""
     letters = {"cpu": "B", "device": "A"} if a.recording.on_device else {"cpu": "A", "device": "B"}
@@ -121,7 +121,8 @@ def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
 def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> TimeUnit:
     """Returns the unit "sample" if both batch sizes are known and differ, otherwise "step".
 
-    The rows of a loss may be tokens or pixels. Numbers of such rows are compared only with each other.
+    A batch size that was counted as rows of the loss may count tokens or pixels instead of samples. Therefore, it is
+    compared only with another number of loss rows; otherwise, the unit is "step".
     """
     if isinstance(a, Missing) or isinstance(b, Missing) or a.samples == b.samples:
         return TimeUnit("step")
@@ -201,7 +202,7 @@ def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
 
 
 def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
-    """Returns the defects of the recordings."""
+    """Returns notes about the defects of the recordings, each with the letter of its run, A or B."""
     runs = (("A", a), ("B", b))
     notes = [(letter, note) for letter, run in runs for report in run.reports for note in health_notes(report)]
     return [f"{letter}: {note}" for letter, note in dict.fromkeys(notes)]

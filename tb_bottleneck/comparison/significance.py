@@ -54,7 +54,7 @@ class Difference:
     """The difference between the step times of A and B. `test` explains the result in a sentence.
 
     `speedup` is A's median / B's median, with the 95 % interval from `low` to `high`. `mean_speedup` is A's mean / B's
-    mean. `by_means` is True if recurring long steps make the result of the means different.
+    mean. `by_means` is True if the means give another result than the medians, because long steps recur.
     """
 
     speedup: float
@@ -189,7 +189,8 @@ def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
 
 
 def mann_whitney(a: Times, b: Times) -> float:
-    """Returns the two-sided p-value of the Mann-Whitney test: how often a random split of all steps is as uneven."""
+    """Returns the two-sided p-value of the Mann-Whitney test: the share of all splits of the steps that are as
+    uneven."""
     ranks = _ranks(np.concatenate((a, b)).astype(np.float64))
     mean_sum = len(a) * (len(ranks) + 1) / 2
     deviation = abs(float(ranks[: len(a)].sum()) - mean_sum)
@@ -200,7 +201,7 @@ def mann_whitney(a: Times, b: Times) -> float:
 
 
 def _splits(count: int, size: int) -> float:
-    """Returns in how many ways `count` steps can be split, or infinity if that is large."""
+    """Returns the number of ways to choose `size` of `count` steps, or infinity if there are too many to enumerate."""
     return float(comb(count, size)) if min(size, count - size) < 2 or count <= MAX_COUNTED_STEPS else inf
 
 

@@ -17,8 +17,8 @@ def unprofiled_difference(
 ) -> pb.UnprofiledDifference | None:
     """Returns the difference of the steps without a profiler; None if a run did not measure such steps.
 
-    This difference is what the training gains, because the profiler lengthens steps, and recorded steps are few. Times
-    are divided by `samples`, the samples per step of A and B, or 1 for times per step.
+    This is the difference in normal training: the profiler lengthens steps, and only few steps are recorded. Times are
+    divided by `samples`, the samples per step of A and B, or 1 for times per step.
 
     Old recordings contain only the median. For them, `recorded_noise` states how much steps vary: half the width of the
     interval of the recorded steps, divided by the speedup.

@@ -128,7 +128,8 @@ def add_headroom(
 def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:
     """Returns the step time without the profiler, compared with the recorded step time.
 
-    The recorded process measures the former before it records. Returns None if that is missing or implausible.
+    The training measures its steps without the profiler before the recording. Returns None if this time is missing or
+    implausible.
     """
     logged = logged_unprofiled(recording)
     if logged is None:

@@ -1,6 +1,6 @@
 """Diagnosis of telemetry: read the event file, attribute time, check quality, judge, build the report.
 
-As in diagnosis/trace.py, the regimes are judged, but from the data of the monitor, and also while the training runs.
+The regimes are judged as in diagnosis/trace.py, but from the data of the monitor, and also while the training runs.
 """
 
 import logging
@@ -94,7 +94,7 @@ def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, in
 def read_all(
     reader: TelemetryReader, *, run: str = ".", progress: Callable[[int, int], None] | None = None
 ) -> pb.Report | None:
-    """Reads everything that the file contains now. Returns None, or, if reading fails, a report with the reason.
+    """Reads everything that the file contains now. Returns None if that succeeds, otherwise a report with the reason.
 
     `progress` is called with the bytes read and the bytes in total. Raises only MemoryError.
     """
@@ -173,7 +173,8 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
 
 
 def _places(recording: TelemetryRecording) -> Places:
-    """Returns where the loader's workers make batches, and what is recompiled. Telemetry has no other places."""
+    """Maps regime and cause to places: where the loader's workers make batches, and which functions are recompiled.
+    Telemetry has no other places."""
     work = sampled_work(recording.facts)
     workers = {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
     return workers | {(Regime.INTERRUPTION, "recompilation"): recompiled_places(recording)}
@@ -197,7 +198,8 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
 
 
 def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
-    """Returns the memory part of the report, from the monitor's counters, or None if no memory was counted."""
+    """Returns the memory part of the report, from the monitor's counters. Returns None if no memory was counted, or
+    after an error."""
     try:
         memory = TelemetryMemory(telemetry, kind)
         account, findings = memory.account, memory.findings()

@@ -166,7 +166,8 @@ def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, st
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
-    """Simulates the fixes of the causes that are certain and recur. An error affects only the predictions."""
+    """Simulates the fixes of the causes that are certain and recur. Returns NotPredicted if the trace is truncated or
+    an error occurs."""
     if recording.trace.truncated:
         return NotPredicted("truncated")
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]

@@ -26,7 +26,8 @@ class InspectedTrace:
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The trace with its window, without the profiler's time; None if the trace has no window."""
+        """The recording of the trace and its window, from which the profiler's time was removed; None if the trace has
+        no window."""
         steps = find_steps(self.loaded)
         return without_profiler_time(Recording(self.loaded, steps)) if steps is not None else None
 

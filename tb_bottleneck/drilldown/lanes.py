@@ -113,7 +113,7 @@ def _steps(recording: Recording) -> Lane:
 
 
 def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
-    """Returns the threads in descending order of the total time of their events."""
+    """Returns the threads with events of `kinds`, in descending order of the total time of these events."""
     rows = trace.rows(*kinds)
     time = np.bincount(trace.events.thread[rows], weights=trace.events.duration[rows], minlength=len(trace.threads))
     return [int(thread) for thread in np.argsort(-time, kind="stable") if time[thread] > 0]

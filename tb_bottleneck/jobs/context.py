@@ -54,7 +54,7 @@ class JobContext:
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:
-        """The pairs that neither the clocks nor a cycle refute, and the clocks of the ranks."""
+        """The pairs without those that the clocks or a cycle of waits disprove, and the clocks of the ranks."""
         pairs = pairs_of(self.job)
         clocks = align_clocks(self.job, pairs)
         refuted = contradicted(self.job, pairs, clocks)
@@ -66,7 +66,7 @@ class JobContext:
 
     @property
     def pairs(self) -> Pairs:
-        """The pairs: sets of rows of several ranks that are one operation."""
+        """The pairs of the job. A pair is the set of rows, of two or more ranks, that belong to one operation."""
         return self._aligned[0]
 
     @property
@@ -91,24 +91,24 @@ class JobContext:
 
     @cached_property
     def wires(self) -> WireTimes:
-        """The time of waiting and of transfer of each row."""
+        """The time of waiting and the time of the transfer of each row (a communication of one rank)."""
         wires = wire_times_of(self.job, self.pairs, self.clocks, self.hosts, self.grid.kinds)
         return limited_by_progress(wires, self.job, self.pairs, self.clocks, self.graph.points)
 
     @cached_property
     def unpaired(self) -> tuple[Ints, Floats]:
-        """The rows of operations of which no other rank was recorded, and the time of their transfer in ns."""
+        """The rows of operations in which only one rank was recorded, and the times of their transfers in ns."""
         return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
 
     @cached_property
     def usual_messages(self) -> tuple[Ints, Floats]:
-        """The rows of messages of which no other rank was recorded, and their usual time in ns (see times_at_places).
-        It contains the wait for the other stage that is usual in a pipeline."""
+        """The rows of messages whose other rank was not recorded, and their usual times in ns (see times_at_places).
+        These include the wait for the other stage that is usual in a pipeline."""
         return self._messages, times_at_places(self.job, self._messages, 0.5)
 
     @cached_property
     def early_messages(self) -> tuple[Ints, Floats]:
-        """The same rows, and their time in steps in which the other stage is early."""
+        """The rows of `usual_messages`, and their times in ns in steps in which the other stage is early."""
         return self._messages, times_at_places(self.job, self._messages, EARLY_SHARE)
 
     @cached_property
@@ -118,7 +118,7 @@ class JobContext:
 
     @cached_property
     def graph(self) -> JobGraph:
-        """The dependency graph."""
+        """The dependency graph of the recorded ranks (see JobGraph)."""
         return job_graph(self.job, self.pairs, self.clocks)
 
     @cached_property
@@ -133,8 +133,8 @@ class JobContext:
 
     @cached_property
     def complete(self) -> CompleteGraph:
-        """The dependency graph with the missing ranks. They behave like recorded peers if the replay then reproduces
-        the recording. Otherwise, they arrive when they did in the recording, or soon after the last recorded rank."""
+        """The dependency graph with the missing ranks. Missing ranks behave like recorded peers if the replay then
+        reproduces the recording. Otherwise, they arrive as in the recording, or soon after the last recorded rank."""
         if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
             return self.unhindered
         if are_small(self.job, self.pairs, self.clocks, self.begins[1]):
@@ -172,7 +172,7 @@ class JobContext:
 
     @cached_property
     def replay(self) -> Result:
-        """The simulated job without changes."""
+        """The simulation of the job without changes."""
         return self.complete.simulated(self.graph.points.own, self.wires.wire, self.graph.tail)
 
     @cached_property
@@ -197,7 +197,8 @@ class JobContext:
 
     @cached_property
     def waited(self) -> tuple[Floats, Floats]:
-        """For each row the exposed time in ns in which its rank waits for other ranks, and for the transfer."""
+        """For each row the exposed time in ns in which its rank waits for other ranks, and that in which it waits for
+        the transfer."""
         points, rows = self.graph.points, self.job.rows
         waits = np.flatnonzero(points.resumes)
         apart = points.rank[waits] * _APART_NS

@@ -71,7 +71,8 @@ class Intervals:
 
 
 def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Returns the candidates with their low and with their high fixes, if at least one candidate has such a fix."""
+    """Returns up to two lists of `candidates`: one with their low fixes, and one with their high fixes, each if at
+    least one candidate has such a fix."""
     return [
         [replace(candidate, fix=getattr(candidate, side) or candidate.fix) for candidate in candidates]
         for side in ("low", "high")
@@ -92,8 +93,8 @@ def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
 
 
 def _dispatch_without_profiler(context: JobContext) -> Floats:
-    """Returns the smallest factors of own time without the profiler, of shape (ranks, steps, kinds). The accounts give
-    the share of host time that is dispatching."""
+    """Returns the smallest factors by which own time changes without the profiler, of shape (ranks, steps, kinds). The
+    share of host time that is dispatching is taken from the accounts."""
     table, factor = context.own, np.ones_like(context.own.own)
     launch = REGIMES.index(Regime.LAUNCH)
     for position, summary in enumerate(context.job.summaries):
@@ -194,6 +195,6 @@ def _one(same: Sequence[Candidate]) -> Candidate:
 
 
 def _length(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the length of the job in ns with the fixes of `candidates`. Bounds of fixes that are not simulated scale
-    the result."""
+    """Returns the length of the job in ns with the fixes of `candidates`. For fixes that are not simulated, the length
+    is multiplied by the share that their bounds leave."""
     return fixed(context, candidates).length(context) * bounded_share(context, candidates)

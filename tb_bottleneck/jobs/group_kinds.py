@@ -34,7 +34,7 @@ LAYER_KINDS = ("tensor", "context", "expert")
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The roles of groups and ranks. `kinds` has the kind of each process group.
+    """The layout of a job: `kinds` has the kind of each process group, such as "pipeline".
 
     `stage` has the position of each recorded rank in its pipeline. `stages` is the number of stages; 1 means that there
     is no pipeline.
@@ -79,8 +79,8 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
 
 
 def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, int]:
-    """Returns the position of each recorded rank in its pipeline, and the number of stages, also of ranks that were not
-    recorded.
+    """Returns the position of each recorded rank in its pipeline, and the number of stages. Stages of unrecorded ranks
+    count, too.
 
     Ranks that exchange messages are one pipeline. The ranks of a group that is described as a pipeline are also one
     pipeline. Stages are in the order of ranks, as in Megatron-LM and torch.

@@ -32,10 +32,10 @@ least this share of their median slowdown. Both are chosen."""
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """Own time `own` in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
+    """The own time `own` of all ranks in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
 
-    `usual` has the same shape, and is the lower median over the peers; of two ranks, the faster one is usual. `step`
-    has for each point the column of its step. `by_step` is False if the columns are blocks instead of steps.
+    `usual` has the same shape, and is the lower median over the peers (of two peers, the faster one). `step` has for
+    each point of RankPoints the column of its step. `by_step` is False if the columns are blocks instead of steps.
     """
 
     own: Floats
@@ -54,8 +54,8 @@ class OwnTable:
         return self.typical_of(self.own)
 
     def typical_of(self, times: Floats) -> Floats:
-        """Reduces `times`, of shape (ranks, steps, ...), over the second axis. Returns the median step, which single
-        steps do not change, or the mean block, because blocks contain different parts of a step."""
+        """Reduces `times`, of shape (ranks, steps, ...), over the second axis. Returns the median over the steps, which
+        outliers do not change, or the mean over the blocks, because blocks contain different parts of a step."""
         middle = np.nanmedian if self.by_step else np.nanmean
         return np.asarray(middle(times, axis=1), np.float64)
 
@@ -68,8 +68,8 @@ class OwnTable:
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
     """Returns the table of own times. The columns are the steps, in order of their number (or position).
 
-    A recording of few steps does not show what recurs. Then, its communications divide it into blocks, which replace
-    the steps. The n-th block of each rank ends at the same communication, because the ranks of one stage issue the same
+    A recording of few steps does not show what recurs. Then, the columns are blocks of communications instead of steps.
+    The n-th block of each rank ends at the same communication, because the ranks of one stage issue the same
     communications.
     """
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))

@@ -36,7 +36,8 @@ class Span:
 
 
 def spans_of(context: JobContext, row: int, place: int) -> Iterator[Span]:
-    """Yields the spans of work of the rank at position `row` in its step at position `place`."""
+    """Yields the spans of device work of one rank in one step. `row` is the position of the rank, `place` that of the
+    step."""
     points, summary = context.graph.points, context.job.summaries[row]
     mine = np.flatnonzero(points.rank == row)
     time, work, device = points.time[mine], points.own[mine].sum(axis=1), points.own[mine][:, Own.DEVICE]
@@ -79,8 +80,8 @@ def _averages(context: JobContext) -> Bools:
 
 
 class _Block:
-    """The work between two messages. `before` is 1 if the message before is of a forward pass, -1 if it is of a
-    backward pass, and otherwise 0."""
+    """The work of a rank between two messages. `before` is the direction of the message at its begin: 1 forward, -1
+    backward, 0 unknown or no message."""
 
     def __init__(self) -> None:
         self.before = 0

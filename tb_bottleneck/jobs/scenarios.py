@@ -100,10 +100,11 @@ def even_work(changed: Changed, context: JobContext) -> Changed:
 
 
 def even_ranks(changed: Changed, context: JobContext) -> Changed:
-    """Returns the job with the same device work, spread evenly, if the same ranks have more of it in each step.
+    """Returns the job with the same device work, spread evenly, for ranks that have more of it than others in each
+    step.
 
-    Without stages, ranks that were not recorded are assumed to have as much as most. In a pipeline, the work is spread
-    over the microbatches (see even_work).
+    Without stages, ranks that were not recorded are assumed to have the lower median of the recorded work. In a
+    pipeline, the work is spread over the microbatches (see even_work).
     """
     return even_work(changed, context) if context.grid.stages > 1 else even(changed, context, others_are_usual=True)
 
@@ -111,7 +112,7 @@ def even_ranks(changed: Changed, context: JobContext) -> Changed:
 def even(changed: Changed, context: JobContext, others_are_usual: bool = False) -> Changed:
     """Returns the job with the same device work, spread evenly in each slot over the ranks of one stage.
 
-    The work of ranks that were not recorded is that of the mean of the recorded ones or, if `others_are_usual`, of
+    Ranks that were not recorded are assumed to have the mean work of the recorded ranks or, if `others_are_usual`,
     their lower median.
 
     The n-th slot of a step is the work before the n-th start of a communication. Slots are used because parts of a
@@ -149,7 +150,8 @@ def _slots(context: JobContext) -> Ints:
 
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
-    """Returns the job with the device work of each stage divided by `stages`; 0 and NaN change nothing."""
+    """Returns the job in which the device work of each stage is divided by its factor in `stages`; 0 and NaN change
+    nothing."""
     factor = np.ones_like(context.own.own)
     shorter = np.divide(1.0, stages, out=np.ones_like(stages), where=stages > 0)
     factor[:, :, Own.DEVICE] = shorter[context.grid.stage][:, None]
@@ -157,9 +159,8 @@ def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Change
 
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
-    """Returns the job with equal microbatches: all pieces of work of a stage in the same class (see
-    microbatch_classes) get the same device work. Ranks wait for stages and replicas without a recording as they do when
-    these are early."""
+    """Returns the job with equal microbatches: all work of the same class (see microbatch_classes) takes the same
+    device time. Waits for stages and replicas without a recording take as long as when these are early."""
     classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
     speed = _speeds(changed, context)[points.rank[known]]
@@ -179,8 +180,9 @@ def microbatch_classes(context: JobContext) -> Ints:
 
     For example, if a stage receives a gradient and then sends an activation, it has done backward and forward work in
     between. If it sends two activations, it has done only forward work in between. In an interleaved pipeline, the
-    first stage receives activations of the last stage and gradients of the second stage. Work at averages of gradients
-    does not belong to a microbatch. The distance of an unrecorded rank takes the place of its stage.
+    first stage receives activations of the last stage and gradients of the second stage. Work before averages of
+    gradients does not belong to a microbatch. For an unrecorded rank, the distance in ranks is used instead of its
+    stage.
     """
     job, points, grid = context.job, context.graph.points, context.grid
     rows = job.rows
@@ -254,6 +256,7 @@ def at_common_steps(changed: Changed, context: JobContext, collected: Floats) ->
 
 
 def _common_steps(collects: Bools) -> Ints:
-    """Returns the step of the n-th collection for each n. The steps are spread evenly over the recording."""
+    """Returns the steps in which all ranks collect. There are as many as the most collections of one rank, spread
+    evenly over the recording."""
     count = int(collects.sum(axis=1).max(initial=0))
     return np.linspace(0, collects.shape[1] - 1, count + 2)[1:-1].round().astype(np.int64)

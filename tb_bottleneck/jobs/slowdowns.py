@@ -24,7 +24,8 @@ MIN_SLOWDOWN = 1.01
 
 @dataclass(frozen=True)
 class Slowdown:
-    """`factor` is how many times as long the job takes because of one cause. `of` is "rank", "stage" or "operation".
+    """The slowdown of a job by one cause. `factor` is (time of the job with the cause / without it). `of` is "rank",
+    "stage" or "operation".
 
     `name` is the number of the rank or stage, or the name of the operation.
     """
@@ -52,8 +53,8 @@ def slowdowns_of(context: JobContext) -> list[Slowdown]:
 
 
 def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[str, str, Bools, Floats]]:
-    """Yields for each variant its `of` and `name` (see Slowdown), a mask of the own times, by rank, step and kind, that
-    are as recorded, and the wire times of all rows."""
+    """Yields the variants of the job to simulate: `of` and `name` (see Slowdown), a mask of the own times (rank, step,
+    kind) that stay as recorded, and the wire times of all rows."""
     excess = np.nansum(context.own.excess, axis=(1, 2))
     ranks = np.arange(len(excess))[:, None, None]
     for rank in np.argsort(-excess, kind="stable")[:MAX_RANKS].tolist():

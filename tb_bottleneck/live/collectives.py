@@ -115,8 +115,8 @@ def _difference(
 
 
 def _signature(call: Call) -> tuple[object, ...]:
-    """Returns the properties of a call that must be equal on all ranks. Inputs of a scatter, outputs of a gather, and
-    inputs and outputs of an all-to-all may differ, and types if only the root has inputs or outputs."""
+    """Returns the properties of a call that must be equal on all ranks. Not included are the inputs of a scatter, the
+    outputs of a gather, both of an all-to-all, and the types if only the root has inputs or outputs."""
     kind = call.name.rpartition(":")[2]
     inputs = None if kind == "scatter" or _is_all_to_all(call) else call.inputs
     outputs = None if kind == "gather" or _is_all_to_all(call) else call.outputs

@@ -135,7 +135,8 @@ def _cell(value: float | int | None) -> float:
 
 
 def _worst_first(ranks: Iterable[Rank]) -> list[Rank]:
-    """Returns at most MAX_ROWS ranks in ascending order. Ranks with an alarm come before others in the choice."""
+    """Returns at most MAX_ROWS ranks in ascending order. If there are more ranks, those with an alarm are chosen
+    first."""
     ordered = sorted(ranks, key=lambda rank: (rank.state not in _ALARMS, rank.number))
     return sorted(islice(ordered, MAX_ROWS), key=lambda rank: rank.number)
 

@@ -17,7 +17,7 @@ STANDS_OUT = 0.10
 class LiveVerdict:
     """What delays a job now. `ranks` are the culprits. `since_s` is how long ago a stall began in s, otherwise None.
 
-    `waiting` are the ranks that wait for others. `excess_ns` is the time per step by which a slow rank is longer.
+    `waiting` are the ranks that wait for others. `excess_ns` is the time per step by which a slow rank takes longer.
     """
 
     cause: str

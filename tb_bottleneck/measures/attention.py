@@ -59,10 +59,11 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 @memoized
 def attention_time(recording: Recording) -> Spans:
-    """Returns host time from the first to the end of the second matrix multiplication of attention as operators.
+    """Returns the host's time in attention as single operators: from the start of its first matrix multiplication to
+    the end of its second one.
 
-    `aten::matmul` and `aten::einsum` around these multiplications belong to it: a fused kernel needs no copies of
-    their operands.
+    `aten::matmul` and `aten::einsum` around these multiplications belong to it: a fused kernel needs no copies of their
+    operands.
     """
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
@@ -83,7 +84,8 @@ def attention_time(recording: Recording) -> Spans:
 
 
 def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
-    """Returns for each position `inner` in `rows` the operator of `around` that contains it, or the position itself."""
+    """Returns for each of `inner` the position in `around` that contains it, or `inner` itself if there is none. All
+    values are positions in `rows`."""
     if not len(around):
         return inner
     events = trace.events

@@ -60,8 +60,8 @@ def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     step's first layer. This number is multiplied by the forward passes per step (`passes_of`). Missing if no shapes
     were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear layer may
     have the samples in its first or in its second dimension: the first dimension of the loss's input decides. A
-    compiled model has no recorded layers: there, the input is used whose samples, or samples times positions, equal the
-    first dimension of the loss's input; otherwise that dimension itself.
+    compiled model has no recorded layers. Then, the result comes from the input of the model whose samples, or samples
+    times positions, equal the first dimension of the loss's input; without such an input, from that dimension.
     """
     passes = passes_of(recording)
     logged = recording.trace.header.context.get("batch_size")

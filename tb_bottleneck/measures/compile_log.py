@@ -73,9 +73,10 @@ class CompileLog(Record, frozen=True):
     calls: Mapping[tuple[str, int, float], Call] = {}
 
     def recompilations(self) -> list[tuple[Compiled, Compiled]]:
-        """Returns the compilations after the first of each function, each with the one that has its function and guard.
+        """Returns recompilations as pairs (compilation, entry with its function and guard).
 
-        These are the same, except for a backward graph: torch records it with the same id, without function and guard.
+        Both entries are the same, except for a backward graph: torch records it with the id of the forward graph, but
+        without function and guard.
         """
         found, named = [], dict[tuple[str, int], Compiled]()
         for entry in self.compilations:

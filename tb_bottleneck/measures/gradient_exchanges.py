@@ -30,8 +30,9 @@ _REDUCTIONS = ("allreduce", "all_reduce")
 def exchanged_portions(recording: Recording) -> Measure | Missing:
     """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
 
-    A portion is a forward pass with all-reduces before the next pass. It counts if a later portion of the batch has the
-    same all-reduces, or if it is needed: those of other layers, as for batch norm, may be in each portion.
+    A portion is a forward pass with all-reduces before the next pass. A portion counts if it is the last one before an
+    optimizer step, or if the last one has the same all-reduces. Portions with other all-reduces, such as those of batch
+    norm, do not count.
     """
     portions = _portions_of(recording)
     if not len(portions.begin):
@@ -53,11 +54,11 @@ def exchanged_portions(recording: Recording) -> Measure | Missing:
 
 
 def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
-    """Returns for collectives issued at the times `issued` (ns) True if a later one has the same gradients, too.
+    """Returns for collectives issued at the times `issued` (ns) True if a later collective has the same gradients, too.
 
-    `kind` is a number for the group and the size of an all-reduce, and -1 for other collectives. Repeated are the
-    all-reduces of all portions of a batch but the last one before a step of the optimizer, if the last one has the same
-    all-reduces. All are False if there is no DistributedDataParallel.
+    `kind` is a number for the group and the size of an all-reduce, and -1 for other collectives. The exchanges of a
+    portion of a batch are repeated if the last portion before the optimizer step has the same all-reduces. All values
+    are False if there is no DistributedDataParallel.
     """
     portions, repeated = _portions_of(recording), np.zeros(len(issued), np.bool_)
     if not len(portions.begin):

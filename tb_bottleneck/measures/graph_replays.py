@@ -45,9 +45,9 @@ class OutsideKernel(Record, frozen=True):
 
 
 class GraphReplays(Record, frozen=True):
-    """The replays. `graphs` and `outside` list the most costly entries, sorted by total time. `launches` is the number
-    of all launches, `outside_count` that of all device operations outside of graphs, and `outside_ns` the time in ns in
-    which the device runs such operations."""
+    """The replays of captured graphs in a window. `graphs` and `outside` list the most costly entries, sorted by total
+    time. `launches` is the number of all launches, `outside_count` that of all device operations outside of graphs, and
+    `outside_ns` the time in ns in which the device runs such operations."""
 
     graphs: tuple[ReplayedGraph, ...]
     launches: int

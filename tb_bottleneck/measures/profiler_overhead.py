@@ -63,7 +63,7 @@ def _max_overhead(recording: Recording) -> float:
 def unprofiled_step(recording: Recording) -> Measure | Missing:
     """The step time without the profiler (ns), as the training process measured it.
 
-    The median; of uneven steps, the mean.
+    This is the median, or the mean if the steps are uneven.
     """
     logged = logged_unprofiled(recording)
     if logged is None:

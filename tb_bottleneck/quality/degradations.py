@@ -50,7 +50,7 @@ LONE_PAUSE_SHARE = 0.50
 def warmup_defect(recording: Recording) -> Defect | None:
     """Returns the defect `warmup`, or None if the recording shows steady behaviour.
 
-    A recording has this defect if it is of a start-up, and has too few steps to show steady behaviour.
+    A recording has this defect if it shows the start of a run, and has too few steps to show steady behaviour.
     """
     window = recording.account.window
     start = int(first_runs_of(recording)[2].sum())
@@ -121,7 +121,8 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
 
 
 def _atypical(recording: Recording) -> Iterator[Defect]:
-    """Yields the defect of recorded steps whose time differs from that of the steps before, not by the profiler."""
+    """Yields the defect of recorded steps that take longer or shorter than the steps before, for another reason than
+    the profiler."""
     logged, ratio = logged_unprofiled(recording), atypical_ratio(recording)
     if logged is not None and ratio is not None:
         recorded = logged.average(recording.steps.durations)
@@ -149,7 +150,8 @@ def _late_start(recording: Recording) -> Iterator[Defect]:
 
 
 def _purpose(recording: Recording) -> dict[str, float | str]:
-    """Returns the kind of recording that the fix of a defect depends on."""
+    """Returns the fact `kind` for a recording of inference, and no facts for training. The fix of a defect depends on
+    it."""
     return {} if has_training(recording.trace) else {"kind": "inference"}
 
 

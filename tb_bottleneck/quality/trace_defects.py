@@ -182,7 +182,8 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
 
 
 def _memory_of_cpu_alone(trace: Trace) -> bool:
-    """Returns True if allocations were recorded, as profile_memory=True does for every device, and all on the CPU."""
+    """Returns True if allocations were recorded, and all of them are on the CPU. profile_memory=True records every
+    device."""
     memory = trace.memory
     return len(memory) >= MIN_OPERATORS and bool((memory.device_type == _CPU_DEVICE_TYPE).all())
 

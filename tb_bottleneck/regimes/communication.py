@@ -3,8 +3,8 @@
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
 Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: with two
 buckets, the fewest that overlap with the backward pass, the first one is hidden and the last one is not.
-Threshold: fires at 10 % of the window. Gradients are exchanged for portions of a batch from 1.5 exchanges per optimizer
-step on, which is a choice: it is 1 without a portion too many. One of them is needed, the others are recoverable.
+Threshold: fires at 10 % of the window. Exchanges for portions of a batch are a cause from 1.5 exchanges per optimizer
+step on (a choice; without such exchanges, the number is 1). One exchange is needed, the others are recoverable.
 Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
 small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
 half of the rate of the device's own PCIe slot: no link within one machine is slower.

@@ -151,7 +151,8 @@ def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
 
 
 def _stake(verdict: Verdict[Source]) -> float:
-    """Returns the share of the time that decides whether a regime names the run."""
+    """Returns the share of the time by which a regime can become the conclusion: the recoverable and the doubtful
+    share."""
     return verdict.judgement.recoverable + verdict.judgement.doubtful
 
 

@@ -123,7 +123,8 @@ def gain_in_part(gain: float) -> float:
 
 
 def _at_least_rate(gain: float, before: Variants, after: Variants) -> float:
-    """Returns the gain if the problem, seen in one recorded step only, is as rare as that allows; else `gain`."""
+    """Returns the gain of fixing a problem that is as rare in the run as its single recorded occurrence allows
+    (LEAST_RATE). If the problem was recorded in several steps, returns `gain`."""
     saved = before.expected.simulated_steps() - after.expected.simulated_steps()
     once = len(saved) > 1 and saved.max() >= IN_ONE_STEP * saved.clip(min=0).sum()
     return 1 + LEAST_RATE * (gain - 1) if once and gain > 1 else gain

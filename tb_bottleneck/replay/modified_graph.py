@@ -92,7 +92,7 @@ class RecordedGraph:
 
     @cached_property
     def quickest_share(self) -> float:
-        """Of a CPU run: time of the operators if undisturbed / recorded time of the operators."""
+        """For a CPU run: (time of the operators if nothing disturbs them / recorded time of the operators)."""
         return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property

@@ -77,7 +77,8 @@ def _greedy(
 ) -> Iterable[PlanStep]:
     """Yields one fix after the other, the best first. `gains` and `windows` are for single fixes, by scenario.
 
-    If no single fix is worth doing, a group of fixes may be worth doing, such as waits that replace one another.
+    If no single fix is worth doing, a group of fixes may be. For example, if only one of several waits is removed, the
+    next wait takes its time.
     """
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
@@ -102,9 +103,10 @@ def _greedy(
 
 
 def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
-    """Returns the fixes that are worth doing together, the best single one first; empty if there are none.
+    """Returns fixes that are worth doing together, the fix with the largest effect of its own first; empty if there are
+    none.
 
-    Together they must save WORTH_DOING for each of them. `after` has the window after each single fix. The fixes with
+    Together they must save at least WORTH_DOING per fix. `after` has the window after each single fix. The fixes with
     the smallest effect are left out, one by one, as long as that costs less than WORTH_DOING.
     """
     before = now.expected.window()

@@ -50,11 +50,10 @@ CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.0
 
 
 def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[[Precision], float | None]) -> Floats:
-    """Returns per device operation the present arithmetic rate if it is a contraction in a wide type other than
-    `dtype`.
+    """Returns for each device operation the present arithmetic rate if it is a contraction in a wide type other than
+    `dtype`; 0 for all other operations.
 
-    The rate is in the unit of `rate_of`, which returns the device's rate for a precision or None; 0 for all other
-    operations.
+    `rate_of` returns the device's rate for a precision, or None. The result has the same unit.
     """
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))

@@ -14,7 +14,8 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 class ReplayResult(Record, frozen=True, eq=False):
-    """Times in ns: the `edges` of the steps, and per block when it ended on the `host` and on its stream (`device`)."""
+    """The simulated times in ns: the `edges` of the steps, and when each block ended on the `host` and on its stream
+    (`device`)."""
 
     edges: Ints
     host: list[int]
@@ -91,7 +92,8 @@ MAX_FROZEN_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """`error` is the relative error of the replayed window, `frozen_share` its share that no dependency explains."""
+    """The result of a test replay: `error` is the relative error of the replayed window, and `frozen_share` the share
+    of the window that no dependency explains."""
 
     error: float
     frozen_share: float

@@ -34,7 +34,8 @@ class Process:
         self._grants = self._reports = -1
 
     def start(self, python: str, spec: dict[str, object], folder: str, environment: dict[str, str]) -> None:
-        """Starts the process with a specification (program.py) in a working directory; "" is the present one."""
+        """Starts the process with a specification (program.py) in the working directory `folder`; "" means the present
+        one."""
         granted, self._grants = os.pipe()
         self._reports, report = os.pipe()
         path, output = self.logdir / "spec.json", self.logdir / "output.txt"
@@ -67,7 +68,8 @@ class Process:
         return self.failure is None and self.is_running
 
     def report(self, is_over: Ended, limit_s: float = math.inf) -> int:
-        """Waits for a report; 0 also if the process ends, makes no step for `limit_s`, or the time is over."""
+        """Waits for a report of the process, stops the process, and returns the report. Returns 0 if the process ends
+        or fails, makes no step for `limit_s`, or the time is over."""
         began = time.monotonic()
         while self.failure is None:
             is_training = self.is_training  # before it is read: what a process reported before its end counts
@@ -87,7 +89,8 @@ class Process:
         return 0
 
     def grant(self, turns: int) -> None:
-        """Grants a turn of so many, or END."""
+        """Continues the process, and grants it one turn, which is 1 / `turns` of the time to measure. `turns` may also
+        be END."""
         self._signal(signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):  # it has just ended
             os.write(self._grants, bytes([turns]))
@@ -106,13 +109,13 @@ class Process:
             return ProgramFailed(str(failure)) if is_failed else failure
 
     def _signal(self, number: int) -> None:
-        """Sends a signal to the process and all that it started."""
+        """Sends a signal to the process and to all processes that it started."""
         if self.process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, number)
 
     def end(self, number: int) -> None:
-        """Asks the process to end with a signal, or ends all of its group with SIGKILL."""
+        """Sends SIGTERM to the process, or any other signal, such as SIGKILL, to its whole process group."""
         if self.process is None:
             return
         if number == signal.SIGTERM:

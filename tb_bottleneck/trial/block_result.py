@@ -38,8 +38,8 @@ class BlockResult:
 def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
     """Reads the result file `path` of a block that ended. Raises BlockFailed.
 
-    The step time is that of the block's turns; a program that ended before them has that of its rows. `output` is the
-    file with what the program printed.
+    The step time is that of the block's turns. If the program ended before its turns, the step time is the mean of the
+    steps that the monitor logged. `output` is the file with what the program printed.
     """
     result = json.loads(path.read_text(encoding="utf-8"))
     if result["state"] == "failed":

@@ -19,8 +19,8 @@ class Blocks:
     """Runs blocks of one program. `program` begins with a script or with -m; `python` is the interpreter.
 
     With `in_turns`, the blocks of a round are started together. A program that fails then runs once more, alone. If it
-    does not fail alone, it cannot run beside others, because of the memory or a port: `told` is called with the reason,
-    `in_turns` becomes False, and later blocks run one after the other.
+    does not fail alone, it cannot run at the same time as others, for example because of the memory or a port. Then,
+    `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other.
     """
 
     program: tuple[str, ...]
@@ -31,7 +31,8 @@ class Blocks:
     told: Callable[[str], None] = lambda _text: None
 
     def run(self, changes: Sequence[Change], is_over: Ended = lambda: False) -> list[BlockResult | BlockFailed]:
-        """Runs one block of the program with each of the changes, which take turns in this order."""
+        """Runs one block of the program for each of `changes`, and returns the results. The blocks take turns in this
+        order."""
         if not self.in_turns or len(changes) == 1:
             return [result for change in changes for result in self._run([change], is_over)]
         results = self._run(changes, is_over)
@@ -100,9 +101,10 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
 
 
 def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Returns the program with its script in the copy of the work tree whose working directory is `folder`.
+    """Returns the program with the path of its script relative to `folder`, the working directory in a copy of the work
+    tree.
 
-    A script that is named by an absolute path would be the unchanged one. Raises BlockFailed if the copy lacks it.
+    An absolute path would run the unchanged script. Raises BlockFailed if the copy does not contain the script.
     """
     if not folder or program[0] == "-m":
         return program

@@ -139,7 +139,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Change:
-    """A change with its value; both variants of a trial are lists of these. An empty list is the unchanged program."""
+    """A change of the program, which may combine several settings. `Change()` is the unchanged program."""
 
     settings: tuple[tuple[str, str], ...] = ()  # names of KINDS and values
     environment: tuple[tuple[str, str], ...] = ()

@@ -1,7 +1,7 @@
 """How settings are applied in the process of a training: functions of torch are replaced before the script starts.
 
-What the script itself sets is overridden. Each function gets the value of the setting as text, or arguments.
-`unused` then says which of them nothing has used so far.
+Values that the script itself sets are overridden. Each function gets the value of the setting as text, or arguments.
+`unused` has a reason for each setting that the program has not used so far.
 """
 
 import gc
@@ -19,7 +19,8 @@ unused: dict[object, str] = {}
 
 
 def _until_used(because: str) -> Callable[[], object]:
-    """Adds an entry to `unused`. Returns the function that removes this entry, for the first use of the setting."""
+    """Adds the reason `because` to `unused`. Returns a function that removes the reason, to be called when the setting
+    is used for the first time."""
     key = object()
     unused[key] = because
     return lambda: unused.pop(key, None)

@@ -40,7 +40,8 @@ class Expectation:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One fix: what was expected, the trial, and whether it was kept. No trial: there was no setting, or no time."""
+    """One fix: what was expected, the trial, and whether it was kept. `trial` is None if no setting fixes the finding,
+    if the setting was tried already, or if there was no time."""
 
     expectation: Expectation
     trial: Trial | None = None
@@ -59,9 +60,9 @@ def expectations(report: pb.Report, run: str) -> list[Expectation]:
 
 
 def newest_expectations(recordings: Sequence[tuple[str, str]], program: Sequence[str]) -> list[Expectation]:
-    """Returns the findings of the newest recording (file, run) of the program; an empty list without any.
+    """Returns the findings of the newest recording (file, run) of the program; empty if there is no such recording.
 
-    A recording with the same arguments comes first, then one with others, then one that does not state its program.
+    A recording with the same arguments is preferred, then one with others, then one that does not state its program.
     """
     wanted = _hash_of(program)
     found = dict[int, list[Expectation]]()
@@ -85,7 +86,7 @@ EQUAL, OTHER_ARGUMENTS, UNKNOWN = range(3)
 
 
 def _likeness(recorded: str, wanted: str) -> int | None:
-    """Returns how well a recorded program fits; None if it is another one."""
+    """Returns how well the recorded program matches the wanted program; None if it is another program."""
     if not recorded:
         return UNKNOWN
     if recorded == wanted:
@@ -94,7 +95,8 @@ def _likeness(recorded: str, wanted: str) -> int | None:
 
 
 def _change(text: str) -> Change | None:
-    """Returns the setting that fixes a finding; None if an edit does. Of several values, the largest."""
+    """Returns the setting that fixes a finding; None if the program has to be edited. If several values are suggested,
+    returns the last one, which is the largest."""
     return parsed(text.split())[-1] if text and not text.startswith(EDIT) else None
 
 

@@ -64,7 +64,8 @@ class Block:
         threading.Thread(target=self._end_long_turn, name="tb_bottleneck trial", daemon=True).start()
 
     def _after_step(self) -> bool:
-        """Measures. Returns True if the training waited for its next turn. An error ends the process."""
+        """Measures the step that has ended. Returns True if the training waited for its next turn. An error ends the
+        process."""
         try:
             self._last_ns = time.perf_counter_ns()
             report = self._report()
@@ -83,7 +84,8 @@ class Block:
         return True
 
     def _report(self) -> int | None:
-        """Returns what is reported at the end of this step, if the warm-up or a turn ends with it."""
+        """Returns the report at the end of this step: the number of possible turns after the warm-up, DONE after a
+        turn, and None if neither ends with this step."""
         if not self._turn_ns:
             if self._is_warm():
                 accelerator.synchronize()
@@ -115,17 +117,18 @@ class Block:
         return steps >= WARM_UP_STEPS + self._spec["prefetched"] and spent >= WARM_UP_S
 
     def _step_s(self) -> float:
-        """Returns the median step of the second half of the warm-up."""
+        """Returns the median step time in s in the second half of the warm-up."""
         half = self._times[len(self._times) // 2 - 1 :]
         return median(end - begin for begin, end in pairwise(half))
 
     def _wanted_s(self) -> float:
-        """Returns the time to measure: as stated, or longer if the steps are long."""
+        """Returns the time to measure in s: the specified time, or more if the steps are long."""
         wanted = float(self._spec["measure_s"])
         return min(max(wanted, MIN_STEPS * self._step_s()), LONGEST * wanted)
 
     def _end_long_turn(self) -> None:
-        """Ends the block with what is known if no step ends for long, as in an evaluation of minutes."""
+        """Ends the block with the steps measured so far if no step ends for a long time, as in an evaluation of
+        minutes."""
         while True:
             time.sleep(LOOK_S)
             still_s = (time.perf_counter_ns() - self._last_ns) / 1e9
@@ -166,7 +169,8 @@ class Block:
 
 
 def end_with_parent() -> None:
-    """Ends this process and those that it started once its parent is gone, which a SIGKILL does not tell."""
+    """Ends this process and the processes that it started when its parent is gone. A parent that is ended with SIGKILL
+    cannot do this itself."""
     parent = os.getppid()
 
     def watch() -> None:

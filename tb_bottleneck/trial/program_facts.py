@@ -1,4 +1,5 @@
-"""What a program tells besides its times: its first losses, its peak memory, and modules from outside of its copy."""
+"""What is known about a program besides its times: its first losses, its peak memory, and modules from outside of its
+copy."""
 
 import sys
 from pathlib import Path
@@ -34,9 +35,10 @@ class Losses:
 
 
 def uncopied_modules(work_tree: str) -> list[str]:
-    """Returns the modules that were imported from `work_tree` although the program runs in a copy of it, as paths.
+    """Returns the paths of the modules that were imported from `work_tree`, although the program runs in a copy of it.
 
-    An editable installation, or an absolute path in PYTHONPATH, leads there. A change in the copy does not reach them.
+    An editable installation, or an absolute path in PYTHONPATH, causes this. A change in the copy does not affect such
+    modules.
     """
     if not work_tree:
         return []
@@ -51,7 +53,7 @@ def uncopied_modules(work_tree: str) -> list[str]:
 
 
 def peak_bytes() -> int:
-    """Returns the peak of the device's memory, or without a device of the process's."""
+    """Returns the peak of the device's memory in bytes, or, without a device, the peak of the process's memory."""
     import torch
 
     if torch.cuda.is_available():

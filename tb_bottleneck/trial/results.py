@@ -19,10 +19,11 @@ WRITER = "tb-bottleneck try"
 
 
 def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> bool:
-    """Copies the last block of both variants into the logdir, and writes the gain to the ledger, also if there is none.
+    """Copies the last block of both variants into the logdir, and writes the gain to the ledger, even if there is no
+    difference.
 
-    It stands beside the gain that the recording `run` predicted for this cause; without one, alone. Returns False for
-    too few blocks, or if the logdir cannot be written, which is said on stderr.
+    If `run` is given, the gain is stored next to the gain that this recording predicted for `cause`. Returns False if
+    there are too few blocks, or if the logdir cannot be written, which is printed to stderr.
     """
     gain = trial.gain(variant)
     if gain is None or math.isinf(gain.high):
@@ -44,13 +45,13 @@ def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> 
 
 
 def _free(logdir: Path, name: str) -> str:
-    """Returns the name, with a number if a trial of the same second has it."""
+    """Returns `name`, with a number appended if a trial that began in the same second has this name."""
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     return next(each for each in names if not (logdir / each).exists())
 
 
 def _copied(variant: Variant, logdir: Path, name: str) -> str:
-    """Copies the monitor's files of the last block. Returns the run in the logdir."""
+    """Copies the monitor's files of the last block. Returns the name of the run in the logdir."""
     source = variant.blocks[-1].run / "tb_bottleneck"
     shutil.copytree(source, logdir / name / "tb_bottleneck")
     (folder,) = (logdir / name / "tb_bottleneck").iterdir()

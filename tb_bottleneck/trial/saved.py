@@ -28,7 +28,7 @@ KEPT_S = 7 * 24 * 3600.0
 
 
 def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
-    """Returns the folder of a trial; None without a cache. Old folders of others are deleted.
+    """Returns the folder of a trial; None without a cache. Deletes old folders of other trials.
 
     The same command in the same directory on the same machine has the same folder, as long as the script is the same.
     """
@@ -45,7 +45,8 @@ def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
 
 
 def describe(folder: Path) -> str:
-    """Returns the number of rounds in the folder and when they were measured; an empty text without any."""
+    """Returns a text with the number of rounds in the folder and the time of the last one; empty if there are no
+    rounds."""
     try:
         lines = (folder / FILE).read_bytes().count(b"\n")
         written = time.strftime("%Y-%m-%d %H:%M", time.localtime((folder / FILE).stat().st_mtime))
@@ -56,7 +57,8 @@ def describe(folder: Path) -> str:
 
 @dataclass
 class SavedBlocks:
-    """Runs rounds of blocks with another runner, and writes each to the folder; the first ones come from there."""
+    """Runs rounds of blocks with `runner`, and saves each round in `folder`. Rounds that were saved before are not run
+    again."""
 
     runner: Runner
     folder: Path
@@ -65,7 +67,7 @@ class SavedBlocks:
     used: list[list[dict[str, Any]]] = field(default_factory=list)
 
     def load(self) -> int:
-        """Reads the rounds that are there. Returns their number."""
+        """Reads the saved rounds, and returns their number."""
         with contextlib.suppress(OSError, ValueError):  # a killed process may have written half of the last line
             for line in (self.folder / FILE).read_text(encoding="utf-8").splitlines():
                 self.saved.append(json.loads(line))
@@ -73,7 +75,7 @@ class SavedBlocks:
 
     @property
     def has_blocks(self) -> bool:
-        """True if the trial can go on later, which takes a cache."""
+        """True if the trial can be continued later, which requires a cache and at least one saved round."""
         return self.folder.parent.name == FOLDER and bool(describe(self.folder))
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:

@@ -23,7 +23,7 @@ class SourcePatch:
 
 
 def patch_of(change: Change, path: str, source: str) -> SourcePatch:
-    """Returns the patch of a script. Raises SyntaxError if it is no Python."""
+    """Returns the patch of a script. Raises SyntaxError if `source` is not valid Python."""
     text, by_hand = source, []
     for name, value in change.settings:
         kind = KINDS[name]
@@ -45,7 +45,8 @@ def patch_of(change: Change, path: str, source: str) -> SourcePatch:
 
 
 def _with_argument(source: str, names: set[str], argument: str) -> str:
-    """Returns the source with a keyword argument in every call of one of these names, replaced or added."""
+    """Returns the source in which every call of one of `names` has the keyword argument `argument`. An existing value
+    of this argument is replaced."""
     keyword = argument.partition("=")[0]
     lines = source.splitlines(keepends=True)
     for call in sorted(_calls(source, names), key=lambda each: (each.lineno, each.col_offset), reverse=True):
@@ -59,7 +60,8 @@ def _with_argument(source: str, names: set[str], argument: str) -> str:
 
 
 def _add(lines: list[str], row: int, column: int, argument: str, has_others: bool) -> None:
-    """Adds an argument before the closing parenthesis at a place; on a line of its own if the parenthesis has one."""
+    """Adds an argument before the closing parenthesis at the given position. If the parenthesis is on a line of its
+    own, the argument gets a line of its own, too."""
     before, after = _split(lines[row], column)
     if before.strip() or not has_others:
         separator = "" if not has_others else " " if before.rstrip().endswith(",") else ", "

@@ -36,7 +36,7 @@ T995 = (127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029, 3.833, 3.690, 3.581,
 
 @dataclass(frozen=True)
 class MeasuredGain:
-    """A gain as a factor, its 95 % interval, and what it says: faster, slower, no difference, or unknown."""
+    """A gain as a factor, with its 95 % interval. `verdict` is "faster", "slower", "no difference" or "unknown"."""
 
     gain: float
     low: float
@@ -46,12 +46,13 @@ class MeasuredGain:
 
     @property
     def is_known(self) -> bool:
-        """True if more pairs would not change what is said."""
+        """True if there is a verdict, so that no more pairs are needed."""
         return self.verdict != "unknown"
 
 
 def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> MeasuredGain:
-    """Returns the gain from the mean steps of the blocks of both variants, in pairs. Requires one pair."""
+    """Returns the gain from the mean step times of the blocks of both variants, in pairs. Requires at least one
+    pair."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     count, mean = len(ratios), fmean(ratios)
     if count < MIN_PAIRS:
@@ -69,7 +70,8 @@ def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> Meas
 
 
 def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pairs: int) -> bool:
-    """Returns False if the gain will not be known with so many pairs, even if their spread is half of what it was."""
+    """Returns False if the gain will not be known with `pairs` pairs, even if their spread is only half of the present
+    spread."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     if len(ratios) < LOOK_AHEAD:
         return True
@@ -80,7 +82,8 @@ def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pair
 
 @dataclass(frozen=True)
 class LossAgreement:
-    """How far the losses of both variants differ, relative to their size, and those of repeats of one variant."""
+    """How far the losses of two variants differ. `difference` is between the variants, `noise` between repeats of one
+    variant; both are relative to the size of the losses. `steps` is the number of compared steps."""
 
     difference: float
     noise: float
@@ -88,7 +91,7 @@ class LossAgreement:
 
     @property
     def agrees(self) -> bool:
-        """True if the difference is as small as rounding, or as that of repeats."""
+        """True if the difference can be due to rounding, or is similar to the difference between repeats."""
         return self.difference <= max(TOLERANCE, 3 * self.noise)
 
 

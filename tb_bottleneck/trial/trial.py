@@ -22,16 +22,17 @@ UNCHANGED = Change()
 
 
 class Runner(Protocol):
-    """Runs blocks."""
+    """The interface of an object that runs blocks, such as Blocks or SavedBlocks."""
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
-        """Runs one block with each of the changes."""
+        """Runs one block for each of `changes`, and returns the results in this order."""
         ...
 
 
 @dataclass
 class Variant:
-    """One variant of the program with its blocks so far. `failure` says why it has none."""
+    """One variant of the program with its blocks so far. If it has no blocks because it failed, `failure` is the
+    reason."""
 
     change: Change
     blocks: list[BlockResult] = field(default_factory=list)
@@ -60,7 +61,8 @@ class Variant:
 
 @dataclass
 class Trial:
-    """The unchanged program and its changed variants. A round has a block of all variants that are not known yet."""
+    """The unchanged program and its changed variants. A round has one block of the unchanged program, and one of each
+    variant whose gain is not known yet."""
 
     before: Variant
     changed: list[Variant]
@@ -76,7 +78,7 @@ class Trial:
         return loss_agreement([b.losses for b in self.before.blocks], [b.losses for b in variant.blocks])
 
     def is_worth(self, variant: Variant, pairs: int) -> bool:
-        """Returns True if more blocks of a variant may change what is said, with so many pairs at most."""
+        """Returns True if more blocks of a variant, up to `pairs` pairs, may lead to another verdict."""
         before, after = self._pairs(variant)
         if variant.failure or variant.failed_later >= MAX_FAILED or len(after) >= pairs:
             return False
@@ -84,12 +86,12 @@ class Trial:
 
     @property
     def is_finished(self) -> bool:
-        """True if more blocks would change nothing, even with more time."""
+        """True if more blocks would not change any verdict, even with more time."""
         return not any(self.is_worth(variant, MAX_PAIRS) for variant in self.changed)
 
     def _pairs(self, variant: Variant) -> tuple[list[float], list[float]]:
-        """Returns the costs of the pairs of blocks: per sample if the samples of all are known, so that another batch
-        size is no gain by itself."""
+        """Returns the step times of the blocks of the unchanged and of the changed program, in pairs. If the samples of
+        all blocks are known, the times are per sample, so that another batch size is not a gain by itself."""
         pairs = list(zip(variant.before, variant.blocks, strict=True))
         known = all(block.samples for pair in pairs for block in pair)
         costs = [[block.step_ns / (block.samples if known else 1.0) for block in pair] for pair in pairs]
@@ -104,7 +106,8 @@ def run_trial(
     told: Callable[[Trial, str], None] = lambda _trial, _text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trial:
-    """Runs the trial until it is known or `deadline` (of the clock, in s) has passed. Ctrl-C keeps what is known.
+    """Runs the trial until all gains are known or `deadline` (of the clock, in s) has passed. Ctrl-C keeps the results
+    so far.
 
     `base` is the variant that the others are compared with; by default, the unchanged program.
 
@@ -150,9 +153,10 @@ def _add(trial: Trial, results: Mapping[int, BlockResult | BlockFailed], first: 
 
 
 def _variants(trial: Trial, rounds: int, pairs: int) -> list[Variant]:
-    """Returns the variants of a round in the order of their turns, in every other round the opposite one.
+    """Returns the variants of a round in the order of their turns. The order is reversed in every other round.
 
-    A variant whose gain is known, or cannot become known with so many pairs, takes no more part.
+    A variant is left out if its gain is known, or cannot become known with `pairs` pairs. Empty if no changed variant
+    is left.
     """
     open_variants = [variant for variant in trial.changed if trial.is_worth(variant, pairs)]
     both = [trial.before, *open_variants] if open_variants else []

@@ -32,13 +32,14 @@ def possible_turns(measured_s: float, step_s: float, workers: int) -> int:
 
 
 class Turns:
-    """The program's side. `receive` and `send` are file descriptors of pipes."""
+    """The program's end of the pipes to the parent. `receive` and `send` are file descriptors."""
 
     def __init__(self, receive: int, send: int) -> None:
         self._receive, self._send = receive, send
 
     def wait(self, report: int) -> int:
-        """Reports, and returns what is granted then. Without a parent, ends the process and those that it started."""
+        """Sends `report`, waits for a turn, and returns the granted value. If the parent is gone, ends the process and
+        those that it started."""
         try:
             os.write(self._send, bytes([report]))
             granted = os.read(self._receive, 1)

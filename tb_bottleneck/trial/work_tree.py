@@ -9,7 +9,8 @@ from tb_bottleneck.base.errors import Unusable
 
 
 def with_revision(revision: str, into: Path) -> str:
-    """Writes the files of a git revision into a folder. Returns the folder in it that is the working directory.
+    """Writes the files of a git revision into a folder. Returns the folder in it that corresponds to the working
+    directory.
 
     Raises:
         Unusable: there is no repository or no such revision.
@@ -31,7 +32,7 @@ def revision_id(revision: str) -> str:
 
 def with_patch(patch: Path, into: Path) -> str:
     """Copies the files of the work tree, with their changes, and applies a patch to the copy. Returns the folder in the
-    copy that is the working directory.
+    copy that corresponds to the working directory.
 
     Raises:
         Unusable: there is no repository, or the patch does not apply.
@@ -51,7 +52,8 @@ def with_patch(patch: Path, into: Path) -> str:
 
 
 def _outside(folder: Path) -> dict[str, str]:
-    """Returns an environment in which git takes the folder for no repository, also below one."""
+    """Returns an environment in which git does not consider the folder a part of a repository, even if it is inside of
+    one."""
     return {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent), "GIT_DIR": str(folder / ".none")}
 
 

@@ -35,7 +35,8 @@ VECTOR_FP32 = Precision("vector", "fp32")
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """A device. `tensor` (dense, by type) and `vector` are in TFLOP/s; `bandwidth` of its memory is in GB/s.
+    """The rates, size and links of a device. `tensor` (dense, by type) and `vector` are in TFLOP/s; `bandwidth` of its
+    memory is in GB/s.
 
     `achievable` is the share of the tensor rates that the best matrix multiplication reaches; 1 if the rates were
     measured on the device. `link` (host to device) and `peers` (device to device) are in GB/s in one direction.
@@ -54,7 +55,8 @@ class DeviceModel:
 
     @property
     def copy_bandwidth(self) -> float:
-        """Bandwidth in GB/s that a copy in device memory reaches: as measured, or a share of the data sheet's."""
+        """Bandwidth in GB/s that a copy in device memory reaches: measured, or COPY_EFFICIENCY times that of the data
+        sheet."""
         return self.bandwidth if self.basis == BY_MEASUREMENT else self.bandwidth * COPY_EFFICIENCY
 
     @property
@@ -102,7 +104,8 @@ def calibrated_device(name: str) -> DeviceModel | None:
 
 
 def device_by_sheet(trace: Trace) -> DeviceModel | None:
-    """Returns the device of `trace` with the rates of its data sheet, even if it was calibrated; None without one."""
+    """Returns the device of `trace` with the rates of its data sheet, even if it was calibrated. Returns None if the
+    trace has no device work or the device is not listed."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
     if facts is None or gpu is None:
@@ -111,11 +114,11 @@ def device_by_sheet(trace: Trace) -> DeviceModel | None:
 
 
 def device_named(name: str) -> DeviceModel:
-    """Returns the device `name` from gpus.toml. `name` is the name that torch and NVML report, or that in gpus.toml. A
-    device that is not listed may be one that the user calibrated.
+    """Returns the device that torch and NVML report as `name`, or that gpus.toml names `name`. If it is not listed,
+    returns the device of this name that the user calibrated.
 
     Raises:
-        NotFound: the device is neither; the message contains the most similar names.
+        NotFound: the device is neither listed nor calibrated; the message contains the most similar names.
     """
     by_name = {_plain(spelt): entry.gpu for entry in entries() for spelt in (*entry.examples, entry.gpu.name)}
     spellings = [f"{vendor}{_plain(name)}" for vendor in VENDOR_PREFIXES]
@@ -166,7 +169,8 @@ def _near(name: str) -> list[str]:
 
 
 def _bare(plain: str) -> str:
-    """Returns a plain name without its vendor, because a long vendor hides differences in the rest of the name."""
+    """Returns the name `plain` (see `_plain`) without its vendor. A long vendor name would hide differences in the
+    rest."""
     vendor = max((vendor for vendor in VENDOR_PREFIXES if plain.startswith(vendor)), key=len)
     return plain.removeprefix(vendor)
 
@@ -177,7 +181,8 @@ def _plain(name: str) -> str:
 
 
 def speed_ratio(a: DeviceModel, b: DeviceModel, precision: Precision | None) -> float | None:
-    """Returns (arithmetic rate of `b` / arithmetic rate of `a`) for kernels of this precision; None if not known.
+    """Returns (arithmetic rate of `b` / arithmetic rate of `a`) for kernels of this precision; None if a rate is not
+    known.
 
     If the matrix units of `b` do not support the type, the rate of `b` is that of its vector units in fp32.
     """

@@ -93,12 +93,14 @@ def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTi
 
 
 def step_noise(recording: Recording) -> float:
-    """Returns by which share of a step the next run may differ, apart from a faster or slower host."""
+    """Returns the relative difference to expect in the step time of the next run, apart from a faster or slower
+    host."""
     return RUN_TO_RUN_NOISE if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
 
 
 def _on_host(limit: Modification | None, factor: float, graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns `graph` on a host that takes `factor` times as long, with the pace of the workers as `limit`."""
+    """Returns `graph` after the change `limit` (the pace of the workers, or None), on a host that takes `factor` times
+    as long."""
     return on_host(graph if limit is None else limit(graph), factor)
 
 

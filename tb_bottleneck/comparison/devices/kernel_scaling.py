@@ -139,7 +139,8 @@ def _kernel_times(
 
 
 def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tuple[Floats, Floats]:
-    """Returns for each operation B's arithmetic rate / A's, and the ratio to use if its roof is not known.
+    """Returns two ratios (B's rate / A's rate) for each operation: the arithmetic ratio, and the ratio to use if the
+    roof is not known.
 
     Matrix multiplications with an unknown roof are expected to be limited by arithmetic. For other kernels, the smaller
     of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all kernels, the
@@ -160,7 +161,8 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
 
 
 def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
-    """Returns for each grid (share of B's multiprocessors that it uses / share of A's); 1 if it is not known."""
+    """Returns for each grid (share of B's multiprocessors that it uses / share of A's); 1 if the size of the grid or
+    the number of multiprocessors is not known."""
     if not devices.a.multiprocessors or not devices.b.multiprocessors:
         return np.ones(len(blocks))
     shares = [np.minimum(blocks / device.multiprocessors, 1.0) for device in (devices.a, devices.b)]  # type: ignore[operator]
@@ -179,9 +181,9 @@ def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
 def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estimate) -> Floats:
     """Returns for each copy (time over a link that is `ratio` times as fast / time now).
 
-    `now` is the usable rate of the present link in GB/s. The time of the bytes at this rate scales with the link. The
-    rest of the copy's time has another cause, and stays the same. This cause may be a degraded state of the link; the
-    more extreme estimate assumes that, and scales all of the time.
+    `now` is the usable rate of the present link in GB/s. Only the time that the bytes take at this rate scales with the
+    link. The rest of the recorded time does not change. The more extreme estimate (HIGH for a faster link, LOW for a
+    slower one) scales the whole time, as if the present link were degraded.
     """
     part = np.minimum(ops.bytes / now / np.maximum(ops.end - ops.start, 1), 1.0)
     if estimate is (Estimate.HIGH if ratio > 1 else Estimate.LOW):

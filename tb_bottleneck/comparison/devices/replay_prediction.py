@@ -87,8 +87,9 @@ class ReplayPredictor:
     def _undisturbed(self, account: dict[Regime, float], times: Times, least: float) -> dict[Regime, float]:
         """Returns the time per undisturbed step by regime, from `account` (all steps) and the predicted step `times`.
 
-        A regime has the same share of its time in these steps as in the recording. The step is at least as long as the
-        device's part of `least`, the time per step in which the device computes: a shorter step left work to the next.
+        For each regime, the ratio of its time in these steps to its time in all steps is that of the recording. The
+        step is at least `least` (compute time of the device per step) times the recorded ratio of the device's time in
+        these steps to that in all steps, because a shorter step would only leave device work to the next step.
         """
         rows, steps = undisturbed(times), self.recording.steps
         if rows.all() and self.bounds is None:
@@ -105,13 +106,14 @@ class ReplayPredictor:
         return {regime: account[regime] * share[regime] * scale for regime in REGIMES}
 
     def _recorded_in(self, rows: Bools, bounds: tuple[Ints, Ints]) -> dict[Regime, float]:
-        """Returns the recorded mean time by regime of the steps in the mask `rows`, in ns. `bounds` has all steps."""
+        """Returns the recorded mean time by regime of the steps in the mask `rows`, in ns. `bounds` has the starts and
+        the ends of all steps."""
         covered = self.recording.owned_spans.covered(bounds[0][rows], bounds[1][rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Returns the lengths of the graph's items in ns. Operations of other devices scale like the kernels of the
-        same name of the trace's device."""
+        """Returns the lengths of the graph's items in ns. Operations of other devices are scaled by the same factor as
+        the kernels with the same name on the trace's device."""
         trace, items = self.recording.trace, self.base.graph.items
         all_ops, own_ops = trace.all_device_ops, trace.device_ops
         before = np.maximum(own_ops.end - own_ops.start, 1)
@@ -143,7 +145,8 @@ class ReplayPredictor:
 
     @cached_property
     def _claims(self) -> dict[Regime, Bools]:
-        """The operations of the trace's device that own time when they run alone, by regime."""
+        """For each regime, a mask of the operations of the trace's device that own time in the regime when they run
+        alone."""
         return ops_by_regime(self.recording.trace.device_ops, self.recording.kernel_bounds)
 
     def _idle(self) -> dict[Regime, float]:
@@ -152,7 +155,8 @@ class ReplayPredictor:
         return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
 
     def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
-        """Returns the time as `_idle`, scaled by the change of each host activity in the modified `graph`."""
+        """Returns the times of `_idle`, each scaled by the change of the regime's host activity in the modified
+        `graph`."""
         before, after = self.base.graph.items.gap, graph.items.gap
         idle = self._idle()
         for activity, regime in _REGIME_OF_WORK.items():
@@ -200,7 +204,8 @@ class ReplayPredictor:
         return self._hidden(idle)
 
     def _uncovered(self, lengths: Floats | None) -> dict[Regime, float]:
-        """Returns the shares of copies and collectives in their growth; empty if kernels grew by more."""
+        """Returns the shares of copies and of collectives in the growth of both, by regime. Empty if they are not more
+        than half of the growth of all operations."""
         if lengths is None or not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -213,7 +218,8 @@ class ReplayPredictor:
         return {regime: ns / whole for regime, ns in growth.items()} if whole > max(every, 0.0) / 2 else {}
 
     def _hidden(self, idle: dict[Regime, float]) -> dict[Regime, float]:
-        """Returns the host's activity while the device works, as shares by regime."""
+        """Returns by regime the shares of the main thread's work that runs while the device works: its time minus
+        `idle`."""
         recording = self.recording
         thread = recording.host.main_thread
         if thread is None:
@@ -230,7 +236,8 @@ class ReplayPredictor:
 
 
 def _split_by_bound(regime: Regime, inside: Bools, bounds: Ints | None) -> dict[Regime, Bools]:
-    """Splits the operations `inside`, which `regime` owned, by the regime that owns them with the new `bounds`."""
+    """Returns the parts of the mask `inside`, whose operations `regime` owned, by the regime that owns them with the
+    new `bounds`."""
     if bounds is None or regime not in BOUND_OF_REGIME:
         return {regime: inside}
     other = next(name for name in BOUND_OF_REGIME if name != regime)

@@ -108,7 +108,8 @@ def _parts(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
 
 
 def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str]:
-    """Returns the cause of a difference in a regime of the host, of copies or of collectives, with its evidence."""
+    """Returns the cause of a difference in a regime of the host, of copies or of collectives, and a text with its
+    evidence. If no cause is known, the cause is the regime itself."""
     by_batch_size = _caused_by_batch_size(shortfall, regime, share)
     if by_batch_size is not None:
         return by_batch_size
@@ -125,7 +126,8 @@ def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tupl
 
 
 def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str] | None:
-    """Returns the batch size as the cause if the fixed cost of a step is shared by more samples, or by fewer."""
+    """Returns the changed batch size as the cause, with its evidence, if the regime has a fixed cost per step that more
+    (or fewer) samples share on B, and the difference has the matching sign. Otherwise, returns None."""
     if (
         shortfall.samples is None
         or regime not in FIXED_PER_STEP
@@ -137,7 +139,8 @@ def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: fl
 
 
 def _explains(ratio: float, share: float) -> bool:
-    """Returns True if `ratio`, of operator times on the hosts B / A, points in the direction of the difference."""
+    """Returns True if `ratio` (operator times on B's host / on A's host) differs enough from 1 in the direction of
+    `share`."""
     return ratio >= HOST_DIFFERS_FROM if share > 0 else ratio <= 1 / HOST_DIFFERS_FROM
 
 
@@ -149,7 +152,8 @@ def _slow_link(shortfall: ShortfallContext) -> dict[str, str] | None:
 
 
 def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
-    """Yields the difference in the device's own work, with the first cause that has evidence; nothing without one."""
+    """Yields one part for the difference in the device's own work, with the first cause that has evidence. Yields
+    nothing if the difference is small or no cause has evidence."""
     share = sum(shortfall.measured[regime] - shortfall.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < MIN_SHORTFALL_SHARE:
         return

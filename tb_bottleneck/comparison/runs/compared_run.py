@@ -30,8 +30,9 @@ Progress = Callable[[int, int], None]
 class JudgedRun:
     """A run that got a verdict.
 
-    `reports` has one report per rank. `report` is the report of the rank that the others wait for; if there is no such
-    rank, of the first rank. Reports of a trace and of telemetry of the same process are joined (report/cross_check.py).
+    `reports` has one report per rank. `report` is the report of the rank that the others wait for, or of the first rank
+    if there is no such rank. Reports of a trace and of telemetry of the same process are joined
+    (report/cross_check.py).
     """
 
     name: str
@@ -61,8 +62,8 @@ class JudgedRun:
         return {regime: float(np.mean([account[regime] for account in accounts])) for regime in REGIMES}
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the mean time by regime in ns of the steps of one rank that `chosen` selects. Without the rank's
-        trace, all regimes are scaled by the step times."""
+        """Returns the mean time per step by regime, in ns, of the steps of one rank that `chosen` selects. The report
+        has only the mean of all steps, so all regimes are scaled by (mean selected step time / mean step time)."""
         times = np.array(report.window.step_times_ns, np.float64)
         complete = len(times) == report.window.steps > 0
         scale = float(times[chosen(times)].mean() / times.mean()) if complete and times.any() else 1.0
@@ -99,14 +100,15 @@ class JudgedRun:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The distinct causes of all findings, and of the findings about memory that are worth fixing."""
+        """The distinct causes of all findings, including the findings about memory that are worth fixing."""
         named = [finding.cause for finding in self.findings]
         named += [finding.cause for report in self.reports for finding in worth_fixing(report.memory)]
         return tuple(dict.fromkeys(named))
 
     @property
     def logged(self) -> pb.Window | None:
-        """The steps without a profiler in the telemetry of the rank of `report`; None with too few steps."""
+        """The latest telemetry window, without a profiler, of the rank of `report`; None if no window has enough
+        steps."""
         windows = [
             report.window
             for report in self.telemetry_reports
@@ -197,7 +199,8 @@ def judge_run(
 
 
 def context_of_rank(contexts: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
-    """Returns the last of `contexts` that is of `rank`, or an empty one. A context without a rank is of rank 0."""
+    """Returns the last of `contexts` that belongs to `rank`, or an empty dict. A context without a rank belongs to rank
+    0."""
     return next((context for context in reversed(contexts) if context.get("rank", 0) == rank), {})
 
 

@@ -71,7 +71,8 @@ def _device(run: ComparedRun) -> dict[str, str]:
 
 
 def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
-    """Returns True if the first part of an observed fact differs, such as the main precision."""
+    """Returns True if `key` is an observed fact that all runs have, and its main value differs, such as the main
+    precision."""
     return (
         key in observed_facts()
         and all(key in run_facts for run_facts in facts)
@@ -103,7 +104,8 @@ def _facts_titled(title: str) -> set[str]:
 
 
 def _first_part(value: str) -> str:
-    """Returns the first type of a list of types with shares, which is the type with most of the time."""
+    """Returns the first type of a list of types with shares, which takes most of the time. Other values are not
+    changed."""
     return value.partition(": ")[0] if " %" in value else value
 
 
@@ -145,7 +147,8 @@ def regression_point_of(
 
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
-    """Returns the first run of the later part, and (mean time of the later part / mean time of the earlier part)."""
+    """Returns the index of the first run of the later part, and (mean time of the later part / mean time of the earlier
+    part), for the best split of the series into two parts."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(
@@ -161,7 +164,8 @@ def _described(
     how: tuple[str, float, Difference],
     cut: bool,
 ) -> pb.RegressionPoint:
-    """Returns the regression point with its description; `cut` is True if earlier runs were left out."""
+    """Returns the regression point at the run names[at]. `parts` are the mean times by regime of the runs before and
+    from this run, `how` is the unit, the slowdown and its test. `cut` is True if earlier runs were left out."""
     (before, after), (per, slowdown, result) = parts, how
     regime = max(before, key=lambda name: after[name] - before[name])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"

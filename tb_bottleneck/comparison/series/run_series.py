@@ -142,7 +142,7 @@ def _range(group: SeriesGroup) -> tuple[float, float]:
 
 
 def _unlike(runs: list[ComparedRun]) -> list[str]:
-    """Returns a note for each run that hardly does the same work as the one before it."""
+    """Returns a note for each run that does different work than the run before it."""
     pairs = [(previous, run, similarity(previous.recording, run.recording)) for previous, run in pairwise(runs)]
     return [
         f"{run.name} does different work than {previous.name}: "
@@ -170,7 +170,7 @@ def _several(setting: VaryingSetting) -> list[str]:
 
 
 def _repeats(groups: list[SeriesGroup]) -> list[str]:
-    """Returns a note about each setting whose runs differ, because then something else matters, too."""
+    """Returns a note for each setting whose runs differ clearly, because then not only the setting affects the time."""
     notes = []
     for group in groups:
         shortest, longest = _range(group)

@@ -181,7 +181,8 @@ def _without_profiler(comparison: pb.Comparison) -> str:
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns a text about the means over all logged steps; empty if their speedup is that of the unprofiled steps.
+    """Returns a text about the mean step times of all logged steps. Empty if they are not known, or if their speedup is
+    about that of the unprofiled steps.
 
     The monitor measures a few steps without the profiler before a trace. Pauses may lie outside of these steps.
     """

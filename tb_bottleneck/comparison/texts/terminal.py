@@ -59,7 +59,7 @@ def _comparison(comparison: pb.Comparison) -> Iterator[str]:
 def _waterfall(
     bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, runs: tuple[str, str] = ("A", "B")
 ) -> Iterator[str]:
-    """Yields the rows that are long enough, largest change first, then the sums."""
+    """Yields the lines of a table: one line per regime with a relevant time, largest change first, then the sums."""
     longest = max(a_ns, b_ns)
     shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= MIN_SHOWN_SHARE * longest]
     scale = max((abs(bar.delta_ns) for bar in shown), default=1.0) or 1.0

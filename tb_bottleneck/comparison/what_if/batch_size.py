@@ -83,15 +83,16 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
 
 
 def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
-    """Returns the growth of kernels that reach the share `reached` of their roof. If a kernel is far below its roof, a
-    part of its time is fixed, and does not grow."""
+    """Returns the factors by which kernels take longer that reach the share `reached` of their roof, if the work grows
+    by `grows`. If a kernel is far below its roof, a part of its time is fixed, and does not grow."""
     full = np.maximum(reached, ROOF_SHARE[estimate])
     fixed = 1 - reached / full
     return np.asarray(fixed + (1 - fixed) * grows, np.float64)
 
 
 def _by_waves(recording: Recording, in_proportion: Floats, grows: float) -> Floats:
-    """Returns the growth of kernels by grid size. A grid first fills idle multiprocessors, and then takes longer."""
+    """Returns the factors by which kernels take longer, by grid size, at most `in_proportion`. A larger grid first
+    fills idle multiprocessors, and takes longer only if it needs more than these."""
     blocks, processors = recording.trace.device_ops.blocks, recording.trace.multiprocessors
     if not processors:
         return in_proportion

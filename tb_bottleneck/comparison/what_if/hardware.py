@@ -47,10 +47,9 @@ class Change:
     """A change of a run: its effect on the device's work, on the host, and on the samples per step.
 
     `factors` returns for each operation of the trace's device (time after the change / time now). `modify` changes
-    other parts of the graph. `samples` is (samples per step after the change / now). `bounds` has what limits each
-    operation after the change. For these three, None means unchanged. `clause` completes a sentence, for example "the
-    loader had 8 workers"; `assumptions` are such clauses, too. `fix` is the scenario whose causes the change itself
-    fixes, if there is one.
+    other parts of the graph. `bounds` has what limits each operation after the change. These are None if unchanged.
+    `samples` is (samples per step after the change / now). `clause` completes a sentence, for example "the loader had 8
+    workers"; `assumptions` are such clauses, too. `fix` is the scenario whose causes the change itself fixes, or None.
     """
 
     clause: str
@@ -191,7 +190,7 @@ def change_device(recording: Recording, devices: DevicePair) -> Change:
 
 
 def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
-    """Returns a sentence about what is assumed about the slot; none if the slot does not matter."""
+    """Returns a sentence with the assumption about the PCIe slot of device B; empty if the slot does not matter."""
     if not devices.a.link or not devices.b.link or devices.a.link == devices.b.link:
         return ()
     if not link_bound_copies(recording, recording.trace.device_ops).any():

@@ -85,9 +85,10 @@ def change_workers(recording: Recording, number: int) -> Change:
 
 
 def _without_workers(recording: Recording, batches: int) -> Change:
-    """Returns the change to batches that the training process makes, while nothing else happens on the host.
+    """Returns the change to a loader without workers: the training process makes the batches, and the host does nothing
+    else meanwhile.
 
-    Workers slow each other and the host. Without workers, there is no such slowdown.
+    Workers slow each other and the host down. Without workers, there is no such slowdown.
 
     Raises:
         CannotPredict: it is not known how long one process takes to make a batch.

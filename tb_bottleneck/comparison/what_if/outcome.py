@@ -116,7 +116,8 @@ def _note(memory: pb.PeakMemory) -> str:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The step before the changes, without the profiler's part of the host's time, and the scale of the host for it.
+    """The step before the changes, without the profiler's part of the host's time. `host` has the factors of the
+    recorded dispatch time that remove this part.
 
     On a CPU, the times of a recording are corrected already (attribution/profiler_time/removal.py).
     """
@@ -126,7 +127,8 @@ class Baseline:
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
-    """Returns a lower bound of the step time in ns: the device's compute time, or 0 if estimates of it differ."""
+    """Returns a lower bound of the step time in ns, which is the device's compute time. Returns 0 if the low and the
+    high estimate of this time differ."""
     least = outcomes[Estimate.HIGH].least_ns
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 

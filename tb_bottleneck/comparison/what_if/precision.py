@@ -90,6 +90,7 @@ def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
 
 
 def _rate(device: DeviceModel, precision: Precision) -> float | None:
-    """Returns the reachable rate in TFLOP/s, of vector units if there are no units for the type; None if unknown."""
+    """Returns the reachable rate in TFLOP/s. If the device has no units for the type, this is the rate of its vector
+    units. Returns None if the rate is unknown."""
     rate = device.rate(precision) or device.vector
     return rate * (device.achievable or 1.0) if rate and precision.unit == "tensor" else rate

@@ -185,7 +185,8 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
 def _add_fixes(
     prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float], fixes: Sequence[Scenario | None]
 ) -> None:
-    """Adds what would own the step after the change, except the device's own work: the causes, or else the regime.
+    """Adds to `fix_first` the regimes, except the device's own work, that would own much of the step after the change.
+    A regime is named by its costliest cause, if there is one.
 
     Causes whose scenario is in `fixes` are left out, because the change itself fixes them.
     """

@@ -58,7 +58,8 @@ def _add(table: pb.WhatIfTable, prediction: pb.WhatIf, **row: str) -> None:
 
 
 def _rows(recording: Recording, samples: SamplesPerStep | Missing) -> dict[str, list[Row]]:
-    """Maps each parameter of a prediction to the conditions that change this parameter."""
+    """Returns for each parameter (device, batch, precision, workers) the rows of the table that change this
+    parameter."""
     return {
         "device": list(_devices(recording)) if recording.on_device else [],
         "batch": [] if isinstance(samples, Missing) else list(_batches(int(samples.samples))),

@@ -114,7 +114,8 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
-    """Returns the similarity of the weights in matrix multiplications and convolutions."""
+    """Returns the similarity of the weights in matrix multiplications and convolutions. Returns Missing if too few
+    weights are known, or if they do not decide clearly."""
     weights, hidden = (_weights(a), _weights(b)), (_fused(a), _fused(b))
     if min(map(len, weights)) < (MIN_HIDDEN_WEIGHTS if any(hidden) else 1):
         return Missing(UNKNOWN_SIMILARITY)
@@ -125,8 +126,8 @@ def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _common_products(a: Recording, b: Recording) -> float:
-    """Returns the common share of matrix multiplications, convolutions and attention by name; 1 if a run hides or has
-    few of them."""
+    """Returns the share of matrix multiplications, convolutions and attention, by name, that both runs have in common.
+    Returns 1 if a run hides or has few of them."""
     calls = _counted(a, _rows(a, _COUNTED_PRODUCTS)), _counted(b, _rows(b, _COUNTED_PRODUCTS))
     if _fused(a) or _fused(b) or min(sum(each.values()) for each in calls) < MIN_PRODUCTS:
         return 1.0
@@ -134,7 +135,8 @@ def _common_products(a: Recording, b: Recording) -> float:
 
 
 def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> float:
-    """Returns the ratio of the operations per step if it is almost 1 and many have common weights, otherwise 0.
+    """Returns (smaller / larger) number of floating-point operations per step of the two runs if this is almost 1 and
+    most weights are common, otherwise 0.
 
     A matrix multiplication may be cut into portions. Then it is called more often, with fewer rows per call.
     """

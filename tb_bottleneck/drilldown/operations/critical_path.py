@@ -1,6 +1,6 @@
 """The critical path of a window. The path is followed backwards from the end of the window to its start.
 
-An operation of the device waited for whichever was done last: its launch, the previous operation on its stream, or an
+An operation of the device waited for the last of these three: its launch, the previous operation on its stream, or an
 operation on another stream. The host waited for its previous event, or, in a synchronising call, for the device. The
 replay simulates the same dependencies (replay/graph).
 """
@@ -17,7 +17,8 @@ from tb_bottleneck.trace.table import Ints
 
 
 class CriticalPath(Record, frozen=True, eq=False):
-    """Sorted, disjoint parts of the window, in ns. `op` is a row of `all_device_ops`, or -1 if the host works."""
+    """The path as sorted, disjoint parts of the window, in ns. `op` is the device operation of a part (a row of
+    `all_device_ops`), or -1 if the host works."""
 
     begin: Ints
     end: Ints
@@ -39,7 +40,8 @@ def critical_path(recording: Recording) -> CriticalPath:
 
 
 def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
-    """Returns the start of each part of the path in ns, in order of time, and its operation, or -1 for the host."""
+    """Returns the start of each part of the path in ns, and the device operation of each part, or -1 for work of the
+    host. The parts are in order of time."""
     items, ops = graph.items, recording.trace.all_device_ops
     begins: list[int] = []
     path: list[int] = []
@@ -79,8 +81,8 @@ def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
-    """Returns the last item of the window or -1, and True if the window ends with the operation of that item, False if
-    it ends with the host's work."""
+    """Returns the item of the graph with which the window ends, or -1. The second value is True if the window ends with
+    the device operation of this item, and False if it ends with the host's work."""
     items, ops, end = graph.items, recording.trace.all_device_ops, recording.steps.end
     working = np.flatnonzero(items.op >= 0)
     working = working[ops.end[items.op[working]] <= end]
@@ -93,8 +95,8 @@ def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
 
 
 def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[int, bool]:
-    """Returns the item that the host was busy with before `item`, or -1, and True if the host waited for the operation
-    of the returned item."""
+    """Returns the item before `item` on the path of the host, or -1. The second value is True if the host waited for
+    the device operation of the returned item, and False if the host was busy with the returned item."""
     items = graph.items
     row = int(items.follows[item])
     if row < 0:
@@ -118,7 +120,8 @@ def _before_on_stream(stream: Ints) -> Ints:
 
 
 def _last_ended(op: Ints, end: Ints) -> Ints:
-    """Returns for each item the item, among all up to this one, whose operation ends last, or -1."""
+    """Returns for each item which item up to and including this one has the operation that ends last; -1 if none has an
+    operation."""
     ends = np.where(op >= 0, end[op], LONG_AGO)
     latest = np.maximum.accumulate(ends)
     new = np.where(ends == latest, np.arange(len(op)), 0)

@@ -105,7 +105,8 @@ MAX_SHOWN = 600
 
 
 def _add(rows: Any, calls: Calls, length: Ints, key: Ints, text: Callable[[int], str]) -> None:
-    """Adds one row per distinct `key`, in descending order of the sum of `length`."""
+    """Adds one row to `rows` for each distinct `key`, in descending order of the sum of `length`. `key` and `length`
+    have one element per call. `text` returns the name of a key."""
     groups = groups_of(key, np.zeros(len(calls), np.int64), length)
     device, host = groups.summed(calls.device), groups.summed(calls.host)
     for group in np.lexsort((-host, -groups.total))[:MAX_ROWS].tolist():

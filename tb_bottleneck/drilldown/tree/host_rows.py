@@ -35,7 +35,8 @@ class Labels:
 
 
 class Forest:
-    """The nodes of a tree. Equal paths of labels are one node. The parent of a node always has a smaller number.
+    """The nodes of a tree. Nodes whose labels are equal on the whole path from the root are one node. The parent of a
+    node always has a smaller number.
 
     All children of a node with the same label must be added in the same call of `add`.
     """
@@ -46,7 +47,8 @@ class Forest:
         self._size = 1
 
     def add(self, parents: Ints, labels: Ints) -> Ints:
-        """Adds a node below parents[i] with labels[i] for each i, and returns the nodes. Equal pairs are one node."""
+        """Adds for each i a node with labels[i] below parents[i], and returns the numbers of the nodes. Equal pairs
+        share one node."""
         pairs, node = np.unique(parents << 32 | labels, return_inverse=True)
         self._parents.append(pairs >> 32)
         self._labels.append(pairs & 0xFFFFFFFF)
@@ -83,7 +85,8 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.CALL)
 
 
 class OwnTime(Record, frozen=True, eq=False):
-    """Sorted, disjoint time spans, in ns. `row` is the innermost event that runs in each span."""
+    """The own time of the events of one thread, as sorted, disjoint spans in ns. `row` is the innermost event that runs
+    in each span."""
 
     begin: Ints
     end: Ints
@@ -94,7 +97,8 @@ NO_TIME = OwnTime(*(np.empty(0, np.int64) for _ in range(3)))
 
 
 class HostRows(Record, frozen=True, eq=False):
-    """`parent` has the enclosing event of each event, or -1. `own` has the own time of the events of each thread."""
+    """The nesting of the host's events. `parent` has the enclosing event of each event, or -1. `own` maps each thread
+    to the own time of its events."""
 
     parent: Ints
     own: dict[int, OwnTime]

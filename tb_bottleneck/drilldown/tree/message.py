@@ -45,7 +45,8 @@ def _label(labels: Labels, tree: Tree, node: int) -> int:
 
 
 def _names(size: int, sides: tuple[tuple[Tree, Ints], ...]) -> list[tuple[str, str]]:
-    """Returns the kind and the name of each node. If both trees have the node, they are those of the second tree."""
+    """Returns the kind and the name of each of the `size` common nodes; those in the second tree take precedence.
+    `sides` has both trees, and for each of their nodes the number of the common node."""
     names = [("root", "")] * size
     for tree, node in sides:
         for at, kind, name in zip(node.tolist(), tree.kind, tree.name, strict=True):

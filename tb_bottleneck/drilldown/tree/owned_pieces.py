@@ -23,10 +23,11 @@ UNMAPPED, NOTHING = -2, -1
 
 
 class Pieces(Record, frozen=True, eq=False):
-    """Pieces of the window. `ns` is the length of a piece, `regime` its owner as a row of REGIMES.
+    """Parts of the window, each with one owner and one origin. `ns` is the length of a part, `regime` its owner as a
+    row of REGIMES.
 
-    `row` is the event that the piece comes from, or UNMAPPED or NOTHING. `op` is the running device operation, or -1 if
-    the device is idle.
+    `row` is the host event that the part comes from, or UNMAPPED or NOTHING. `op` is the running device operation, or
+    -1 if the device is idle.
     """
 
     ns: Ints
@@ -43,13 +44,14 @@ class _Spans(Record, frozen=True, eq=False):
     regime: Ints
 
     def cut(self, begin: Ints, end: Ints) -> tuple["_Spans", Ints]:
-        """Returns the parts inside the sorted, disjoint spans [begin[i], end[i]), and the index i of each part."""
+        """Returns the parts of these spans inside the sorted, disjoint ranges [begin[i], end[i]), and the index i of
+        each part."""
         mine, other = overlapping(self.begin, self.end, begin, end)
         start, stop = np.maximum(self.begin[mine], begin[other]), np.minimum(self.end[mine], end[other])
         return _Spans(start, stop, self.regime[mine]), other
 
     def without(self, begin: Ints, end: Ints) -> "_Spans":
-        """Returns the parts outside the sorted, disjoint spans [begin[i], end[i])."""
+        """Returns the parts of these spans outside the sorted, disjoint ranges [begin[i], end[i])."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         return self.cut(np.append(low, end), np.append(begin, high))[0]
 
@@ -120,7 +122,8 @@ def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: 
 
 
 def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the pieces by what the thread of each span does at that time, or, if it does nothing, the main thread."""
+    """Returns the pieces of `spans` with what the thread of each span runs at that time, or, if it runs nothing, what
+    the main thread runs. If neither runs anything, the origin is NOTHING."""
     pieces, rest = [], []
     for number in distinct_values(thread).tolist():
         part, others = _running(spans.take(thread == number), host.own.get(number, NO_TIME))
@@ -134,7 +137,7 @@ def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pie
 
 
 def _running(spans: _Spans, own: OwnTime) -> tuple[Pieces, _Spans]:
-    """Returns the pieces in which an event of the thread runs, and the rest of `spans`."""
+    """Returns the pieces of `spans` in which an event in `own` runs, and the rest of `spans`."""
     part, which = spans.cut(own.begin, own.end)
     pieces = Pieces(part.end - part.begin, part.regime, own.row[which], np.full(len(which), -1))
     return pieces, spans.without(own.begin, own.end)

@@ -42,7 +42,8 @@ _COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
 
 
 class Paths(Record, frozen=True, eq=False):
-    """The node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that name nodes.
+    """The tree node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that name
+    nodes, such as modules.
 
     `operator` is the innermost operator that encloses the event within the carrier of its node, or -1. `backward` marks
     the events of the backward pass.
@@ -126,7 +127,7 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
 
 
 def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -> None:
-    """Labels what a function of the program calls with the calling line, where the recording has this line.
+    """Labels the Python calls of a function of the program with the calling line, where the recording has this line.
 
     A called function that is itself a function of the program keeps its own label.
     """
@@ -187,7 +188,8 @@ def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text
 def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | None) -> Ints:
     """Returns for each node of autograd its forward operator, as a row of the events; -1 for other events.
 
-    `ranges` marks ranges. A backward pass in a range stays there (-1) unless the range encloses the forward operator.
+    `ranges` is a mask of the record_function ranges, or None. A node of autograd in a range gets -1, too, unless the
+    range also encloses the forward operator.
     """
     events, forward = recording.trace.events, np.full(len(recording.trace.events), -1, np.int64)
     if not len(roots):
@@ -202,9 +204,10 @@ def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | 
 
 
 def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> Ints:
-    """Returns for each carrier the carrier above it, and for each node of autograd the carrier that replaces it, or -1.
+    """Returns for each carrier the next carrier above it, and for each node of autograd the carrier around its forward
+    operator; -1 if there is none.
 
-    `stop` is the nearest carrier or linked node of autograd of each event. `label` is -1 for events that are no
+    `stop` is the nearest carrier or linked node of autograd of each event. `label` is -1 for events that are not
     carriers.
     """
     none = len(stop)
@@ -220,9 +223,10 @@ def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> I
 
 
 def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
-    """Returns `up` with the outermost events of the backward pass (`rows`) at the place of the forward pass.
+    """Returns `up`, where each carrier in `rows` below a carrier with the same label gets the parent of that carrier.
 
     A checkpoint may recompute a module in a node of autograd that belongs to the module itself or to a module in it.
+    Otherwise, such a module would appear below itself.
     """
     above, up = up[rows], up.copy()
     for _ in range(MAX_DEPTH):

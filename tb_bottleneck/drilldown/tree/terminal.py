@@ -55,7 +55,8 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
 
 
 def grouping_text(tree: Tree) -> str:
-    """Returns a text that says what the rows of the tree are. A function's line is that of its def."""
+    """Returns what the rows of the tree stand for, such as "module". The line of a function is the line of its
+    `def`."""
     return "function and line" if tree.by == "line" else tree.by
 
 
@@ -119,7 +120,8 @@ _JSON_NAME = {
 
 
 def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
-    """Yields one line per node that has a value of its own, as in `outer;inner 123`, which flame graph tools read."""
+    """Yields a line such as `outer;inner 123` for each node with a value of its own. Flame graph tools read these
+    lines."""
     own = tree.own(values_of(tree, sort))
     paths: list[str] = []
     for node, parent in enumerate(tree.parent.tolist()):

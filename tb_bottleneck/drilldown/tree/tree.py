@@ -84,7 +84,7 @@ def tree_of(recording: Recording, host: HostRows, by: str, merged: bool = False)
 
 
 class _Leaves:
-    """The nodes of operators and kernels below the paths."""
+    """The nodes of operators and kernels, which are below the nodes of the paths."""
 
     def __init__(self, recording: Recording, paths: Paths, by: str) -> None:
         self._paths, self._trace = paths, recording.trace
@@ -129,7 +129,7 @@ class _Charges:
         self.begin, self.end = np.zeros((2, len(self.parent)), np.int64)
 
     def add_pieces(self, pieces: Pieces) -> None:
-        """Adds the time by regime."""
+        """Adds the time of `pieces` by regime to their nodes."""
         leaves, size = self._leaves, len(self.parent)
         busy = pieces.op >= 0
         node = leaves.of_rows(pieces.row)

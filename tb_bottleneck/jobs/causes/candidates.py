@@ -46,7 +46,8 @@ def fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
 
 
 def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the share of the job's length, 0 to 1, that remains after those fixes that are not simulated."""
+    """Returns the share of the job's length, 0 to 1, that remains after the fixes that are not simulated (see
+    Candidate)."""
     share = 1.0
     for candidate in candidates:
         share *= candidate.bound / context.replay.length if candidate.bound is not None else 1.0
@@ -62,8 +63,8 @@ def work_ratio(context: JobContext, rank: int) -> float:
 
 
 def expert_skew(context: JobContext) -> float:
-    """Returns (largest part / mean part - 1) of an all-to-all, as the median over the all-to-alls with uneven parts;
-    0 if there are none."""
+    """Returns the median of (largest part / mean part - 1) over the all-to-alls with uneven parts; 0 if there are
+    none."""
     rows = context.job.rows
     skew = rows.skew[(rows.operation == Operation.ALL_TO_ALL) & (rows.skew > 0)]
     return float(np.median(skew)) / 1000 if len(skew) else 0.0
@@ -79,8 +80,9 @@ _MAX_JUMPS = 64
 def origins(context: JobContext) -> Ints:
     """Returns for each pair the position of the rank that caused the waiting.
 
-    The search begins at the rank that arrives last. It may have waited itself in another group: a stage waits for its
-    activations, or a rank waits for the ranks that share its layers. Then the rank that it waited for may be the cause.
+    The search begins at the rank that arrives last. This rank may itself have waited in another group: a stage waits
+    for its activations, or a rank waits for the ranks that share its layers. Then the rank that it waited for may be
+    the cause.
     """
     wires, table = context.wires, context.own
     if not context.pairs.count:
@@ -99,7 +101,7 @@ def origins(context: JobContext) -> Ints:
 
 
 def _columns(context: JobContext) -> Ints:
-    """Returns for each row the column of OwnTable of the step in which the row starts."""
+    """Returns for each row of the job (a communication of one rank) the column of OwnTable in which the row starts."""
     points, column = context.graph.points, np.zeros(len(context.job.rows), np.int64)
     starts = np.flatnonzero(~points.resumes)
     column[points.row[starts]] = context.own.step[starts]

@@ -28,8 +28,8 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     """Yields a candidate for each kind of transfer that takes a large share of the step without work beside it.
 
     The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
-    stages. Transfers of gradients and parameters can run beside the work that follows, and those that a later exchange
-    repeats can be left out. The other transfers cannot, because the next work needs their results; their gain is the
+    stages. Transfers of gradients and parameters can run beside the work that follows, or be left out if a later
+    exchange repeats them. The other transfers cannot, because the next work needs their results; their gain is the
     bound for a job without these transfers.
     """
     rows = context.job.rows
@@ -51,10 +51,10 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
 
 
 def _exposed_time(context: JobContext) -> Floats:
-    """Returns for each row the time in ns of its transfer without work beside it, as if no link was slow.
+    """Returns for each row of the job the time in ns of its transfer without work beside it, as if no link was slow.
 
-    All messages of one batch are one kernel, which transfers as soon as its last message can. The first row of a batch
-    has the time of the kernel.
+    All messages of one batch are one kernel, whose transfer begins when its last message can begin. The first row of a
+    batch has the time of the kernel, the others have 0.
     """
     rows = context.job.rows
     messages = np.isin(rows.operation, P2P)
@@ -80,8 +80,8 @@ def _exposed_time(context: JobContext) -> Floats:
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
     """Yields a candidate for the exposed rows `mine`; none if they have a small share of the step.
 
-    `share` and `kind` have one element per row of the job. All operations count together, because gathers and scatters
-    of one layer run beside the same work. Operations with a small part are not changed.
+    `share` and `kind` have one element per row of the job. Operations of all types form one candidate, because gathers
+    and scatters of one layer run beside the same work. Operations with a small share are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)
@@ -119,10 +119,11 @@ def _left_out(changed: Changed, context: JobContext, rows: Ints) -> Changed:
 
 
 def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: float) -> Changed:
-    """Returns the job without the transfers of the messages `rows`. Some of them wait for ranks that were not recorded,
-    and `share` of these waits ends with the transfers: none at least, all at most.
+    """Returns the job without the transfers of the messages `rows`. Some of these messages also wait for unrecorded
+    ranks; the share `share` of these waits ends with the transfers (0: lowest estimate, 1: highest).
 
-    The first and the last stage have half of the transfers of the others, so they wait for as many as they have.
+    The first and the last stage have half as many transfers as the others, so their waits get shorter at least by the
+    time of their own transfers.
     """
     table = context.job.rows
     own, usual = context.unpaired

@@ -44,8 +44,8 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
 
 
 def _correlation(device: Floats, work: Floats) -> float:
-    """Returns the correlation of device time with the amount of work, each relative to its step. Returns 1 if the
-    amount is not known, because then device time that varies with the step, not the rank, is the only sign."""
+    """Returns the correlation of device time with the amount of work, each as the difference from the mean of its step.
+    Returns 1 if the amount is not known: then, device time that varies by step and not by rank is the only evidence."""
     if np.isnan(work).all() or device.shape != work.shape:
         return 1.0
     a, b = (device - np.nanmean(device, axis=0)).ravel(), (work - np.nanmean(work, axis=0)).ravel()

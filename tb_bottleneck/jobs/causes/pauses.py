@@ -24,7 +24,7 @@ MIN_COLLECTED = 0.5
 
 
 def pauses(context: JobContext) -> Iterator[Candidate]:
-    """Yields the candidates for pauses: of interruptions, of slow batches, and of unsynchronised garbage collection."""
+    """Yields the candidates for pauses by interruptions, by slow batches, and by unsynchronised garbage collection."""
     excess = np.nan_to_num(context.own.excess)
     slow = fixed_kinds(context)
     collected = collections(context)
@@ -48,7 +48,8 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
 
 
 def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> Changed:
-    """Returns the job in which all ranks collect in the same steps, also those that were not recorded."""
+    """Returns the job in which all ranks, including unrecorded ranks, run garbage collection in the same steps.
+    `collected` is the time of garbage collection in ns, of shape (ranks, steps)."""
     rows, usual = context.unpaired
     collective = ~np.isin(context.job.rows.operation[rows], P2P)
     changed = wires_at_most(at_common_steps(changed, context, collected), rows[collective], usual[collective])
@@ -69,10 +70,10 @@ def collections(context: JobContext) -> Floats:
 def _of_kind(
     context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools, remaining: Floats | float = 0.0
 ) -> Iterator[Candidate]:
-    """Yields a candidate for pauses of one kind. `slow` marks the ranks and kinds that take longer in most steps.
-    `remaining` is the time in ns by rank and step that another cause explains, and that this fix does not remove. In
-    steps with a pause, a message of which the other rank was not recorded takes its usual time after the fix: that rank
-    waited for the pause as well."""
+    """Yields a candidate for pauses of one kind of own time. `slow` marks the ranks and kinds that take longer in most
+    steps; such ranks are left out. `remaining` is the time in ns by rank and step that has another cause and that this
+    fix does not remove. In steps with a pause, a message whose other rank was not recorded takes its usual time after
+    the fix, because that rank waited for the pause, too."""
     ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):
         return

@@ -34,7 +34,7 @@ MIN_BUBBLE = 0.34
 
 
 def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
-    """Yields a candidate for the slowest stage.
+    """Yields a candidate for the slowest stage. The ranks `slow` are left out where their stage has other ranks.
 
     If a stage has no recorded rank, the replay does not show what a fix saves. Then, the bound is computed for m
     microbatches, of which all but the first wait for the slowest stage.
@@ -78,7 +78,8 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 
 
 def _layers_of(context: JobContext) -> list[int] | None:
-    """Returns the layers of each stage; None if their attention is not recorded, or if a rank has several chunks."""
+    """Returns the number of layers of each stage. Returns None if their attention was not recorded, or if a rank has
+    several chunks of layers."""
     if is_interleaved(context) or context.grid.stages > MAX_STAGES:
         return None
     last = int(np.argmax(context.grid.stage))  # where every microbatch arrives, so that its passes are told apart
@@ -98,11 +99,12 @@ def _layers_of(context: JobContext) -> list[int] | None:
 
 
 def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
-    """Returns the layers of each stage for which the slowest stage is fastest, and the times of the stages then.
+    """Returns the numbers of layers per stage that minimise the time of the slowest stage, and the times of the stages
+    then.
 
-    `times` are those of the stages with `layers`. All layers take equally long: as on the stage that needs the least
-    time per layer. What else a stage does, such as the embedding or the loss, stays where it is. No more layers are
-    moved than that takes.
+    `times` are the times of the stages with the present `layers`. All layers are assumed to take the time per layer of
+    the stage where it is lowest. Other work of a stage, such as the embedding or the loss, is not moved. No more layers
+    are moved than necessary.
     """
     layer = float((times / layers).min())
     others = times / layer - np.array(layers)  # in layers
@@ -114,7 +116,8 @@ def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
 
 
 def _filled(layers: Floats, others: Floats, count: int) -> Floats:
-    """Returns `layers` with `count` more, each on the stage that is fastest with it."""
+    """Returns `layers` plus `count` more layers, each added to the stage with the least work (`layers` + `others`) so
+    far."""
     filled = layers.copy()
     for _ in range(count):
         filled[np.argmin(np.round((filled + others) / SAME_LAYERS))] += 1
@@ -172,9 +175,9 @@ def _passes_correlation(context: JobContext) -> float | None:
 
 
 def _microbatches_of(context: JobContext) -> float:
-    """Returns the most messages that a rank of the first recorded stage sends to one rank per step; 0 if none.
+    """Returns the most messages per step that a rank of the first recorded stage sends to one other rank; 0 if none.
 
-    Each microbatch is one message to the next stage; with several chunks of layers per rank, one for each of them.
+    A stage sends one message per microbatch (with several chunks of layers per rank, per microbatch and chunk).
     """
     rows = context.job.rows
     first = np.flatnonzero(context.grid.stage == context.grid.stage.min())

@@ -22,8 +22,8 @@ FAST_SHARE = 0.1
 
 
 class SlowRows(NamedTuple):
-    """Rows of slow groups or channels. `time` is for each row the typical time in its channel, `usual` the typical time
-    of the same transfer in other channels, in ns."""
+    """Rows (communications of one rank) on slow groups or channels. `time` is for each row the typical time in its
+    channel, `usual` the typical time of the same transfer in other channels, in ns."""
 
     rows: Ints
     time: Floats
@@ -39,8 +39,8 @@ class SlowRows(NamedTuple):
 
 
 def slow_links(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with all slow groups or channels, which are slower than others of the same kind and size,
-    and one with slow groups that have unrecorded ranks, because there, a late rank looks like a slow link."""
+    """Yields one candidate with all groups or channels that are slower than others of the same kind and size. Yields a
+    second candidate with slow groups that have unrecorded ranks, where a late rank cannot be told from a slow link."""
     rows, slow, partly = context.job.rows, slow_rows(context), partly_recorded_slow_rows(context)
     if len(slow.rows):
         ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
@@ -58,8 +58,8 @@ def slow_rows(context: JobContext) -> SlowRows:
 
 
 def partly_recorded_slow_rows(context: JobContext) -> SlowRows:
-    """Returns the rows of slow groups within the layers that have unrecorded ranks. The fastest calls of a group are
-    compared, in which no rank was late by chance."""
+    """Returns the rows of slow groups within the layers that have unrecorded ranks. Only the fastest calls of each
+    group are compared, because no rank was late in them by chance."""
     job, recorded = context.job, set(context.job.ranks)
     partly = [
         kind in LAYER_KINDS and not recorded.issuperset(group.ranks)
@@ -96,14 +96,15 @@ def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Call
 
 
 def pairs_complete(context: JobContext) -> Bools:
-    """Returns a mask of the rows: True if all members of the pair of the row were recorded."""
+    """Returns a mask of the job's rows: True if the row belongs to a pair, and all ranks of this operation were
+    recorded."""
     complete = context.pairs.pair >= 0
     complete[complete] = context.wires.complete[context.pairs.pair[complete]]
     return np.asarray(complete, np.bool_)
 
 
 def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns for each row the lower and the higher rank of the message; -1 for collectives."""
+    """Returns for each of `rows` the lower and the higher rank of the message; -1 for collectives."""
     table = context.job.rows
     own = np.array(context.job.ranks, np.int64)[table.rank[rows]]
     message, peer = np.isin(table.operation[rows], P2P), table.peer[rows]

@@ -70,7 +70,8 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
 
 
 def fixed_kinds(context: JobContext) -> Bools:
-    """Returns a mask of shape (ranks, kinds): True if the fix of a slow rank changes this kind to that of its peers."""
+    """Returns a mask of shape (ranks, kinds): True if the fix of a slow rank replaces its time of this kind by that of
+    its peers."""
     slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
     fixed = np.zeros_like(longer)
     fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
@@ -166,7 +167,8 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
 
 
 def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
-    """Returns the own times of the slowest and of the fastest other peer, in the shape of the table of own times."""
+    """Returns the own times of the slowest and of the fastest peer outside of `members`, for the low and the high
+    estimate of the fix. Both have the shape of the table of own times."""
     table, slowest, fastest = context.own, context.own.usual.copy(), context.own.usual.copy()
     for stage in np.unique(context.grid.stage[members]).tolist():
         peers = np.flatnonzero(context.grid.stage == stage)

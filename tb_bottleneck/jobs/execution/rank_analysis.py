@@ -39,8 +39,8 @@ class Task:
 
 @dataclass(frozen=True)
 class RankResult:
-    """The result of a task: the serialised report, the encoded summary of the rank, or empty, and a text about what
-    went wrong, or empty."""
+    """The result of a task: the serialised report, the encoded summary of the rank, and a text about what went wrong.
+    The summary and the text may be empty."""
 
     report: bytes
     summary: bytes = b""

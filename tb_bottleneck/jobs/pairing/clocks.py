@@ -40,8 +40,8 @@ class Clocks:
     """Offsets of the clocks in ns, to be subtracted from the times of each rank.
 
     The offset of a rank is `offset` at the time `origin`, plus `drift` per ns after that. `error` is the uncertainty in
-    ns: the 90th percentile of the remaining differences, without outliers. `error` is 0 if all ranks share one
-    clock, and None if the clocks cannot be aligned for the reason `because`. Even then, the offsets are estimates.
+    ns: the 90th percentile of the remaining differences, without outliers. `error` is 0 if all ranks share one clock.
+    It is None if the clocks cannot be aligned; `because` is the reason, and the offsets are only estimates.
     """
 
     offset: Floats
@@ -151,8 +151,8 @@ def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats
 
 
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
-    """Returns a mask of the rows that connect clocks: collectives, and, if these do not suffice, also messages, which
-    both ranks leave together. If small ones suffice, only small collectives and messages are used."""
+    """Returns a mask of the rows that connect clocks. These are collectives, or, if these do not suffice, also
+    messages, which both ranks leave together. Large ones are used only if small ones do not suffice."""
     rows, paired = job.rows, pairs.pair >= 0
     mine = clock[rows.rank]
     low, high = np.full(pairs.count, count), np.full(pairs.count, -1)
@@ -192,7 +192,8 @@ def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns first offsets. Starts with one clock; each round sets the clocks that share a pair with a set clock.
+    """Returns rough offsets as the start of the relaxation. Each round sets the clocks that share a pair with a clock
+    that is already set, beginning with one clock.
 
     Clocks that are not connected keep the offset 0.
     """
@@ -250,7 +251,7 @@ def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
 
 
 def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin: int) -> Floats:
-    """Returns offsets with which the steps of ranks that no pair connects begin at the same time.
+    """Returns `offset`, changed so that the steps of ranks that no pair connects begin at the same time.
 
     The error is some milliseconds. That suffices to replay the ranks together, but not to tell waiting from transfer.
     """

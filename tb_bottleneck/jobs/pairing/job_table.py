@@ -33,7 +33,8 @@ class JobRows(Table):
 
 @dataclass(frozen=True, eq=False)
 class JobTable:
-    """The recorded ranks of a job. The rows of the rank at position i are `rows` first[i] to first[i + 1] - 1."""
+    """The recorded ranks of a job and their communications. A row is one communication of one rank. The rank at
+    position i has the `rows` first[i] to first[i + 1] - 1."""
 
     summaries: tuple[RankSummary, ...]
     groups: tuple[ProcessGroup, ...]
@@ -70,10 +71,11 @@ def job_table(summaries: Sequence[RankSummary]) -> JobTable:
 
 
 def _joined_groups(summaries: Sequence[RankSummary]) -> tuple[tuple[ProcessGroup, ...], list[Ints]]:
-    """Returns the groups of the job, and for each rank the job's row of each group of the rank.
+    """Returns the groups of the job, and for each rank an array that maps the rank's groups to the rows of the job's
+    groups.
 
     A group is identified by its name, or by its name and ranks if groups of the same name have different ranks. If the
-    list of ranks of a group was cut, the ranks that list the group are its ranks.
+    list of ranks of a group was cut, the group consists of the ranks that list it.
     """
     lists: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
     for summary in summaries:

@@ -26,12 +26,12 @@ _Token = tuple[int, int]
 def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
     """Returns the step and the position in the step of each row. The step is UNKNOWN if the row cannot be numbered.
 
-    `classes` has the class of each row: its process group, or its group, operation and size; -1 for none. The
-    collectives of a class get the same numbers on all ranks. If steps are numbered, the position of a collective is n
-    if it is the n-th of its class in its step. If a rank lost rows, its sequence of operations and sizes differs from
-    that of most ranks. Then, the sequence is aligned to theirs, and rows that do not match are not numbered.
-    If steps are not numbered, windows may begin at different collectives. Then, the sequences of the whole recordings
-    are shifted until they agree. Repeated steps agree at several shifts; the clocks choose one of these shifts.
+    `classes` has the class of each row: its process group, or its group, operation and size; -1 for none. The same
+    collective gets the same numbers on all ranks. If steps are numbered, the n-th collective of its class in a step has
+    the position n. If a rank lost rows, its sequence of operations and sizes differs from that of most ranks. Then, the
+    sequence is aligned to theirs, and rows that do not match are not numbered. If steps are not numbered, windows may
+    begin at different collectives. Then, the sequences of the whole recordings are shifted until they agree. Repeated
+    steps agree at several shifts; the clocks decide between them.
     """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():
@@ -92,7 +92,8 @@ def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordi
 
 
 def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
-    """Returns the position of the first of `rows` in `reference`, or None if no shift agrees, or no single one.
+    """Returns the shift of `rows` against `reference` at which both sequences agree: the position of the first of
+    `rows` in `reference`. Returns None if no shift agrees, or if it is not clear which one.
 
     If several shifts agree, the shift with the nearest ends is used, if it is clearly nearer than the others.
     """
@@ -176,7 +177,7 @@ def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
 
 
 def _size(rows: JobRows) -> Ints:
-    """Returns the size of each row if all ranks have the same size in its operation, otherwise 0."""
+    """Returns the size in bytes of each row, or 0 for operations in which the sizes of the ranks may differ."""
     return np.where(np.isin(rows.operation, SIZED), rows.bytes, 0)
 
 

@@ -40,9 +40,10 @@ _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The starts of synchronising collectives of one rank. `point` is the row of the start in the rank's points. `kind`
-    is equal for equal collectives of all ranks. On the common clock in ns, the rank has not waited since `free`, has
-    begun nothing else since `issued`, and starts the collective at `time`. `worked` is its work until then, in ns."""
+    """The starts of synchronising collectives of one rank. `point` is the row of the start in the rank's points.
+    `kind` is the same for the same collective on all ranks. On the common clock in ns, the rank has not waited since
+    `free`, has begun nothing else since `issued`, and starts the collective at `time`. `worked` is its work until
+    then, in ns."""
 
     point: Ints
     kind: Ints
@@ -73,7 +74,8 @@ def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable
 
 
 def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
-    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits), or None."""
+    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits). Returns None if there
+    are no such waits."""
     if len(arrivals) < 2:
         return None
     reference = min(arrivals, key=lambda each: len(each.point))
@@ -126,8 +128,8 @@ def _window_begin(job: JobTable, clocks: Clocks, row: int) -> float:
 
 
 def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints | None:
-    """Returns for each rank its arrivals of `kind` that are nearest to those of `reference`, of shape (ranks,
-    arrivals); None if there are none. Leaves out arrivals that are nearest to two arrivals of `reference`."""
+    """Returns for each rank the arrivals of `kind` that are nearest in time to those of `reference`, of shape (ranks,
+    arrivals). Returns None if there are none. An arrival that is nearest to two arrivals of `reference` is left out."""
     wanted = reference.time[reference.kind == kind]
     found, unique = [], np.ones(len(wanted), np.bool_)
     for each in arrivals:
@@ -179,7 +181,8 @@ def _with_barriers(
 
 
 def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: Ints) -> Points:
-    """Returns the points with a start and the end of a wait for each barrier, before the point that follows it."""
+    """Returns the points with two more points for each barrier: its start, and the end of the wait for it. They are
+    inserted before the points `at`, whose own time is divided between the times before and after the wait."""
     columns = {name: getattr(points, name) for name in Points.__dataclass_fields__}
     columns["communication"] = place[points.communication]
     before, length = points.time[at - 1], np.maximum(points.time[at] - points.time[at - 1], 1)

@@ -52,9 +52,9 @@ class JobGraph:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The edges in topological order. `edges` has the rows of the edges, sorted by the level of their target, then by
-    target. `bounds` has the first edge of each level. `left` has the nodes that are in a cycle or after a cycle.
-    """
+    """The edges in topological order. `edges` has the indices of the edges, sorted by the level of their target, then
+    by target. `bounds` has the position in `edges` of the first edge of each level. `left` has the nodes that are in a
+    cycle or after a cycle."""
 
     edges: Ints
     bounds: Ints
@@ -130,8 +130,8 @@ def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meetin
 
 
 class _Starts:
-    """For each row the row behind which it was queued (or -1), the row that ended before it in the same wait (or -1),
-    and the delay in ns."""
+    """What each row waits for before it starts: the row behind which it was queued (or -1), the row that ended before
+    it in the same wait (or -1), and the delay after that in ns."""
 
     def __init__(self, job: JobTable, points: RankPoints, row_point: Ints) -> None:
         rows = job.rows
@@ -153,7 +153,8 @@ class _Starts:
             self._within_waits(np.arange(first, end), start, reached, own_end)
 
     def _within_waits(self, mine: Ints, start: Floats, reached: Floats, end: Ints) -> None:
-        """Lets communications that start while the rank waits follow the last one that ended before in this wait."""
+        """Lets a communication that starts while the rank waits follow the communication that ended last before it in
+        this wait."""
         inside = mine[(start[mine] - reached[mine] > 1_000) & (self.queue[mine] < 0)]
         if not len(inside):
             return

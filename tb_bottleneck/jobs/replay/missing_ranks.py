@@ -1,9 +1,9 @@
 """Completes the graph of a job with its missing ranks, which behave like recorded peers.
 
-A rank that waits for a missing rank would wait less if a third rank, on which both depend, were faster. So each missing
-rank for which a recorded rank waits gets the own work, the order of communications and the wire times of a recorded
-peer. The peer has the same place in its groups. Ranks with known wire times come first, then those that share layers
-with the missing rank, then the nearest ranks.
+A rank that waits for a missing rank would wait less if a third rank, on which both depend, were faster. Therefore, each
+missing rank that a recorded rank waits for gets the own work, the order of communications and the wire times of a
+recorded peer. The peer has the same place in its groups. Ranks with known wire times come first, then those that share
+layers with the missing rank, then the nearest ranks.
 """
 
 from collections import defaultdict
@@ -31,8 +31,8 @@ MAX_TRIED = 64
 class CompleteGraph:
     """The graph of all ranks. The points, rows and ranks of missing ranks come after those of recorded ranks.
 
-    `point`, `row` and `rank` have for each point, row and rank the recorded one that it behaves like. `pair` has the
-    pair of each row, or -1. `missing` are the numbers of the missing ranks.
+    `point`, `row` and `rank` map each point, row and rank to the recorded one that it behaves like; a recorded one maps
+    to itself. `pair` has the pair of each row, or -1. `missing` are the numbers of the missing ranks.
     """
 
     graph: JobGraph
@@ -142,7 +142,8 @@ class _Peers:
         return None
 
     def _group_of(self, row: int, peer: int, missing: int) -> int | None:
-        """Returns the group of `missing` that matches `row` of `peer`; UNKNOWN if none, None if the place differs."""
+        """Returns the group of `missing` that corresponds to group `row` of `peer`. Returns UNKNOWN if `missing` has no
+        such group, and None if it has one in which its place differs."""
         group, kind = self._job.groups[row], self._grid.kinds[row]
         if missing in group.ranks:
             return None if self._exchanges[row] else row
@@ -158,7 +159,8 @@ class _Peers:
 
 
 def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobRows:
-    """Returns the rows of all ranks. The rows of missing ranks have the groups and peers of the missing ranks."""
+    """Returns the rows of all ranks. `row` has the recorded row that each row copies, `first` the first row of each
+    rank. The groups and message peers in the copied rows are replaced by those of the missing ranks."""
     rows = job.rows.take(row)
     group, counterpart = rows.group.copy(), rows.peer.copy()
     for number, peer in enumerate(peers, len(job.ranks)):

@@ -21,8 +21,8 @@ class Result:
 
 
 def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
-    """Returns the simulated job. `own` has the own times per point and kind, `wire` the wire times per row, and `tail`
-    the own time of each rank after its last point, all in ns."""
+    """Simulates the job. `own` has the own times per point and kind, `wire` the wire times per row, and `tail` the own
+    time of each rank after its last point, all in ns."""
     work = own.sum(axis=1)
     weight = graph.fixed.copy()
     weight[graph.point >= 0] += work[graph.point[graph.point >= 0]]

@@ -1,8 +1,8 @@
 """Arrivals of ranks that were not recorded, if recorded ranks of their group wait for them.
 
-The start of the transfer of a collective shows when such a rank arrives. The replay keeps the time since the previous
-collective of the group, even if the recorded ranks are faster. Otherwise, the replay of a job that waits for an
-unrecorded rank would be too fast. Small delays follow the last recorded arrival instead.
+The start of the transfer of a collective shows when such a rank arrives. The replay keeps the recorded time since the
+previous collective of the group, even if the recorded ranks are faster. Without this, the replay of a job that waits
+for an unrecorded rank would be too fast. If the delays are small, they are added to the last recorded arrival instead.
 """
 
 from dataclasses import replace
@@ -67,8 +67,8 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
 
 
 def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
-    """Returns the graph in which collectives begin `late` after the last recorded arrival, as when the unrecorded ranks
-    are as slow as the slowest recorded rank, and a fix makes them as fast."""
+    """Returns the graph in which each collective begins `late` after the last recorded arrival. This assumes that
+    unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them faster, too."""
     meeting = graph.nodes - len(late)
     arrivals = np.flatnonzero(graph.target >= meeting)
     fixed = graph.fixed.copy()
@@ -77,9 +77,10 @@ def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
 
 
 def are_small(job: JobTable, pairs: Pairs, clocks: Clocks, late: Floats) -> bool:
-    """Returns True if unrecorded ranks cause delays that are small beside the waits of recorded ranks for each other.
+    """Returns True if the delays by unrecorded ranks are small compared with the waits of recorded ranks for each
+    other.
 
-    A rank that is slow for another reason would hardly arrive so soon after the slowest recorded one each time.
+    A rank that is slow for another reason would hardly arrive so soon after the slowest recorded rank each time.
     """
     paired = np.flatnonzero(pairs.pair >= 0)
     arrival = clocks.aligned(job.rows.rank, job.rows.start)[paired]

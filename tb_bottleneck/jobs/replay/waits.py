@@ -1,8 +1,8 @@
 """The points of all ranks in one table, with waits that were too short to be recorded.
 
 If a rank arrives last, the collective may be done before the rank waits for it. Then, its recording shows no wait. If
-most members of the pair wait, the other members would wait, too, if they were faster. So a wait of no time is added for
-them, after the same share of the work up to their next communication.
+most members of the pair wait, the other members would also wait if they were faster. So a wait with a length of 0 is
+added for them, after the same share of the work up to their next communication.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ MOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RankPoints:
-    """Points of all ranks, sorted by rank, then by order. Times are in ns since the start of the window of the rank.
+    """The points of all ranks, sorted by rank, then by order. A point is the start of a communication, or the end of a
+    wait for it. Times are in ns since the start of the window of the rank.
 
     `time` is the recorded time. `reached` is the time at which the rank's own work reached the point: at the end of a
     wait, or for a communication that starts during a wait, it is earlier than `time`. `resumes` is True for the end of
@@ -42,8 +43,8 @@ class RankPoints:
 
 @dataclass(frozen=True, eq=False)
 class _UsualWaits:
-    """For each pair, `starts` is the number of further starts after which its members wait for it, and `share` the
-    share of the work from there to the next start after which they wait; NaN if most members do not wait."""
+    """When the members of each pair usually wait for it: after `starts` further communications have started, and after
+    the share `share` of the work up to the next start is done. `share` is NaN if most members do not wait."""
 
     starts: Ints
     share: Floats
@@ -76,8 +77,8 @@ def _usual_waits(job: JobTable, pairs: Pairs) -> _UsualWaits:
 
 
 def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
-    """Returns the rows that a rank waits for, the number of starts in between, and the share of the work from the last
-    to the next start that is done when the rank waits."""
+    """Returns the rows that a rank waits for. Also returns for each of them how many communications the rank starts
+    before it waits, and the share of the work from the last to the next start that is done when it waits."""
     summary = job.summaries[position]
     points, done = summary.points, np.cumsum(summary.own.sum(axis=1))
     start, resume = np.flatnonzero(points.resumes == 0), np.flatnonzero(points.resumes == 1)

@@ -64,10 +64,10 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kind
 
 
 def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tuple[Ints, Floats]:
-    """Returns the rows of the operations of which no other rank was recorded, and the time in ns of their transfer.
+    """Returns the rows of the operations in which only one rank was recorded, and the times of their transfers in ns.
 
-    Such a rank may have waited for another one. The transfer is at most the fastest tenth of the times of the same
-    operation and size in groups of the same kind; both ends of a message take equally long.
+    The recorded rank may have waited for another one. Therefore, a transfer takes at most the fastest tenth of the
+    times of the same operation and size in groups of the same kind; both ends of a message take equally long.
     """
     rows = np.flatnonzero((pairs.pair < 0) & (_sizes(job) > 1))
     if not len(rows):
@@ -80,9 +80,9 @@ def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tup
 
 
 def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
-    """Returns for each of `rows`, messages, the time in ns that `share` of the messages at the same place of all steps
-    do not exceed; 0.5 is the lower median. The n-th message of a rank to or from another one has the same place in all
-    steps."""
+    """Returns a time in ns for each of the messages `rows`: the quantile `share` of the times of the messages at the
+    same place of all steps; 0.5 is the lower median. The n-th message of a rank in a step to or from another rank has
+    the same place in all steps."""
     if not len(rows):
         return np.empty(0)
     mine, count = job.rows.take(rows), np.arange(len(rows))
@@ -102,10 +102,10 @@ def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
 
 
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
-    """Limits the wire times of ranks that did not wait, to the time until the rank continued.
+    """Limits the wire time of ranks that did not wait for a collective to the time until the rank continued.
 
-    If a rank did not wait for a collective, unlike the other ranks, the collective was done when the rank continued,
-    even if its row ends later: a thread of Gloo that loses its core ends its row late.
+    If a rank did not wait, unlike the other ranks, the collective was done when the rank continued, even if its row
+    ends later: a thread of Gloo that loses its core ends its row late.
     """
     added = np.flatnonzero(points.added)
     row = points.row[added]
@@ -138,8 +138,8 @@ def _sizes(job: JobTable) -> Ints:
 
 
 def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: Sequence[str]) -> Floats:
-    """Returns for each pair the fastest tenth of the times of the same operation and size: in its group, or in complete
-    groups of the same kind and size if that is less."""
+    """Returns for each pair the fastest tenth (10 % quantile) of the times of the same operation and size: in its
+    group, or in complete groups of the same kind and size if that is less."""
     rows, size = job.rows, _sizes(job)
     role = np.unique(kinds or ("",), return_inverse=True)[1][rows.group[last]]
     alike = (rows.operation[last], rows.bytes[last])

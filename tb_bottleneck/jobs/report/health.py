@@ -45,8 +45,8 @@ def unpaired_share(context: JobContext) -> float:
 
 
 def is_trusted(context: JobContext) -> bool:
-    """Returns True if enough rows are paired, and the replay reproduces the recording. A pipeline needs no pairs: its
-    uneven stages, too few microbatches and slow ranks follow from the times of the ranks alone."""
+    """Returns True if enough rows are paired, and the replay reproduces the recording. A pipeline needs no pairs,
+    because slow stages, too few microbatches and slow ranks are found from the times of single ranks."""
     enough = context.pairs.count > 0 or context.grid.stages > 1
     return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
@@ -103,8 +103,8 @@ def waited_share(context: JobContext, rows: Bools) -> float:
 
 
 def late_ranks(context: JobContext) -> tuple[float, list[int]]:
-    """Returns the share of the time in which recorded ranks wait for ranks without a recording, and a small set of
-    unrecorded ranks that take part in most of these waits."""
+    """Returns the share of the time in which recorded ranks wait for unrecorded ranks, and a small set of unrecorded
+    ranks that take part in most of these waits."""
     job, (_, late) = context.job, context.begins
     rows = context.pairs.pair >= 0
     rows[rows] = late[context.pairs.pair[rows]] > 0

@@ -51,7 +51,7 @@ Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
 def judged_together(
     directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes], keep: Keep | None = None
 ) -> tuple[list[pb.Report], list[pb.Job]]:
-    """Returns all reports, and the jobs whose ranks the reports are about.
+    """Returns all reports, and the jobs that have reports of several ranks.
 
     `directories` has the directory of each report, `summaries` the encoded summary of its rank, or empty bytes. Reports
     about the same process are joined. The reports of the ranks of a job state the verdict of the job. `keep` is called
@@ -93,7 +93,7 @@ def jobs_of(
 
 
 def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobContext | None]:
-    """Returns the job, and its analysis, or None if the analysis is not trusted."""
+    """Returns the job, and the context with its analysis, or None if the ranks cannot be analysed together."""
     job = job_of(reports)
     if len(summaries) < 2:
         return job, None
@@ -177,7 +177,8 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
 
 
 def _regime(culprit: Culprit, regime: str) -> str:
-    """Returns the regime of the excess of the culprit. If that is not known, returns `regime`, that of the cause."""
+    """Returns the regime of the largest excess of the ranks of the culprit. If that is not known, returns `regime`, the
+    regime of the cause."""
     facts = culprit.candidate.facts
     excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
     largest = max(excess, key=lambda kind: excess[kind])

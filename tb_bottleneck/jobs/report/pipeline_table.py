@@ -13,7 +13,8 @@ MAX_RANKS, MAX_SPANS = 32, 8_000
 
 
 def pipeline_table(context: JobContext) -> PipelineTable | None:
-    """Returns the step in the middle of the recording; None without a pipeline, aligned clocks, common step or pass."""
+    """Returns the passes of the step in the middle of the recording. Returns None if there is no pipeline, if the
+    clocks are not aligned, or if the ranks have no step in common or no passes in it."""
     job, graph = context.job, context.graph
     if context.grid.stages < 2 or context.clocks.because:
         return None

@@ -135,7 +135,7 @@ def recording_path(run: str, source: str) -> str:
 
 
 def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
-    """Fills names of recordings into the code of the fixes: that of a culprit, and that of another rank.
+    """Fills the names of recordings into the code of the fixes: the recording of a slow rank, and that of another rank.
 
     `recordings` maps ranks to the names of their recordings.
     """
@@ -183,7 +183,8 @@ def _explain(gain: pb.Speedup) -> None:
 
 
 def _label(fact: pb.Evidence) -> None:
-    """Replaces the name of `fact` by the label of the fact."""
+    """Replaces the name in `fact.label` by the shown label. Raises ValueError if the fact has values that tb_bottleneck
+    does not write."""
     name, line = fact.label, job_texts().evidence[fact.label]
     if fact.HasField("value"):
         _expect(fact.unit == line.unit and line.unit not in _TEXTS and not fact.text)
@@ -196,7 +197,7 @@ def _label(fact: pb.Evidence) -> None:
 
 
 def _pattern(template: Template) -> str:
-    """Returns a regular expression for the sentences that `template` can give."""
+    """Returns a regular expression that matches all sentences that `template` can produce."""
     why = "|".join(map(re.escape, job_texts().why.values()))
     return re.sub(r"\\\$(\w+)", lambda match: _FIGURES.get(match[1], f"(?:{why})"), re.escape(template.template))
 

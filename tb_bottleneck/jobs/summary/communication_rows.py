@@ -57,7 +57,8 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
 
 
 def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
-    """Yields for each communication its issue time in ns, and its columns of Communications without step and order."""
+    """Yields for each communication its issue time in ns, and its columns in the table Communications except step and
+    order."""
     ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
     ops = ops.take(ops.launched)
     call = ops.call
@@ -103,7 +104,8 @@ def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
 
 
 class _BatchedMessages:
-    """The messages of each thread that have no kernel of their own. Each message belongs to the next batch after it."""
+    """The messages of each thread that have no kernel of their own. Each message belongs to the next batch that its
+    thread launches."""
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.rows(Kind.CPU_OP)

@@ -145,8 +145,9 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
     """Returns the intervals in which a rank waits for a communication.
 
     In an interval of exposed communication, the rank waits until the end of the last communication that ends in the
-    interval, if work was queued behind this communication, or the communication blocked the host. The time before that
-    work was launched is the rank's own time, because the host kept the device idle.
+    interval, if work was queued behind this communication, or the communication blocked the host. If that work was
+    launched only during the interval, the time before the launch is the rank's own time, because the host kept the
+    device idle.
     """
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
@@ -188,8 +189,8 @@ def points_between(communications: Communications, waits: Waits, own: Sequence[S
 
 
 def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
-    """Returns for each interval in `exposed` the communication that ends last in the interval, or -1, and the time in
-    ns until which the rank waits for it."""
+    """Returns for each interval in `exposed` the communication that ends last in the interval, or -1. Also returns the
+    time in ns until which the rank waits for it."""
     by_end = np.argsort(communications.end, kind="stable")
     starts, ends = communications.start[by_end], communications.end[by_end]
     if not len(ends):
@@ -207,8 +208,9 @@ def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints
 
 
 def _host_waits(exposed: Spans, communications: Communications) -> Waits:
-    """Returns the waits for collectives that run on the host. The wait for a collective is the longest exposed interval
-    that ends shortly before its end. In other intervals, the rank continued, so they are its own time."""
+    """Returns the waits for collectives that run on the host. The wait for a collective is the longest exposed
+    interval that ends shortly before the collective does. The rank continued in the other intervals, so they are its
+    own time."""
     start, end = communications.start, communications.end
     late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
     first = np.searchsorted(exposed.ends, np.maximum(end - late, start), side="right")
@@ -225,8 +227,8 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
 
 
 def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
-    """Returns for each end of a communication in `times` True if work was queued behind it or the host was blocked, and
-    the time in ns when that work was issued, or 0 if the host was blocked.
+    """Returns for each end of a communication in `times` two values: True if work was queued behind the communication
+    or the host was blocked, and the time in ns when that work was issued (0 if the host was blocked).
 
     Until that time, the host kept the device idle, independent of the communication.
     """

@@ -11,7 +11,7 @@ from tb_bottleneck.trace.table import Floats, Ints, Table, column
 
 
 class Operation(IntEnum):
-    """The operation of a communication."""
+    """The type of a communication, such as an all-reduce. SEND and RECV are messages between two ranks."""
 
     OTHER = 0
     ALL_REDUCE = 1
@@ -50,7 +50,7 @@ _SYNCHRONISING = frozenset(
 
 
 class Own(IntEnum):
-    """Kinds of own time: what a rank does while it does not wait for a communication."""
+    """The kinds of own time, by what a rank does while it does not wait for a communication."""
 
     DEVICE = 0
     INPUT = 1

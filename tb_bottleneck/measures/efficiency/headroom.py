@@ -37,8 +37,8 @@ ALL_REDUCE_DEVICES = 8  # of one machine
 class Distance(Record, frozen=True):
     """The kernels of one operator. All numbers are shares from 0 to 1.
 
-    `kernel` is the name with the most time, `share` the kernels' share of the window, `reached` the part of this time
-    that they would take at their roof, `beyond` the share of the window by which they take longer.
+    `kernel` is the kernel name with the most time. `share` is the share of the window in these kernels, `reached` the
+    part of this time that they would take at their roof, `beyond` the share of the window by which they exceed that.
     """
 
     operator: str

@@ -48,7 +48,8 @@ class Utilisation(Record, frozen=True):
 
 
 class _Needed(Record, frozen=True):
-    """The model's operations in the window, and the time (ns) at the peak of these and of all that ran, or None."""
+    """The model's floating-point operations in the window (`model`), and the time in ns that they (`model_ns`) and all
+    operations that ran (`hardware_ns`) need at the device's peak. `hardware_ns` is None if it is not known."""
 
     model: float
     model_ns: float
@@ -133,7 +134,8 @@ def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_kn
 
 
 def _needed(recording: Recording, table: Contractions) -> _Needed:
-    """Returns the operations. Gradients count as recorded, at most 2 x forward; as 2 x forward if they are unknown."""
+    """Returns the model's operations. Gradients count as recorded, at most 2 x forward; as 2 x forward if they are
+    unknown."""
     forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
     with np.errstate(divide="ignore", invalid="ignore"):
         at_peak = np.where(table.peak > 0, NS_PER_S / table.peak, 0.0)

@@ -181,7 +181,7 @@ def _parts(weight: Floats | Times, parts: int) -> Times:
 
 
 def _common_growth(recording: TelemetryRecording) -> float:
-    """Returns the factor, at least 1, by which all parts of the step grow that are not small."""
+    """Returns the factor, at least 1, by which all parts of the step grow. Small parts are ignored."""
     parts = _part_times(recording).values()
     least = MIN_PART * sum(before for before, _ in parts)
     growth = [after / before for before, after in parts if before >= least and before > 0]
@@ -189,7 +189,8 @@ def _common_growth(recording: TelemetryRecording) -> float:
 
 
 def _rises(values: Floats) -> bool:
-    """Returns True if the values rise with their order, or if all later values exceed all earlier ones."""
+    """Returns True if the values tend to rise (Kendall's tau), or if they can be split so that all later values exceed
+    all earlier ones."""
     later, earlier = np.triu_indices(len(values), 1)[::-1]
     if np.sign(values[later] - values[earlier]).mean() >= RISING:  # Kendall's tau
         return True

@@ -163,7 +163,8 @@ def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
-    """Returns the numbers of the steps that wait much longer than usual for a batch, and the time beyond it in ns."""
+    """Returns the numbers of the steps that wait much longer than usual for a batch, and by how many ns they wait
+    longer."""
     number, longest, mean = recording.windows.highest("loader_wait")
     is_known = ~np.isnan(longest)
     if not is_known.any():

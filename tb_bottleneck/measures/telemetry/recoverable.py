@@ -35,7 +35,8 @@ def core_wait(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """Largest share of the time that is recoverable from waits for a core, from the steps in windows without them.
+    """Largest share of the time that is recoverable from waits for a core, measured by the steps in windows without
+    such waits.
 
     Missing if the process waits for a core in all windows, or in all but a few.
     """

@@ -170,7 +170,8 @@ def _device_lanes(recording: TelemetryRecording) -> int | None:
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
-    """Returns the highest speed under load / the highest possible speed, the number of windows, and the link's state.
+    """Returns (highest speed of the link under load / highest possible speed), the number of windows with a value, and
+    the state of the link. Returns Missing if the speed was not recorded under load.
 
     The state has generation, width, highest generation and highest width.
     """

@@ -99,7 +99,8 @@ def ranks(recording: Recording) -> Measure | Missing:
 
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time that overlaps with other work. The remaining time is that of communication."""
+    """Share of the collectives' time that overlaps with other work. The rest is the time of the regime
+    communication."""
     rows, steps = collectives_of(recording), recording.steps
     running = clip(union(rows.start, rows.end), steps.begin, steps.end)
     if not running.total():
@@ -181,7 +182,8 @@ def bus_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def slot_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the device's own slot: no link between devices of one machine is slower."""
+    """Bytes per second that the device's own slot can reach. Links between devices of one machine are at least as
+    fast."""
     rate = slot_rate(recording)
     if not rate:
         return Missing("the link of this device is not known")
@@ -242,5 +244,6 @@ def _time_in(recording: Recording, *words: str) -> Measure | Missing:
 
 
 def names_with(recording: Recording, column: Ints, *words: str) -> Bools:
-    """Returns a mask of a column of rows of names: True if the name contains one of `words`, in any case."""
+    """Returns a mask of `column`, which has rows of the trace's names: True if the name contains one of `words`, in
+    upper or lower case."""
     return name_matches(recording.trace.names, column, lambda name: any(word in name.lower() for word in words))

@@ -107,7 +107,8 @@ def _top_level(recording: Recording) -> Ints:
 
 
 def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:
-    """Yields disjoint repeats as (position, period, number of calls), short periods first."""
+    """Yields disjoint parts of `keys` that repeat, as (position, period, number of repetitions), short periods
+    first."""
     taken = np.zeros(len(keys), np.bool_)
     for period in range(MIN_OPERATORS, min(MAX_OPERATORS, len(keys) // MIN_CALLS) + 1):
         equal = np.concatenate(([0], keys[period:] == keys[:-period], [0]))

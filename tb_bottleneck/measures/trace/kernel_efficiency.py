@@ -112,7 +112,7 @@ def half_type(recording: Recording) -> Measure | Missing:
 
 
 def without_bf16(recording: Recording) -> Measure | Missing:
-    """float16, as text if the device is not known to support bfloat16, otherwise missing."""
+    """The text float16 if the device is not known to support bfloat16, otherwise missing."""
     half = half_type(recording)
     is_narrow = isinstance(half, Measure) and half.text != "bfloat16"
     return half if is_narrow else Missing("bfloat16 needs no gradient scaler")

@@ -41,7 +41,7 @@ MIN_COST_NS = 2_000
 
 
 class CostlyWait(Record, frozen=True):
-    """A wait that left the device idle, during the wait or after it as far as sync_cost charges that idle time to it.
+    """A wait that left the device idle. Idle time after the wait counts, too, as far as it is charged to the wait.
 
     The wait lasts from `begin` to `end`; `cost` is the idle time; all are in ns. `thread` is a row of the threads.
     `kind` is one of:

@@ -41,7 +41,7 @@ _TORCH_BLOCKS = (
 
 
 class Enclosing(Record, frozen=True, eq=False):
-    """Nested rows of one thread; at least one row."""
+    """The nesting of the rows (events) of one thread that run at given times. There is at least one row."""
 
     nesting: Nesting
     rows: Rows  # of the events
@@ -54,9 +54,10 @@ class Enclosing(Record, frozen=True, eq=False):
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
     def called(self, times: Ints) -> Ints:
-        """Returns per time the event row that the innermost row of the first kind calls at this time; -1 for none.
+        """Returns per time the event row that the innermost row of the first kind in `found` calls; -1 for none.
 
-        Calls of a row of the last kind, which is a part of the first kind around it, count as that row's calls.
+        A row of the last kind is a part of the row of the first kind around it, so what it calls counts as called by
+        that row.
         """
         inside, row = self.nesting.innermost(times)
         parent, is_caller = self.nesting.parent, self.found[0] == self.rows

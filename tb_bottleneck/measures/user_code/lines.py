@@ -1,4 +1,4 @@
-"""The lines of a function that its cost is in: the lines of its calls, and sampled ones of what runs without a call."""
+"""Splits the cost of a function by its lines: lines that make calls are recorded, lines without calls are sampled."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ MIN_SAMPLES = 8
 
 
 def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Mapping[int, int]) -> dict[int, float]:
-    """Returns the lines of a function with their shares of its cost, as far as they are known.
+    """Returns a dict from the known lines of a function to their shares of its cost.
 
     `called` has for each moment the event row that the function calls, or -1, and `cost` the cost of the moment.
-    `samples` maps lines of the function to their samples. Calls have lines. What the function does without a call has
-    sampled ones, as in a comprehension, which is a call whose own line says little.
+    `samples` maps lines of the function to their numbers of samples. The line of a call is recorded. For time without a
+    call, and in a comprehension (a call whose own line says little), the samples show the line.
     """
     trace, itself, counts = recording.trace, called < 0, Counter(samples)
     for row, own in by_thread(np.flatnonzero(~itself), called).items():
@@ -40,10 +40,11 @@ def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Ma
 
 
 def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself: float) -> dict[int, float]:
-    """Returns the shares of lines in the cost of a function, with the share of what the function does itself.
+    """Returns the shares of lines in the cost of a function, including the time in which the function calls nothing.
 
-    `costs` has the shares of calls, and `itself` is the share without a call, which has no line. It is divided by what
-    the samples show more of a line than its calls explain. If it leads, only the samples count.
+    `costs` has the shares of lines with calls, and `itself` is the share without a call. `itself` is divided among the
+    lines in proportion to the samples that their calls do not explain. If `itself` is at least LEADS, only the samples
+    count.
     """
     whole = sum(samples.values())
     if itself >= LEADS:

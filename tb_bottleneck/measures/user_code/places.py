@@ -99,7 +99,8 @@ class Located(Table):
 
 
 def located(recording: Recording, moments: HostTimes) -> Located:
-    """Returns the event rows that enclose each of `moments`, as the module's description defines for special cases."""
+    """Returns the event rows that enclose each of `moments`. For the backward pass and threads without user frames, see
+    the description of the module."""
     events = recording.trace.events
     threads, times = moments.thread, moments.time
     own = _enclosing(recording, threads, times)
@@ -145,7 +146,8 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 
 
 def _function(recording: Recording, found: Located, cost: Floats, share: float, module: str) -> Place:
-    """Returns the place of moments in one function: its line with at least LEADS of the cost, or the function."""
+    """Returns the place of moments in one function: the line with at least LEADS of the cost, or else the whole
+    function."""
     trace, known = recording.trace, recording.trace.call_lines
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
     if already_running(recording)[found.user].all():

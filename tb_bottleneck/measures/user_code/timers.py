@@ -27,11 +27,11 @@ MAX_READINGS = 10_000
 
 
 class Timer(Record, frozen=True):
-    """A function that reads a clock before and after it launches work, by its frame, which is untrusted.
+    """A function that reads a clock before and after it launches work. `frame` is its Python frame, which is untrusted.
 
-    `measured` and `missed` are medians in ns: between two readings of the clock, and from the second one until the
-    device has done what was launched between them. If a function times several parts, they are about the one that
-    misses most.
+    `measured` is the time between two readings of the clock, `missed` the time from the second reading until the device
+    has done what was launched between them; both are medians in ns. If a function times several parts, the part that
+    misses most is used.
     """
 
     frame: str
@@ -40,7 +40,8 @@ class Timer(Record, frozen=True):
 
 
 def early_timers(recording: Recording) -> tuple[Timer, ...]:
-    """Returns the timers that miss LEAST_MISSED or more of what they time, those that miss most first.
+    """Returns the timers that miss LEAST_MISSED or more of the time of the timed work, sorted by missed time, longest
+    first.
 
     Empty for runs on the CPU and without Python stacks.
     """
@@ -69,7 +70,8 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
 
 
 class _Launched:
-    """The operations of the device that the host launched, of all threads: autograd's launches the backward pass."""
+    """The device operations that the host launched, from all threads, because the autograd thread launches the backward
+    pass."""
 
     def __init__(self, recording: Recording) -> None:
         ops = recording.trace.device_ops

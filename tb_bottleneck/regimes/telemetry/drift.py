@@ -4,7 +4,7 @@ Signal: the time of steps that repeats, without interruptions, starts of epochs 
 Formula: the time beyond steps as long as the first twelfth of the steps / the judged time.
 Threshold: named from a growth of 1.3 between the first and the last third of the time on; it counts for the verdict
 from a tenth of the time on, as every cause.
-Steps that become longer within each epoch, as with data that is sorted by length, are told without a cost.
+Steps that become longer within each epoch, as with data that is sorted by length, are reported without a cost.
 Source: 1.3 is the change from which on the monitor records again (monitor/capture/change_detector.py). Longer work on
 the device may be intended, as with longer sequences, so it is not known to be recoverable.
 """

@@ -2,8 +2,9 @@
 
 Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
 Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
-Half of the underfilled time counts as recoverable, as for traces. If SM activity is below 50 %, its rest instead: that
-part of the underfilled time bounds what a larger batch saves per sample. A higher one does not show how full they are.
+Half of the underfilled time counts as recoverable, as for traces. If SM activity is below 50 %, the part
+(1 - SM activity) of it counts instead, which bounds what a larger batch saves per sample. A higher activity does not
+show how full the multiprocessors are.
 Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; the sources of the figures are in
 attribution/telemetry/window_accounts.py.

@@ -27,8 +27,9 @@ class Layout(Record, frozen=True, eq=False):
     """The blocks of a graph, one entry per block.
 
     `first` and `last` are the block's first and last item, `stream` is its stream (-1 for none). `follows`, `after` and
-    `waits` are the blocks that it depends on, named as the columns of Items (-1 for none, or HOSTLESS). `room` is the
-    block whose end makes room in the queue. `block` has the block of each item; `streams` is the number of streams.
+    `waits` are the blocks that a block depends on, in the meaning of these columns of Items (-1 for none, or HOSTLESS).
+    `room` is the block whose end makes room in the queue. `block` has the block of each item; `streams` is the number
+    of streams.
     """
 
     first: Ints

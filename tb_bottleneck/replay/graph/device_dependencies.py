@@ -106,9 +106,8 @@ class _Reasons(Record, frozen=True, eq=False):
 
 
 class _Recorded(Record, frozen=True, eq=False):
-    """Per operation, whether its dependencies were recorded (`known`), whether it `waits` for operations of other
-    streams, and `after` which of them, the one that ended last; 0 if there is none.
-    """
+    """The recorded dependencies of each operation: whether they were recorded (`known`), whether the operation `waits`
+    for operations of other streams, and which of these operations ended last (`after`; 0 if there is none)."""
 
     known: Bools
     waits: Bools

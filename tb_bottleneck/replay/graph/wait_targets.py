@@ -83,8 +83,8 @@ def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: I
 
 
 class _WaitCandidates(Record, frozen=True, eq=False):
-    """Per host row: the operation that it waits for (`op`), and masks: waits for all work (`whole`), may wait, waited
-    for certain (`binding`), is a call with the role wait (`waiting`)."""
+    """What each host row may wait for: the operation `op`, and masks of the rows that wait for all work (`whole`), that
+    may wait, that certainly waited (`binding`), and that are calls with the role wait (`waiting`)."""
 
     op: Ints
     whole: Bools
@@ -131,8 +131,8 @@ def _own_last(trace: Trace) -> Ints:
 
 
 def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
-    """Returns per call (`start`, `end`) the last operation launched before it, if this ended by the call's end; or
-    -1."""
+    """Returns for each call from `start` to `end` the last operation that was launched before the call. Returns -1 if
+    there is none, or if the operation ended after the call."""
     ops, calls = trace.all_device_ops, trace.calls
     launched = np.flatnonzero(ops.launched)
     if not len(launched):

@@ -62,7 +62,8 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
-    """Returns the graph with workers, `factor` times as fast as any present ones; None if it is unknown who loads."""
+    """Returns the graph with workers, which are `factor` times as fast as the present workers if there are any. Returns
+    None if it is unknown who makes the batches."""
     floor = _floor(graph, factor)
     if floor is None:
         return None
@@ -100,7 +101,7 @@ def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
 def _floor(graph: ModifiedGraph, factor: float) -> float | None:
     """Returns the shortest time in ns to make the window's batches, or None if it is unknown who makes them.
 
-    Workers that make them already become `factor` times as fast.
+    If workers make the batches already, they become `factor` times as fast.
     """
     recording = graph.base.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)
@@ -136,13 +137,13 @@ the workers are then simulated as if there were more of them."""
 
 
 def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Makes storage respond evenly: no fetch takes longer than the median one.
+    """Makes storage respond evenly: no fetch takes longer than the median fetch.
 
     Returns None if fetches are even and workers cannot be simulated.
 
     Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
     worker processes read instead (`with_workers`).
-    Assumes: storage made them slow, not samples of a different size.
+    Assumes: storage makes the long fetches slow, not samples of a different size.
     Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
     """
     uneven = uneven_fetches(graph.base.recording)

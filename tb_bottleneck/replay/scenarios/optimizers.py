@@ -81,8 +81,8 @@ def _kernel_share(recording: Recording) -> float:
 
 
 class Traffic(Record, frozen=True):
-    """What an optimizer reads and writes: the part that is left with a fused one, and the mean number of elements of a
-    parameter."""
+    """The memory traffic of an optimizer. `left` is the part that remains with a fused optimizer, `elements` the mean
+    number of elements of a parameter."""
 
     left: float
     elements: float
@@ -133,7 +133,7 @@ def optimizer_traffic(recording: Recording) -> Traffic | None:
 
 
 def _rows(recording: Recording) -> Rows:
-    """Returns the pointwise operators of the optimizer that no other one encloses; none if it is partly fused."""
+    """Returns the outermost pointwise operators of the optimizer; none if the optimizer is partly fused."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[recording.optimizer_steps.contains(events.start[rows])]

@@ -87,7 +87,8 @@ def waiting(graph: ModifiedGraph) -> Bools:
 
 
 def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
-    """Returns a mask of the items with calls by an operator, or of a function, in which costly waits of `kinds` are."""
+    """Returns a mask of the items whose operator has costly waits of `kinds` somewhere. For calls outside of operators,
+    the called function counts instead of the operator."""
     trace, call = graph.base.recording.trace, graph.items.call
     if not len(trace.calls):
         return call >= 0
