@@ -53,10 +53,9 @@ INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns the exit status: 0; 1 if a gate fails, a recording is unreadable or a file cannot
-    be written; 2 for wrong usage, a missing path or no recording; 130 after Ctrl-C. The exit status and the exceptions
-    of a program that `run` runs are its own.
-    """
+    """Runs one command and returns the exit status: 0; 1 if a gate fails, a recording is unreadable or a file cannot be
+    written; 2 for wrong usage, a missing path or no recording; 130 after Ctrl-C. If the command `run` runs a program,
+    the exit status and the exceptions are those of the program."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command: list[str] = []
     if arguments[:1] == ["try"]:  # what follows -- is the command of a program, with options of its own

@@ -63,7 +63,7 @@ def no_time(count: int) -> Ints:
 
 
 def activity_times(host: HostTimeline, thread: Ints, begin: Ints, end: Ints) -> ActivityTimes:
-    """Splits each interval [begin[i], end[i]), in ns, by the activities of thread[i].
+    """Returns the time of each interval [begin[i], end[i]), in ns, split by the activities of thread[i].
 
     `thread` has rows of the trace's threads, or -1 for no thread: then all time of the interval is OTHER.
     """

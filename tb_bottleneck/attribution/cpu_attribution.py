@@ -43,11 +43,11 @@ _REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICA
 
 
 class ThreadOperators(Record, frozen=True, eq=False):
-    """The operators of one thread, and the annotations that free gradients.
+    """The operators of one thread, and its annotations that free gradients.
 
-    `own` is the own time of each operator in ns, without the operators that it calls. `work_start` and `work_end` are
-    disjoint spans: the own time of the operators whose `own` is at least DISPATCH_SIZED_NS, which do more than
-    dispatch. `work_of` has the operator of each span, as an index into `rows`.
+    `rows` are their event rows. `own` is the own time of each row in ns, without the operators that it calls.
+    `work_start` and `work_end` (ns) are disjoint spans: the own time of the rows whose `own` is at least
+    DISPATCH_SIZED_NS, which do more than dispatch. `work_of` has for each span the index into `rows`.
     """
 
     rows: Rows
@@ -69,10 +69,10 @@ def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
 
 
 def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
-    """Returns a dict from regimes to masks of `rows`: the operators whose own work that regime owns.
+    """Returns a dict from regimes to masks of `rows`: True for the operators whose own time belongs to that regime.
 
-    Each row is in exactly one mask. The type of an operator decides its regime. A contraction whose shapes show too
-    little arithmetic for `compute` belongs to `memory`.
+    `rows` are event rows of operators. Each row is in exactly one mask. The type of an operator decides its regime. A
+    contraction whose shapes show too little arithmetic for `compute` belongs to `memory`.
     """
     if not len(rows):
         return {}
@@ -85,11 +85,11 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
 
 
 def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
-    """Returns the share of operator time that remains if each operator is as fast as the fastest one of its kind.
+    """Returns the share of the operators' own time that would remain without disturbance by other work.
 
-    Operators of one kind have the same name and shapes. The other part of the time is disturbance: other threads on the
-    same cores, cold caches, other work of the machine. Operators without recorded shapes count with their recorded
-    time. Returns 1 if no operator has recorded shapes.
+    Without disturbance, an operator takes as long as the fastest operator with the same name and shapes. Disturbances
+    are other threads on the same cores, cold caches, and other programs. Operators without recorded shapes count with
+    their recorded time. Returns 1 if no operator has recorded shapes.
     """
     events = trace.events
     is_operator = events.kind[operators.rows] == Kind.CPU_OP
@@ -122,7 +122,7 @@ def _is_memory_bound(trace: Trace, name: int, signature: int) -> bool:
 def cpu_claims(
     trace: Trace, steps: Steps, activities: Mapping[Activity, Spans], operators: ThreadOperators
 ) -> Iterator[Claim]:
-    """Yields disjoint claims that cover the window of `steps`.
+    """Yields claims (regime, begins, ends), with times in ns, that are disjoint and cover the window of `steps`.
 
     `activities` and `operators` are those of the main thread. If `activities` is empty, no thread was recorded, and the
     whole window is unexplained.
@@ -143,7 +143,7 @@ def cpu_claims(
 
 
 def _operator_claims(trace: Trace, operators: ThreadOperators, dispatching: Spans) -> Iterator[Claim]:
-    """Splits `dispatching` into the own time of long operators, by regime, and the dispatch overhead that remains."""
+    """Yields the claims of `dispatching`: the own time of long operators, by regime; the rest is dispatch overhead."""
     rows, is_long = operators.rows, operators.own >= DISPATCH_SIZED_NS
     work = []
     for regime, of_regime in work_by_regime(trace, rows[is_long]).items():

@@ -55,7 +55,7 @@ def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields disjoint claims that cover the window: `busy`, and the time of `gaps`.
+    """Yields disjoint claims (regime, begins, ends), in ns, that cover the window: `busy`, and the time of `gaps`.
 
     If only calls of the runtime were recorded on the host, the time between two calls is unexplained, not Python.
     """
@@ -81,7 +81,7 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
 
 
 def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
-    """Yields what the launching thread of each gap did from the start of the gap to `host_until`, by activity."""
+    """Yields pairs (activity, time): what the launching thread of each gap did from its start to `host_until`."""
     for rows, activities in host.by_thread_group(gaps.thread):
         idle = union(gaps.begin[rows], host_until[rows])
         for activity, spans in activities.items():
@@ -92,8 +92,11 @@ def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Ite
 
 
 def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints, explained: Bools) -> Iterator[Claim]:
-    """Splits dispatching, latency and stalls. In each gap, the first `sync_bubble` ns belong to the sync that caused
-    them. The rest of dispatching and latency belongs to `launch`; the rest of stalls is unexplained."""
+    """Yields the claims of dispatching, latency and stalls: the intervals [begins[i], ends[i]), in ns.
+
+    In each gap, the first `sync_bubble` ns of these intervals belong to `sync`. The rest of the `explained` intervals
+    (dispatching and latency) belongs to `launch`; the rest of the stalls is unexplained.
+    """
     order = np.argsort(begins, kind="stable")
     begins, ends, explained = begins[order], ends[order], explained[order]
     gap = np.searchsorted(gaps.begin, begins, side="right") - 1

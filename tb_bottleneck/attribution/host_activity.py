@@ -92,7 +92,8 @@ class HostTimeline:
         return len(self._trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)) > 0
 
     def activities(self, thread: int) -> dict[Activity, Spans]:
-        """Returns disjoint sets of time by activity, of `thread` (a row of the trace) and the launching threads."""
+        """Returns a dict from activities to disjoint sets of time. They are the activities of `thread` (a row of the
+        trace's threads) together with all launching threads."""
         # All launching threads share one entry; a trace may have thousands of them.
         others = () if thread in self._launching else (thread,)
         if others not in self._cache:
@@ -100,7 +101,8 @@ class HostTimeline:
         return self._cache[others]
 
     def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
-        """Yields for each timeline a mask of the `threads` that share it, and its activities. Skips rows below 0."""
+        """Yields pairs: a mask of the `threads` that share a timeline, and the activities of that timeline. Skips
+        threads below 0 (no thread)."""
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
             yield launching, self.activities(int(self.launching_threads[0]))
@@ -140,14 +142,14 @@ class HostTimeline:
 
     @cached_property
     def host_operators(self) -> HostOperators:
-        """The operators of the launching threads that compute on the host."""
+        """The operators on the launching threads that compute on the host, and launch no work."""
         launching = self.launching_threads
         among = np.zeros(len(self._trace.threads), np.bool_)
         among[launching] = True
         return host_operators_of(self._trace, launching, self._named(self._rows_of(among))[Activity.LOAD_BATCH])
 
     def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
-        """Yields the disjoint sets of the launching threads and `others` together."""
+        """Yields each activity with its time on the launching threads and `others` together. The sets are disjoint."""
         recorded = self._recorded([*self._launching, *others])
         taken = EMPTY
         for activity in Activity:
@@ -190,7 +192,7 @@ class HostTimeline:
 
     @cached_property
     def inline_evaluations(self) -> InlineEvaluations:
-        """The evaluations that do not run in a function of their own."""
+        """The evaluations, from `model.eval()` to `model.train()`, that do not run in a function of their own."""
         return inline_evaluations(self._trace)
 
     def _evaluated(self, among: Bools) -> Spans:
@@ -206,7 +208,7 @@ class HostTimeline:
         return np.flatnonzero(chosen | (events.kind == Kind.OVERHEAD))
 
     def _named(self, rows: Rows) -> dict[Activity, Spans]:
-        """Returns the time of `rows` whose name belongs to an activity, for each activity that has names."""
+        """Returns for each activity in knowledge/host_activities.toml the time of the `rows` whose names match it."""
         events, (activities, activity_of) = self._trace.events, self._activity_of_name
         has_activity: Bools = activity_of.max(axis=0, initial=-1) >= 0  # true for few names
         rows = rows[has_activity[events.name[rows]]]
@@ -216,7 +218,8 @@ class HostTimeline:
 
     @cached_property
     def _loads_code(self) -> Bools:
-        """A mask of the calls that launch a kernel for the first time and take long enough to load its code."""
+        """A mask of the calls: True if a call launches a kernel for the first time, and takes long enough to load its
+        code."""
         calls, ops = self._trace.calls, self._trace.all_device_ops
         loads = np.zeros(len(calls), np.bool_)
         launched = np.flatnonzero(ops.launched)
@@ -232,14 +235,14 @@ class HostTimeline:
 
     @cached_property
     def _is_mark(self) -> Bools:
-        """A mask of the names of phases that torch before 1.12 recorded as operators."""
+        """A mask of the names: True for names of phases, which torch before 1.12 recorded as operators."""
         marks = ("ProfilerStep", "enumerate(Data", OPTIMIZER)
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
     def _activity_of_name(self) -> tuple[list[Activity], NDArray[np.int8]]:
-        """The activities that have names in knowledge/host_activities.toml, and an array of shape (kinds of row, names)
-        with the activity of each kind and name, or -1."""
+        """A list of the activities that have names in knowledge/host_activities.toml, and an array of shape (kinds of
+        event, names) with the activity of each kind and name, or -1."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),

@@ -26,7 +26,8 @@ OUTLIER = 5
 
 
 def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
-    """Returns the long pauses in operators that do first-time work on `threads`. `is_mark` marks names of phases.
+    """Returns the long pauses in operators that do first-time work on `threads`. `is_mark` is a mask of the names: True
+    for names of phases, which do not count.
 
     First-time work is one call of an operator whose own time is far longer than that of all other calls of the same
     name. TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an
@@ -163,7 +164,8 @@ _TRAIN = re.compile(r"torch/nn/modules/module\.py\(\d+\): train$")
 
 
 class InlineEvaluations(Record, frozen=True, eq=False):
-    """Evaluations in order of time: the frame of each call of `eval`, and the start of the next `train`, in ns."""
+    """Evaluations in order of time: the event row of each call of `eval` (`rows`), and the start in ns of the next call
+    of `train` (`end`)."""
 
     rows: Rows
     end: Ints

@@ -62,7 +62,7 @@ class IdleGaps:
     waits: SyncCosts
 
     def since(self, begin: int) -> "IdleGaps":
-        """Returns the gaps that begin at or after `begin` (ns), with all `waits`."""
+        """Returns the gaps that begin at or after `begin` (ns). `waits` is unchanged: it has all waits."""
         rows = self.begin >= begin
         if rows.all():
             return self
@@ -71,7 +71,8 @@ class IdleGaps:
 
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
-    """Splits `idle`, the idle time of the trace's device. The spans of `idle` may touch."""
+    """Returns the gaps of `idle`, the idle time of the trace's device, each split by cause. The spans of `idle` may
+    touch."""
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
     has_launch = (ops.start[first] == idle.ends) & ops.launched[first]

@@ -79,7 +79,8 @@ def owned_spans_of(trace: Trace, claims: Iterable[Claim]) -> OwnedSpans:
 
 
 def _with_collectives(trace: Trace, claims: Iterable[Claim]) -> Iterator[Claim]:
-    """Moves the time of host collectives from `host` to `communication` (attribution/cpu_collectives.py)."""
+    """Yields the claims, with the time of host collectives moved from `host` to `communication`
+    (cpu_collectives.py)."""
     for regime, begins, ends in claims:
         if regime is not Regime.HOST:
             yield regime, begins, ends

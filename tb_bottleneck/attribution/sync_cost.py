@@ -61,7 +61,7 @@ class _Pairs(Table):
 def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[SyncCosts, Ints]:
     """Returns the waits with their charged time, and the charged time of each gap in ns.
 
-    The columns `call`, `over` and `length` of the waits are as in SyncCosts, in order of time.
+    `call`, `over` and `length` are the columns of SyncCosts with these names. They describe the waits in order of time.
     """
     pairs = _pairs(gaps, over, length)
     amount = _amounts(gaps, host, pairs)
@@ -111,7 +111,8 @@ def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """Returns the part of each of `budget` that the host's time and the latency in `gap` use up from `begin` on."""
+    """Returns for each pair of a gap and a `budget` (ns) the part of the budget that is used up from `begin` on. The
+    host's time in the gap and the latency use up the budget."""
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency

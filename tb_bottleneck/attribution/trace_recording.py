@@ -70,7 +70,7 @@ class Recording:
 
     @cached_property
     def gaps(self) -> IdleGaps:
-        """The idle gaps of the window."""
+        """The accelerator's idle gaps in the window, each split by cause."""
         # Gaps before the window are included at first: a wait there may be the reason for idle time at its start.
         ops = self.trace.device_ops
         before = complement(union(ops.start, ops.end), min(int(ops.start[0]), self.steps.begin), self.steps.begin)

@@ -22,16 +22,16 @@ OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
 def optimizer_time(trace: Trace, prefix: str) -> Spans:
     """Returns when optimizers ran: the time of the annotations whose names start with `prefix`.
 
-    Closures and hooks are excluded. `Optimizer.step#…` encloses all of `step(closure)`. As in Lightning, a closure may
-    contain the forward and the backward pass, and that time is not the optimizer's. Recorded Python frames show what
-    the step calls. Without frames, a backward pass in the step shows that there is a closure: the closure begins with
-    the step and ends with the backward pass.
+    Closures and hooks are excluded. The annotation `Optimizer.step#…` encloses all of `step(closure)`, and a closure
+    may contain the forward and the backward pass, as with Lightning. That time is not the optimizer's. Recorded Python
+    frames show what the step calls. Without frames, a backward pass in the step shows that there is a closure: the
+    closure begins with the step and ends with the backward pass.
     """
     return optimizer_time_of(trace, trace.rows(Kind.ANNOTATION, Kind.CPU_OP), prefix)
 
 
 def optimizer_time_of(trace: Trace, rows: Rows, prefix: str) -> Spans:
-    """As optimizer_time, for the annotations in `rows`."""
+    """Returns the same as optimizer_time, but only for the annotations in `rows` (event rows)."""
     events = trace.events
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(prefix))]
     steps = rows[name_matches(trace.names, events.name[rows], lambda name: name.startswith(OPTIMIZER_STEP))]
@@ -50,7 +50,7 @@ class _Frames(Table):
 
 
 def _called(trace: Trace, steps: Rows) -> Spans:
-    """Returns the time of the closures and hooks in `steps`, the annotations of optimizer steps."""
+    """Returns the time of the closures and hooks that run in `steps`, the event rows of optimizer-step annotations."""
     if not len(steps):
         return EMPTY
     events, frames = trace.events, _frames(trace)
@@ -80,8 +80,8 @@ def _are_callbacks(trace: Trace, frames: _Frames, backward: Ints) -> Bools:
     """Returns a mask of the frames that are closures or hooks, or that run in a closure or hook. `backward` has the
     sorted start times of the operators of backward passes.
 
-    The optimizer's own functions are those of torch and Python, and all functions that a `step` outside torch calls,
-    unless the backward pass runs in them.
+    The optimizer's own functions do not count: functions of torch and Python, and all functions that a `step` outside
+    torch calls, unless the backward pass runs in them.
     """
     start, end = trace.events.start[frames.row], trace.events.end[frames.row]
     own_step = frames.is_foreign & frames.is_step

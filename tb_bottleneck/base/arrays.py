@@ -25,9 +25,9 @@ def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArra
     """Finds the distinct rows of a table whose columns are `columns`: arrays of equal length with integers >= 0.
 
     Returns two arrays. The first has for each distinct row, in ascending order, the index of its first occurrence. The
-    second has for each row of the table the position of this row in the first array. If the values are dense, as
-    interned ids are, a table of all combinations replaces np.unique, which sorts, and takes ten times as long and twice
-    the memory. np.unique with `axis` takes ten times as long again.
+    second has for each row of the table the position of this row in the first array. For dense values, such as interned
+    ids, a table of all combinations replaces np.unique: np.unique sorts, which takes ten times as long and twice the
+    memory. np.unique with `axis` takes ten times as long again.
     """
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     if prod(sizes) > max(len(columns[0]), MIN_TABLE):

@@ -1,6 +1,6 @@
-"""The results of calibrations, in the user's cache directory: the context of later runs and predictions use them.
+"""Stores the results of calibrations in the user's cache directory. The context of later runs and predictions use them.
 
-Their key is the device's name, and the driver or library that runs it.
+A result is identified by the name of the device, and by the driver or library that runs the device.
 """
 
 import hashlib
@@ -64,14 +64,15 @@ def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
 
 
 def load(device: str, driver: str) -> dict[str, float] | None:
-    """Returns the results for this device and driver, or None if there are none or they cannot be read."""
+    """Returns the results for this device and driver, by name; None if there are none or they cannot be read."""
     folder = directory()
     entry = None if folder is None else _entry(folder / _name(device, driver))
     return entry.measured if entry is not None and (entry.device, entry.driver) == (device, driver) else None
 
 
 def calibrated_gpus() -> dict[str, dict[str, float]]:
-    """Returns the results of all GPUs that were calibrated, by name of the device: for several drivers, the newest."""
+    """Returns the results of all GPUs that were calibrated, by name of the device. If a GPU was calibrated with several
+    drivers, the newest result counts."""
     folder = directory()
     files = [] if folder is None else list(folder.glob("*.json"))[:MAX_CALIBRATED]
     newest_last = sorted(filter(None, map(_entry, files)), key=lambda entry: entry.modified_ns)
@@ -86,7 +87,7 @@ class _Entry(NamedTuple):
 
 
 def _entry(file: Path) -> _Entry | None:
-    """Returns the results in a file; None if they cannot be read, or it has none."""
+    """Returns the results in a file; None if the file cannot be read or has no results."""
     try:
         modified, raw = file.stat().st_mtime_ns, json.loads(read_own(file, _MAX_BYTES))
         if raw["schema"] != CALIBRATION_SCHEMA:

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown `word`: "; did you mean X?", where X is the most similar one of
-    `known`. Returns an empty text if none is similar."""
+    """Returns the end of a message about an unknown `word`: "; did you mean X?", where X is the most similar word in
+    `known`. Returns an empty text if no word is similar."""
     from difflib import get_close_matches
 
     similar = get_close_matches(word, list(known), n=1)

@@ -1,6 +1,5 @@
-"""The cache directory of the user, files that others may have replaced, and files that are written completely or not at
-all.
-"""
+"""The user's cache directory, safe reading of files that other users may have replaced, and writing of files that are
+complete or absent."""
 
 import contextlib
 import errno
@@ -57,7 +56,8 @@ def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> Bin
 
 
 def _open_real(path: str) -> int:
-    """Opens each folder of the path relative to the one before it: what is checked is what is opened."""
+    """Opens the file at an absolute path and returns its descriptor. Raises OSError if a part of the path is a link.
+    Each folder is opened relative to the one before, so that no part can be replaced between the check and the use."""
     first, *folders, name = Path(path).parts
     folder = os.open(first, _DIRECTORY)
     for part in folders:
@@ -130,7 +130,8 @@ def _unnamed_file(directory: Path, mode: int) -> int | None:
 
 
 def _give_name(handle: int, path: Path) -> None:
-    """Names a file without a name, as open(2) describes. Python follows the link only if it is given a directory."""
+    """Gives the open file `handle`, which has no name, the name `path`, in the way that open(2) describes. os.link
+    follows the link in _OPEN_FILES only if it is given a directory."""
     directory = os.open(_OPEN_FILES, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.link(str(handle), path, src_dir_fd=directory, follow_symlinks=True)

@@ -1,4 +1,4 @@
-"""The one way in which text that others wrote reaches an output.
+"""Makes text that others wrote safe to show in a terminal or in Markdown. These outputs use only this form of it.
 
 Names in traces, file names, notes and error messages are untrusted. A terminal interprets control characters; a
 bidirectional override changes what a reader sees; Markdown renders markup, links and mentions. JSON and HTML have

@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
         super().error(message + (did_you_mean(choice[1], re.findall(r"[\w-]+", choice[2])) if choice else ""))
 
     def parse_known_args(self, *arguments: Any, **options: Any) -> Any:
-        """Parses the arguments. This parser reports an unknown argument as an error; the main parser does not."""
+        """Parses the arguments. Reports an unknown argument with the usage of this command, not of the main parser."""
         parsed, unknown = super().parse_known_args(*arguments, **options)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
@@ -67,7 +67,7 @@ MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take about 10 M
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The paths of the files of one run, oldest first. `telemetry` are the event files of its monitor."""
+    """The paths of the files of one run, oldest first. `telemetry` are the event files that the run's monitor wrote."""
 
     traces: tuple[str, ...]
     telemetry: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ directory TB_BOTTLENECK_CACHE, or else in your cache directory.
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     calibrate = add_subparser(
         commands,
         "calibrate",

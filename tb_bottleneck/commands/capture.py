@@ -27,7 +27,7 @@ is active. One run records at most 20 traces on request.
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     capture = add_subparser(
         commands,
         "capture",

@@ -29,7 +29,7 @@ given, and the result is the first run that is slower and the regime that makes 
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     compare = add_subparser(
         commands,
         "compare",

@@ -48,7 +48,7 @@ MANY = 20
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     diagnose = add_subparser(
         commands,
         "diagnose",
@@ -151,7 +151,8 @@ def _add_prices(analysis: Analysis, price: float | None) -> None:
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
-    """Returns the function that checks these budgets and returns one sentence per violation. Raises ValueError."""
+    """Returns a function that checks reports against the budgets in `texts` and returns one sentence per violation.
+    Raises ValueError if a text is not a budget."""
     if not texts:
         return lambda reports: []
     from tb_bottleneck.comparison.ci_gates import budget_of, budget_violations
@@ -185,7 +186,7 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
 
 
 def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
-    """Yields the table of the trainings, then the report of each in the order of their files."""
+    """Yields the table of all trainings, then the report of each training, in the order of the files."""
     from tb_bottleneck.report.rendering.job_text import render_training
     from tb_bottleneck.report.rendering.table import table_text
     from tb_bottleneck.report.rendering.table_rows import sorted_rows

@@ -33,7 +33,7 @@ MIN_SECONDS, MAX_SECONDS = 20, 3600
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     doctor = add_subparser(
         commands,
         "doctor",

@@ -24,7 +24,7 @@ exit status: 0; 1 if a recording is unreadable or a file cannot be written; 2 fo
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     parser = add_subparser(
         commands,
         "export",

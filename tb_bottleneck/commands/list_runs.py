@@ -31,7 +31,7 @@ exit status: 0; 1 if a recording is unreadable; 2 for wrong usage or if no recor
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     parser = add_subparser(
         commands,
         "list",
@@ -65,7 +65,7 @@ def add(commands: "Subparsers") -> None:
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    """Parses a list of columns. Raises ArgumentTypeError for an unknown name."""
+    """Returns the names of columns in `text`, which commas separate. Raises ArgumentTypeError for an unknown name."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = [name for name in names if name not in COLUMN_NAMES]
     if unknown:

@@ -22,7 +22,7 @@ exit status: 0 when the client ends; 2 if there is no such folder, or the SDK is
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     mcp = add_subparser(
         commands,
         "mcp",

@@ -1,4 +1,4 @@
-"""The recordings that a command is about: its arguments, and their analysis, here or on a cluster."""
+"""Commands that analyse recordings: their common arguments, and the analysis, on this machine or on a cluster."""
 
 import argparse
 import os
@@ -69,7 +69,8 @@ def _count(text: str) -> int:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The reports of all recordings, the jobs whose ranks the reports are about, and a sentence per problem."""
+    """The reports of all recordings with their `paths`, the jobs that these recordings are ranks of, and a sentence per
+    problem."""
 
     paths: list[str]  # of the reports
     reports: "list[Report]"

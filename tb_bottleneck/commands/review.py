@@ -47,7 +47,7 @@ _SUMMARIES = {
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     review = add_subparser(
         commands,
         "review",

@@ -31,7 +31,7 @@ otherwise only traces show it. In a program of your own, `with Monitor(logdir, m
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     run = add_subparser(
         commands,
         "run",
@@ -72,7 +72,7 @@ def add(commands: "Subparsers") -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Raises NotFound if there is nothing to run."""
+    """Raises NotFound if torch or the program to run is missing; otherwise returns 0."""
     if importlib.util.find_spec("torch") is None:
         raise NotFound(f"torch is not installed for {sys.executable}, so there is no training to monitor")
     if options.script is not None and not Path(options.script).exists():

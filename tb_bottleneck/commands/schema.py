@@ -19,7 +19,7 @@ The schemas are JSON Schema, draft 2020-12. Later versions may add fields, so un
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     schema = add_subparser(
         commands,
         "schema",

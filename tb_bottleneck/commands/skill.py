@@ -22,7 +22,7 @@ exit status: 0; 1 if a file cannot be written; 2 if a page was changed and --for
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     skill = add_subparser(
         commands,
         "skill",

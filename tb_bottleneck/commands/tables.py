@@ -23,7 +23,7 @@ _DEFAULT_ROWS = 25
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     parser = add_subparser(
         commands,
         "tables",

@@ -46,7 +46,7 @@ exit status: 0; 1 if a gate fails or nothing could be measured; 2 for wrong usag
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     trial = add_subparser(
         commands,
         "try",
@@ -170,7 +170,8 @@ def _folder(options: argparse.Namespace, program: list[str], script: Path | None
 
 
 def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the changes of the command line. Returns the exit status, and True if more time would change nothing."""
+    """Tries the changes of the command line. Returns the exit status, and whether the trial is finished: then more time
+    would change nothing."""
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep, write_patch
     from tb_bottleneck.trial.trial import run_trial
@@ -201,7 +202,8 @@ def _say_kept(kept: bool, options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the fixes that the program's newest report suggests. Returns the same as `_changed`."""
+    """Tries the fixes that the program's newest report suggests. Returns the exit status, and whether more time would
+    change nothing."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep
@@ -251,7 +253,7 @@ def _step_json(step: "PlanStep", json_of: "Callable[[Trial], dict[str, object]]"
 
 
 def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> bool:
-    """Returns True if `expected` has this cause; if `cause` is empty, if one of `changes` sets the same settings."""
+    """Returns True if `expected` has the cause `cause` or, if that is empty, the settings of one of `changes`."""
     if cause or expected.change is None:
         return expected.cause == cause
     names = {name for name, _ in expected.change.settings}

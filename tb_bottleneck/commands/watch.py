@@ -35,7 +35,7 @@ exit status: 0; 3 with --until-hang once a job cannot go on; 2 if there is no su
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     watch = add_subparser(
         commands,
         "watch",

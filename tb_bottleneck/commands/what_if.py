@@ -26,7 +26,7 @@ MAX_COUNT = 1 << 30
 
 
 def add(commands: "Subparsers") -> None:
-    """Declares the command."""
+    """Adds the command with its arguments to `commands`, the subparsers of the command line."""
     parser = add_subparser(
         commands,
         "what-if",

@@ -164,7 +164,7 @@ def link(generation: float | None, width: float | None, bytes_per_s: float | Non
 
 @dataclass(frozen=True)
 class RecordedTrace:
-    """How many events of each kind a trace of the monitor contains, and its report's health and codes of defects."""
+    """The number of events of each kind in a trace of the monitor, and the health and defect codes of its report."""
 
     steps: int
     operators: int
@@ -179,7 +179,8 @@ class RecordedTrace:
 
 
 def capture(trace: RecordedTrace | None, because: str = "") -> Row:
-    """Returns the row of the trace that the monitor recorded by itself. `because` says why `trace` is None."""
+    """Returns the row of the check that the monitor recorded a usable trace by itself. `because` says why `trace` is
+    None."""
     name, fix = (
         "Capture",
         "torch.profiler.supported_activities() must have CPU and, with a GPU, CUDA: install torch again",
@@ -211,7 +212,8 @@ DEFECTS = ("kernels_lost", "launches_lost", "events_lost", "truncated", "calls_n
 
 
 def profiler_defects(trace: RecordedTrace | None, cuda: str, too_old_for: str = "") -> Row:
-    """Returns the row of known defects of the profiler, which this version of CUDA has or the recorded trace shows.
+    """Returns the row about defects of the profiler: known ones of this version of CUDA, and those in the recorded
+    trace.
 
     `too_old_for` is the first release of torch that is made for this GPU, if an older one is installed.
     """

@@ -54,8 +54,8 @@ class Evidence:
         return None if self.trace is None else find_steps(self.trace)
 
     def by_step(self, column: str, name: str) -> Pair:
-        """Returns `column` of the monitor, and the training's own figures `name` of the same steps. Leaves out steps
-        without a value, and step 0, because the training does not know when step 0 begins."""
+        """Returns two lists with a value per step: `column` of the monitor, and the training's own figures `name`.
+        Leaves out steps without a value, and step 0, because the training does not know when step 0 begins."""
         rows, own = self.telemetry.steps, self.own(name)
         numbers, values = rows.column("number").mean.astype(int), rows.column(column).mean
         known = [
@@ -74,8 +74,8 @@ class Evidence:
         return [0.0, *(float(end - begin) for begin, end in pairwise(figures))]
 
     def products(self) -> Pair:
-        """The time of matrix multiplications in each recorded step in ns, on the CPU: in the trace, and measured by the
-        training's clock."""
+        """Two lists with a value per recorded step: the time of matrix multiplications on the CPU in ns, in the trace
+        and by the training's clock."""
         trace, steps = self.trace, self.steps
         if trace is None or steps is None:
             return [], []
@@ -89,7 +89,8 @@ class Evidence:
         return recorded[both].tolist(), clock[both].tolist()
 
     def device_times(self) -> Pair:
-        """The median time of a recorded step on the device in ns: measured by CUDA events, and in the trace."""
+        """Two lists with at most one value, the median time of a recorded step on the device in ns: measured by CUDA
+        events, and in the trace."""
         rows = self.telemetry.steps
         events = rows.column("device_busy").mean[rows.column("profiled").mean == 1]
         events = events[~np.isnan(events)]
@@ -105,7 +106,8 @@ class Evidence:
         return ([float(np.median(events))] if len(events) else []), [float(np.median(spans))] if spans else []
 
     def copied(self) -> Pair:
-        """The bytes that each recorded step copies to the device: in the trace, and the size of the batch."""
+        """Two lists with a value per recorded step: bytes copied to the device in the trace, and the size of the
+        batch."""
         if self.trace is None or self.steps is None:
             return [], []
         ops, edges = self.trace.device_ops, self.steps.host
@@ -114,7 +116,8 @@ class Evidence:
         return recorded.tolist(), [float(self.measured.get("batch_bytes", 0))] * len(recorded)
 
     def snapshot_peaks(self) -> Pair:
-        """The peak of allocated bytes: in the snapshot, and measured by torch. Both empty without a snapshot."""
+        """Two lists with the peak of allocated bytes: in the snapshot, and measured by torch. Both empty without a
+        snapshot."""
         known = self.snapshot is not None and self.snapshot.HasField("memory")
         peak = [self.snapshot.memory.allocated_bytes] if known and self.snapshot is not None else []
         return peak, [float(self.measured.get("allocated_peak", 0))] if peak else []
@@ -155,7 +158,7 @@ class Evidence:
 
 
 def read_measured(folder: Path) -> dict[str, Any]:
-    """Returns the training's own measurements from its `folder`; empty if there are none."""
+    """Returns the training's own measurements from its `folder`, by name; empty if there are none."""
     try:
         measured = json.loads((folder / RESULT).read_text())
     except (OSError, ValueError):

@@ -77,7 +77,8 @@ def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
 
 
 def training_rows(evidence: Evidence, why: str) -> Iterator[Row]:
-    """Yields the rows about signals. `why` says how the training failed; then, rows without figures are unknown."""
+    """Yields the rows about signals. `why` says how the training failed, or is empty. If the training failed, rows
+    without figures are unknown."""
     yield _training_row(evidence, why)
     pairs = {agreement: evidence.by_step(*names) for agreement, names in BY_STEP.items()}
     if evidence.on_gpu:
@@ -153,7 +154,8 @@ def tensorboard_rows(folder: Path, seconds: float) -> Iterator[Row]:
 
 
 def versions(measured: Mapping[str, object]) -> dict[str, str]:
-    """Returns the versions of what was examined, and the device, without names of hosts or users and without paths."""
+    """Returns a dict from packages, Python, the system and the driver to their versions, and with the name of the
+    device. It contains no names of hosts or users, and no paths."""
     found = {"tb_bottleneck": f"{__version__} ({_reader()} reader)"}
     found |= {"Python": platform.python_version(), platform.system(): platform.release()}
     for package in _PACKAGES:

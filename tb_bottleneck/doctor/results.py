@@ -46,7 +46,7 @@ class Examination:
 
 
 def as_json(examination: Examination) -> dict[str, object]:
-    """Returns the examination as JSON-ready data."""
+    """Returns the examination as a dict that can be written as JSON."""
     return {
         "schema": JSON_SCHEMA,
         "versions": dict(examination.versions),

@@ -48,8 +48,8 @@ def plugin_row(names: Collection[str], tab_bytes: int | None) -> Row:
 class ServerAnswer:
     """What a TensorBoard server answered. `page`, `tab` and `runs` are HTTP statuses; 0 means no answer.
 
-    They are of the page, of the tab's script, and of the plugin's list of runs (-1: not a list). `listed` is the number
-    of recordings in that list.
+    `page` is the status of the page, `tab` of the tab's script, `runs` of the plugin's list of runs (-1: not a list).
+    `listed` is the number of recordings in that list.
     """
 
     page: int = 0

@@ -129,8 +129,8 @@ def overhead(torch: Any, device: Any, folder: Path) -> None:
 
 
 def _block(torch: Any, each: Iterator[int], warm_up_s: float) -> float:
-    """Returns the lower quartile of the step times, in ns. Each step waits for the device, as a step does that reads
-    its loss."""
+    """Runs steps of `each` for a block, and returns the lower quartile of their times, in ns, without the warm-up.
+    Waits for the device after each step, as a training does that reads its loss."""
     synchronize = torch.cuda.synchronize if torch.cuda.is_initialized() else lambda: None
     times: list[int] = []
     counted_from = time.monotonic() + warm_up_s
@@ -176,8 +176,8 @@ def _write(folder: Path, measured: Mapping[str, Any]) -> None:
 
 
 def main(name: str, folder: Path) -> int:
-    """Runs the training `name`, and returns the exit status. Of an error, only the type is written, because a message
-    may contain paths."""
+    """Runs the training `name`, and returns the exit status. After an error, only its type is written, because a
+    message may contain paths."""
     try:
         import torch
 

@@ -31,7 +31,8 @@ class EvidenceLine(Record, frozen=True):
 
 
 class CauseAdvice(Record, frozen=True):
-    """The texts of a cause."""
+    """The texts of a finding about one cause: title, summary, advised code, how to confirm it, evidence and
+    headline."""
 
     title: str
     summary: str
@@ -140,10 +141,10 @@ _NUMBERS = {"workers": r"num_workers=(\d{1,4})\b", "threads": r"set_num_threads\
 def trial_of(cause: str, code: str) -> str:
     """Returns the change of `tb-bottleneck try` that measures the fix of `cause`; empty if `try` cannot measure it.
 
-    A fix that no setting makes is an edit, which is tried as a branch.
+    If no setting makes the fix, the change is an edit of the code, which is tried as a branch.
 
-    `code` is the code of the fix. The tried number of workers or threads is the number in `code`, or, without one, a
-    few usual numbers. If `code` uses float16, the result is empty: a trial of bfloat16 would measure another fix, and
+    `code` is the code of the fix. The number of workers or threads in `code` is tried; if `code` has none, a few usual
+    numbers are tried. If `code` uses float16, the result is empty: a trial of bfloat16 would measure another fix, and
     float16 needs a scaler in the training loop, which no setting adds.
     """
     trials = load("trials.toml")
@@ -206,7 +207,7 @@ def telemetry_advice() -> TelemetryAdvice:
 
 @cache
 def cause_titles() -> Mapping[str, str]:
-    """Returns the title of every cause that a report can contain."""
+    """Returns a dict from every cause that a report can contain to its title."""
     advice = [telemetry_advice().causes, *(regime_advice(regime.value).causes for regime in Regime)]
     titles = {name: cause.title for causes in advice for name, cause in causes.items()}
     return memory_titles() | titles

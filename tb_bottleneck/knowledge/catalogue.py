@@ -101,7 +101,7 @@ def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
 
 @cache
 def frame_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for details of Python frames, beyond the activity of their thread."""
+    """Returns the patterns for what a Python frame does in a loader, such as "read", "decode", "collate" or "pin"."""
     return _patterns("frames.toml", "frame", "does", "")
 
 
@@ -194,7 +194,7 @@ def kind_of_description(description: str) -> str | None:
 
 @cache
 def group_annotations() -> tuple[tuple[str, frozenset[str], str], ...]:
-    """Returns for each kind of annotation around collectives the prefix of its name, the operations that count, and
-    what these operations serve."""
+    """Returns triples (prefix, operations, kind): collectives that do one of these operations in an annotation whose
+    name has this prefix belong to a process group of this kind."""
     entries = load("process_groups.toml")["annotation"]
     return tuple((entry["prefix"], frozenset(entry["operations"]), entry["serves"]) for entry in entries)

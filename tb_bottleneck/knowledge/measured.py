@@ -74,7 +74,8 @@ class PythonCosts(Record, frozen=True):
 
     `slowdown` has the lowest, the usual and the highest value of (time of bytecode with the profiler / without it). The
     costs per call are in ns. `bootstrap_lines` has the lowest and the highest line number that the frame
-    `threading.py(LINE): _bootstrap` has in this version: a recording without a stated version is recognised by it.
+    `threading.py(LINE): _bootstrap` has in this version: they show the version of a recording that does not state its
+    version.
     """
 
     version: str

@@ -1,5 +1,5 @@
-"""The category of each block of a trace or a snapshot, by what happens to it: who allocates it, who frees it, and what
-is between.
+"""Determines the category of each block of a trace or a snapshot, from the roles of its allocation and its free (what
+the program was doing at that time), and from what happens between them.
 
 forward   |== activation, freed by autograd's engine ==================|
           |= temporary =|      |= temporary =|
@@ -27,9 +27,8 @@ choice."""
 
 
 class Role(IntEnum):
-    """What the program was doing. UNKNOWN: a stack in a snapshot has no frames, as in backward passes with
-    stacks="python".
-    """
+    """What the program was doing when it allocated or freed a block. UNKNOWN: for example, a stack in a snapshot has no
+    frames, as in backward passes with stacks="python"."""
 
     UNKNOWN = 0
     FORWARD = 1
@@ -60,7 +59,7 @@ _FREED_EARLIER = {
 
 
 class Calls(Record, frozen=True, eq=False):
-    """The blocks of the recorded calls with the roles of the stacks that allocate and free them."""
+    """The blocks of the recorded allocator calls, with the Role of the allocation and of the free of each block."""
 
     blocks: Blocks
     opened: Ints
@@ -112,9 +111,8 @@ def categories_of_calls(calls: Calls) -> Ints:
 
 
 def caches(calls: Calls, place: Ints) -> Bools:
-    """Returns a mask of the blocks of caches that grow in each pass, as of keys and values. `place` has one number per
-    block: the place that allocated it.
-    """
+    """Returns a mask of the blocks of caches that grow in each pass, such as a cache of keys and values. `place` has
+    one number per block: the place that allocated it."""
     by_program = np.isin(calls.opened, (Role.FORWARD, Role.OTHER)) & (calls.closed != Role.BACKWARD)
     return np.asarray(by_program & _grows_in_turn(calls.blocks, place), np.bool_)
 
@@ -140,9 +138,8 @@ def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
 
 
 def _torn_down(blocks: Blocks, closed: Ints) -> Bools:
-    """Returns a mask of the blocks that are freed in a long row of frees: they waited for the end of a graph. Casts of
-    weights, which the end of autocast frees in a row too, are no part of it.
-    """
+    """Returns a mask of the blocks that are freed in a long sequence of frees, as at the end of a graph. Casts of
+    weights are not included: the end of autocast frees them in a sequence, too."""
     freed = blocks.freed & (closed != Role.END_OF_AUTOCAST)
     rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
     rows[blocks.closed[freed]] = True

@@ -56,7 +56,7 @@ def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
 
 
 def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
-    """Returns the findings, the most severe first, then those that cost most."""
+    """Returns the findings, the most severe first; among equally severe ones, the one with the most bytes first."""
     return sorted((it for it in found if it is not None), key=lambda it: (SEVERITIES.index(it.severity), -it.bytes))
 
 

@@ -32,7 +32,8 @@ class MemoryCurve:
 
 
 def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
-    """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps.
+    """Returns the curve of the step that contains the peak, or None if the peak lies outside the steps or the step has
+    more than MAX_EVENTS events.
 
     `edges` has the start of each step and the end of the last step, in ns.
     """
@@ -95,8 +96,8 @@ class MemoryHistory(Record, frozen=True, eq=False):
 def history_of(memory: RecordedMemory, edges: Ints) -> MemoryHistory | None:
     """Returns the history, or None with fewer than two steps.
 
-    `edges` has the start of each step and the end of the last step, in ns. Bytes from before the recording that are
-    estimated are in both columns.
+    `edges` has the start of each step and the end of the last step, in ns. Estimated bytes from before the recording
+    are included in both columns.
     """
     count = len(edges) - 1
     if count < 2 or memory.peak_row is None:
@@ -122,7 +123,8 @@ MIN_SHARE = 1e-3
 
 
 class Lifetime(Record, frozen=True):
-    """One block. Its times are in ns since the start of the step; None if it exists before or after the step."""
+    """The lifetime of one block. `begin` and `end` are in ns since the start of the step; None if the block already
+    exists before the step, or still exists after it."""
 
     site: Site
     begin: int | None

@@ -12,7 +12,7 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 
 class Places(Protocol):
-    """The places that allocated blocks."""
+    """Decodes keys to the places in the program that allocated blocks."""
 
     def place(self, key: list[int]) -> Place:
         """Returns the place with this key, a row of `place_keys`."""
@@ -24,7 +24,7 @@ class RecordedMemory(Protocol):
 
     @property
     def account(self) -> MemoryAccount:
-        """The state at the peak."""
+        """The memory by category at the peak."""
         ...
 
     @property

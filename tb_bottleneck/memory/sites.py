@@ -139,13 +139,14 @@ class TracePlaces:
 
     @cached_property
     def _running(self) -> set[int]:
-        """Names of the frames whose line is not known."""
+        """Names of the frames that already ran when the recording began, so that their line is not known."""
         rows = np.flatnonzero(already_running_frames(self._trace))
         return set(self._trace.events.name[rows].tolist())
 
     @cached_property
     def _parents(self) -> dict[int, int]:
-        """By name of a module: the name of the module around its first call, or -1; both as rows of the names."""
+        """A dict from the name of a module to the name of the module around its first call, or -1. Both are rows of the
+        names."""
         trace = self._trace
         rows = trace.rows(Kind.PYTHON)
         rows = rows[name_matches(trace.names, trace.events.name[rows], _is_module)]

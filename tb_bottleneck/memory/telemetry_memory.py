@@ -70,7 +70,7 @@ class TelemetryMemory:
         return by_severity((limit, self._growth(), *self._host_growth(), *host))
 
     def _in_fp32(self) -> list[Value]:
-        """Returns the share of the parameters in fp32 as evidence, if it is most of them."""
+        """Returns the share of the parameters in fp32 as one line of evidence; empty if it is not most of them."""
         share = parameters_in_fp32(self.telemetry.facts.get("parameters_by_dtype")) or 0.0
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
@@ -112,7 +112,7 @@ class TelemetryMemory:
         return MemoryFinding("host_memory_short", WARNING, 0, (Value("used", float(used.max()), "share"),))
 
     def _device(self, name: str) -> Floats:
-        """Returns the highest readings of the device with the most memory in use."""
+        """Returns the values of the series `name`, of the device with the highest value; empty without readings."""
         found = [self._series(name, device) for device in self.telemetry.devices]
         return max(found, key=lambda values: float(values.max(initial=0.0)), default=np.empty(0))
 

@@ -146,7 +146,7 @@ class TraceMemory:
 
     @property
     def _unusable(self) -> int:
-        """Free bytes at the last growth of the reserved memory: no hole among them was large enough."""
+        """Free bytes when reserved memory last grew: no free part was large enough for the request."""
         reserved = self.events.reserved[: self.peak_row + 1]
         grown = np.flatnonzero(np.diff(reserved) > 0) + 1
         if not len(grown):
@@ -172,7 +172,8 @@ def trace_memory(trace: Trace) -> TraceMemory | Missing:
 
 
 def _of_one_device(events: MemoryEvents, index: int) -> MemoryEvents:
-    """Returns the rows of the device with this index. ROCm numbers it differently: then, of that with most events."""
+    """Returns the events of the device with this index. If there are none, because ROCm numbers devices differently:
+    the events of the device with the most events."""
     devices, counts = np.unique(events.device, return_counts=True)
     if len(devices) > 1 and index in devices.tolist():
         return events.take(events.device == index)

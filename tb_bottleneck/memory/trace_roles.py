@@ -68,8 +68,8 @@ def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Boo
 
 
 def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
-    """Returns per block the time (ns) until which its free makes it temporary: the end of its phase. Without training,
-    a forward pass has no end, and the end of the outermost operator is used."""
+    """Returns for each block the time (ns) at which its phase ends: a block that is freed until then is temporary.
+    Without training, a forward pass has no end, and the end of the outermost operator is used."""
     ends = phases.ends[interval]
     if phases.trains:
         return ends
@@ -86,8 +86,7 @@ def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) ->
 
 def constructed(blocks: Blocks, phases: Phases, category: Ints) -> Bools:
     """Returns a mask of the blocks of model construction: made before the first backward pass, never freed, and with
-    the sizes of gradients, which `category` has.
-    """
+    the sizes of gradients. `category` is the category of each block."""
     backward = phases.starts[phases.phase == Phase.BACKWARD]
     if not len(backward):
         return np.zeros(len(blocks), np.bool_)

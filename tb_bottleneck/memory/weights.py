@@ -41,7 +41,8 @@ def weights_read(trace: Trace) -> int:
 
 
 def _modules_around(trace: Trace, rows: Rows) -> Ints:
-    """Returns the name of the innermost module around each row, or -1."""
+    """Returns for each event row in `rows` the name (a row of the trace's names) of the innermost module around it, or
+    -1."""
     found = np.full(len(rows), -1, np.int64)
     modules = trace.rows(Kind.PYTHON)
     modules = modules[name_matches(trace.names, trace.events.name[modules], lambda name: name.startswith(MODULE))]

@@ -1,6 +1,7 @@
 """The only module that uses torch.cuda and torch.xpu: timing events, and the allocator's counters.
 
-Nothing here initialises a device. Only the training may do that: after that, forked loader workers cannot use a device.
+Nothing here initialises a device. Only the training may do that, because afterwards, forked loader workers cannot use a
+device.
 """
 
 import sys
@@ -110,9 +111,10 @@ class AllocatorCounters:
         self._read_at: int | None = None
 
     def read(self, now: int) -> dict[str, float]:
-        """Returns the gauges and the changes of the counters since the last reading, by step column.
+        """Returns a dict from step columns to the gauges, and to the changes of the counters since the last reading.
 
-        `now` is a time in ns. The first reading has no changes. Empty within READ_EVERY_NS of the last reading."""
+        `now` is a time in ns. The first reading has no changes. Empty within READ_EVERY_NS of the last reading.
+        """
         if self._read_at is not None and now - self._read_at < READ_EVERY_NS:
             return {}
         self._read_at = now

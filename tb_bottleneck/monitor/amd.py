@@ -137,8 +137,8 @@ def queries() -> list[GpuQuery[AmdSmi]]:
     """Returns all queries. Each has an interval, and converts its results to the units of the signals.
 
     The library's units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ per step
-    of the energy counter. Violation counters are not used, because their steps have an undocumented length, nor is
-    traffic, which has no direction.
+    of the energy counter. Violation counters are not used, because their steps have an undocumented length. Traffic is
+    not used, because it has no direction.
     """
     return [
         AmdQuery(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),

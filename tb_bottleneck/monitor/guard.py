@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Holds a Ctrl-C back until the block ends, and passes it to the training's own handler then.
+    """Holds a Ctrl-C back until the block ends, and then passes it to the training's own handler.
 
-    So a Ctrl-C while the monitor works neither loses a recording nor leaves torch changed. A second Ctrl-C passes at
-    once. One that comes while a KeyboardInterrupt already ends the training is not repeated. On other threads than the
-    main one, where Python handles no signals, nothing is held.
+    So a Ctrl-C while the monitor works neither loses a recording nor leaves torch changed. A second Ctrl-C is passed on
+    at once. A Ctrl-C while a KeyboardInterrupt already ends the training is not passed on. Python handles signals on
+    the main thread only, so nothing is held on other threads.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -44,10 +44,10 @@ def interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def termination_held() -> Iterator[None]:
-    """Holds SIGTERM back until the block ends, and gives it to the training then: by default it ends the process.
+    """Holds SIGTERM back until the block ends, and then gives it to the training: by default it ends the process.
 
-    So no half-written file remains. For short blocks: a scheduler that ends a job waits for some seconds. On other
-    threads than the main one nothing is held, nor if the signal is ignored or handled outside of Python.
+    So no half-written file remains. For short blocks: a scheduler that ends a job waits for some seconds. Nothing is
+    held on threads other than the main thread, or if the signal is ignored or handled outside of Python.
     """
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):

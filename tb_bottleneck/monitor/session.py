@@ -147,7 +147,7 @@ class Session:
 
     @property
     def loader_workers(self) -> int:
-        """The number of workers of the DataLoader with the most."""
+        """The largest number of workers of any DataLoader."""
         return self._facts.loaders.workers
 
     def tell_results(self) -> None:
@@ -303,7 +303,7 @@ class Session:
         return trace_directory(self._directory, self._rank)
 
     def _profiler_costs(self) -> dict[str, object]:
-        """Returns what the profiler costs in this process. It is measured once, before the first capture."""
+        """Returns the fact `profiler_costs`, which is measured once, before the first capture; {} if that failed."""
         if self._costs is None:
             costs = self.guard.call("cost of the profiler", profiler_costs)
             self._costs = {} if costs is None else {"profiler_costs": costs}

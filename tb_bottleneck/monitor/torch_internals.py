@@ -1,7 +1,7 @@
 """The only module that uses private names of torch, and of `threading`.
 
-A release of torch may remove any of them. For each, a test in tests/monitor/test_torch_internals.py names the signal
-that is lost then.
+A release of torch may remove any of them. For each name, a test in tests/monitor/test_torch_internals.py says which
+signal is lost without it.
 """
 
 import sys
@@ -53,7 +53,7 @@ def small_profile(stacks: bool) -> tuple[Callable[[], None], Callable[[], None]]
 
     The result of the recording is discarded at once.
 
-    The public classes read all events at the end, which takes far longer than the recording.
+    The public classes are not used: they read all events at the end, which takes far longer than the recording.
     """
     import torch
 
@@ -124,7 +124,7 @@ def graph_breaks() -> list[Any]:
 
 
 def record_block() -> Any:
-    """Returns a context manager class whose blocks are in recordings under a name.
+    """Returns a context manager class. Its blocks appear in recordings under the name that it is given.
 
     torch's own record_function takes several times as long.
     """

@@ -117,7 +117,7 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def membership(self) -> Membership | None:
-        """The facts that show the job of a rank; None if the recording is not one rank of several."""
+        """The facts that show the job of a rank; None if the recording is not a rank of a job."""
         brief = self.brief
         return brief.membership if brief.HasField("membership") else None
 

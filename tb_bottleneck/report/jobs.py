@@ -74,7 +74,7 @@ class _Members:
         self._steps = (-inf, inf)
 
     def fits(self, report: pb.Report) -> bool:
-        """Returns True if no known fact contradicts that the report is about another rank of this job."""
+        """Returns True if the report may be about another rank of this job: no known fact contradicts that."""
         begin, end = _common(self._times, _times(report))
         first, last = _common(self._steps, _steps(report))
         group = report.membership.default_group

@@ -1,12 +1,12 @@
-"""Tells which recordings are of the same process or training, by their directories and ranks.
+"""Determines which recordings are of the same process or training, by their directories and ranks.
 
 The run directories of the monitor (monitor/writer/run_directory.py) have these names:
 
     LOGDIR/tb_bottleneck/20261121-110503_rank0_4711/
     LOGDIR/tb_bottleneck/20261121-110503_3fa91c_rank0_4711/     one of several ranks, with an id of the job
 
-The monitor writes traces into the directory of its telemetry, or into that of rank 0; a profiler of the training's own
-writes into the logdir that was given to the monitor.
+The monitor writes traces into the directory of its telemetry, or into the directory of rank 0. A profiler in the
+training itself writes into the logdir that was given to the monitor.
 """
 
 import re
@@ -85,7 +85,8 @@ def pairs_of(located: Located) -> Iterator[tuple[int, int]]:
 
 
 def _beside(telemetry: int, traces: list[int], series: list[int], located: Located) -> list[int]:
-    """Returns the trace in the logdir of a monitor, if it is the only one there and the telemetry is the only one."""
+    """Returns the traces that a profiler of the training wrote into the logdir of the monitor of `telemetry`. Empty
+    unless there is exactly one such trace, and no other telemetry of the same rank."""
     if not logdir_of(located[telemetry][0]):
         return []
     found = [trace for trace in traces if not logdir_of(located[trace][0])]

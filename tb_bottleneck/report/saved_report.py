@@ -37,7 +37,7 @@ def parse_report(values: object, ignore_unknown_fields: bool = False) -> pb.Repo
 
 
 def _from_schema_1(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Renames the fields that schema 2 renamed."""
+    """Returns a copy of the values of a report of schema 1, with the names of fields that schema 2 has."""
     renamed = _renamed(values, _REPORT_FIELDS) | {"schema": SCHEMA}
     if "witness" in values:
         renamed["witness"] = values["witness"]

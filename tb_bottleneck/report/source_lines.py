@@ -1,7 +1,7 @@
-"""The text of the lines that a report names, from the program's files where these are at hand and unchanged.
+"""The text of the lines that a report names, read from the program's files if they exist and are unchanged.
 
 A recording names files by untrusted text, so that little is opened: Python files below one folder, by a relative path
-without links, whose size and time of change are those of the recording. Nothing of it is stored.
+without links, whose size and time of change are those of the recording. The text is not stored.
 """
 
 import os
@@ -66,5 +66,5 @@ def source_lines(folder: Path, place: pb.Place) -> list[str]:
 
 
 def _running(place: pb.Place) -> int:
-    """Returns the line that runs; 0 if it is not known."""
+    """Returns the number of the line that runs; 0 if it is not known."""
     return place.line if place.exact else place.hottest_line

@@ -1,8 +1,8 @@
-"""Tells which recordings are about one training. A list shows them as one entry with one verdict.
+"""Determines which recordings are about one training. A list shows them as one entry with one verdict.
 
 Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
-telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Nothing else is grouped:
-traces in one directory may be of unrelated trainings.
+telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Nothing else is grouped: traces
+in one directory may be of unrelated trainings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,8 +78,8 @@ def _together(located: Located) -> Iterable[Sequence[int]]:
 def _first(members: list[int], ranks: tuple[int, ...], located: Located, judged: Judged) -> tuple[int, ...]:
     """Returns the members, the one with the verdict first.
 
-    Of a job that is not judged, this is the lowest rank: which rank holds the others up is not known from their
-    accounts alone.
+    For a job that is not judged, the lowest rank is first: the accounts alone do not show which rank holds the others
+    up.
     """
     first = judged.get(ranks, ranks[0]) if ranks else _trusted(members, located)
     return (first, *(member for member in members if member != first))

@@ -114,7 +114,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
 
 
 def _program_leads(trace: pb.Report, telemetry: pb.Report) -> bool:
-    """Returns True if the trace shows a cause of the program that costs as much as the machine's, or nearly."""
+    """Returns True if the trace shows a cause of the program that costs nearly as much as that of the machine, or
+    more."""
     own = max((finding.cost_share for finding in trace.findings if finding.regime == trace.verdict.regime), default=0.0)
     least = max(WORTH_RECOVERING, COMPARABLE * telemetry.findings[0].cost_share)
     return trace.verdict.severity != "none" and own >= least

@@ -90,7 +90,8 @@ def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -
 
 
 def _by_cause(rows: Iterable[LedgerRow]) -> list[LedgerCause]:
-    """Returns how the predictions for each cause did, the most measured one first."""
+    """Returns a row per cause that says how accurate its predictions were; the cause with the most measurements
+    first."""
     gains: dict[str, list[tuple[Gain, Gain]]] = {}
     for row in rows:
         if len(row.causes) == 1 and row.causes[0] and _is_complete(row):
@@ -159,10 +160,10 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
 
 
 def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
-    """Returns the ratio of the mean steps of the whole runs if their telemetry is known, otherwise of the typical steps
-    with their noise; or why they cannot be compared.
+    """Returns the measured gain, or why the runs cannot be compared.
 
-    A fix of something rare changes the mean, not the typical step.
+    The gain is the ratio of the mean steps of the whole runs if their telemetry is known: a fix of something rare
+    changes the mean, not the typical step. Otherwise, it is the ratio of the typical steps, with their noise.
     """
     runs = before.unprofiled.run_step_ns, after.unprofiled.run_step_ns
     if all(map(math.isfinite, runs)) and min(runs) > 0:
@@ -183,13 +184,14 @@ def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
 
 
 def _gain(speedup: float, low: float, high: float) -> Gain | str:
-    """Returns the gain; or, for numbers that no analysis computes but a saved report may contain, why there is none."""
+    """Returns the gain, or a sentence if a number is impossible. No analysis computes such numbers, but a saved report
+    may contain them."""
     if not all(map(math.isfinite, (speedup, low, high))) or speedup <= 0:
         return "The report has an impossible gain."
     return Gain(speedup=speedup, low=low, high=high)
 
 
 def _order(row: LedgerRow) -> tuple[int, float]:
-    """The key by which misses come first, the largest first."""
+    """Returns the sort key of a row: by result, then the largest difference of measured and expected gain first."""
     distance = abs(math.log(row.measured.speedup / row.expected.speedup)) if _is_complete(row) else 0.0
     return _ORDER.index(row.result), -distance

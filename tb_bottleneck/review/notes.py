@@ -1,6 +1,6 @@
 """The notes of reviewers, one line of JSON each, and the review of each recording: the notes about it, merged.
 
-Lines are untrusted: others wrote them. The latest note decides; comments are all kept.
+Lines are untrusted: others wrote them. The latest note about a state counts; all comments are kept.
 """
 
 import json
@@ -38,7 +38,8 @@ STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "op
 
 @dataclass(frozen=True)
 class Note:
-    """One statement about `subject`: a run or one recording, for BASELINE the baseline.
+    """One statement about `subject`, which is a run or one recording; for BASELINE, the run or recording that is the
+    baseline.
 
     Names are relative to the logdir: RUN, or RUN/SOURCE for one recording of a run. `fixed_in` names the run with the
     fix or with the tried change; it is empty for other actions.
@@ -158,9 +159,9 @@ def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
 
 
 def together(reviews: Iterable[pb.Review]) -> pb.Review:
-    """Returns the review of a training from those of its recordings.
+    """Returns the review of a training from the reviews of its recordings.
 
-    For each cause, the first state that somebody set counts. Of the baselines, the first one counts.
+    For each cause, the first state that somebody set counts. The first baseline counts.
     """
     given = list(reviews)
     states = [state for review in given for state in review.states]
@@ -176,7 +177,8 @@ def _was_set(state: pb.ReviewState) -> bool:
 
 
 def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
-    """Returns the innermost folder with a baseline that the run is in or is; "." contains every run."""
+    """Returns the innermost folder in `groups` that is or contains the run; None if there is none. "." contains every
+    run."""
     parts = run.split("/")
     folders = ("/".join(parts[:depth]) for depth in range(len(parts), 0, -1))
     return next((folder for folder in (*folders, ".") if folder in groups), None)

@@ -1,8 +1,8 @@
 """The notes of a logdir on disk: LOGDIR/.tb_bottleneck_review/TIME-ID.jsonl, one append-only file per writing process.
 
 Two processes never write to the same file: on network file systems, appends from two machines overwrite each other, and
-locks may not work. The file is named by a random id, so this also holds for two people who state the same name, and
-for one person on two machines. Each line is written by one call of write(). Whoever reads merges all files.
+locks may not work. The file is named by a random id, so this also holds for two people who state the same name, and for
+one person on two machines. Each line is written by one call of write(). A reader merges all files.
 """
 
 import os

@@ -88,7 +88,7 @@ def _title(finding: Finding | MemoryFinding) -> str:
 
 
 def _standing(state: pb.ReviewState) -> str:
-    """Returns "accepted by Ana (only for debugging), owner Ben"."""
+    """Returns the state of a finding, such as "[accepted by Ana (only for debugging), owner Ben]"."""
     by = f" by {state.by}" if state.by else ""
     fixed_in = f" in {clean(state.fixed_in)}" if state.fixed_in else ""
     reason = f" ({state.reason})" if state.reason else ""
@@ -116,7 +116,7 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
 
 
 def _accuracy(each: pb.LedgerCause) -> str:
-    """Returns how the predictions for a cause did here."""
+    """Returns a sentence that says how accurate the predictions for a cause were in this logdir."""
     found = f"{each.inside} of {each.measured} inside the predicted interval, error {share_text(each.median_error)}"
     few = "" if each.measured >= ENOUGH else f"; {ENOUGH} measurements are needed to expect the same of the next one"
     return f"Predictions for {cause_titles().get(each.cause, each.cause)}: {found} in the median{few}"
@@ -139,7 +139,7 @@ def _values(row: pb.LedgerRow) -> dict[str, object]:
 
 
 def _result(row: pb.LedgerRow) -> str:
-    """Returns the result before the gains; nothing for a trial without a prediction, which the gains say."""
+    """Returns the result of a row as the text before its gains; empty for a trial without a prediction."""
     unpredicted = row.HasField("measured") and not row.HasField("expected")
     return "" if unpredicted else f"{_RESULTS[row.result]}: "
 

@@ -42,7 +42,7 @@ class Attention(Record, frozen=True):
 
     @property
     def flops_without_repetition(self) -> int:
-        """As `flops`, but without the scores that the backward pass computes again (then 2 x forward)."""
+        """Like `flops`, but without the scores that the backward pass computes again: backward is then 2 x forward."""
         return (
             self.flops * 2 * (self.width + self.value_width) // (3 * self.width + 2 * self.value_width)
             if self.backward

@@ -123,9 +123,8 @@ def peaks_of(trace: Trace) -> Peaks | None:
 
 
 def measured_peaks(gpu: Gpu | None, basis: str, measured: Mapping[str, float]) -> Peaks | None:
-    """Returns the reachable rates of a device: as `measured`, by name, and otherwise by its data `gpu` from the source
-    `basis`. None if these are not enough.
-    """
+    """Returns the reachable rates of a device. Plausible rates in `measured` (by name) replace those of `gpu`, whose
+    source is `basis`. None if these are not enough."""
     if gpu is None:
         return _measured_only(measured)
     tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}

@@ -65,7 +65,7 @@ class BoundBy(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class KernelBounds(Table):
-    """One row per device operation of the trace's device."""
+    """What limits each operation of the trace's device: one row per device operation."""
 
     bound_by: Ints = column("BoundBy", "what bounds the operation")
     reached: Floats = column("share", "time at that roof / time taken; 0 if the bound is unknown, may exceed 1")
@@ -126,7 +126,8 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """Returns the minimum times of an operator's call in ns, (at the peak, at the bandwidth); (NaN, NaN) if unknown."""
+    """Returns the minimum times of an operator's call in ns: for its operations at the device's peak, and for its bytes
+    at the bandwidth. (NaN, NaN) if unknown."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

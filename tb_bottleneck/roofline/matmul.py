@@ -80,7 +80,8 @@ def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
 
 
 def _linear(dims: Sequence[Any]) -> Product | None:
-    """Parses linear(input, weight): each row of the input times the transposed weight. Often a wrapper around addmm."""
+    """Returns the product of linear(input, weight): each row of the input times the transposed weight. None if the
+    shapes do not match. Often a wrapper around addmm."""
     a, b = shape_at(dims, 0), shape_at(dims, 1)
     if not a or not b or len(b) != 2 or a[-1] != b[1]:
         return None
@@ -167,8 +168,8 @@ def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
 
 
 def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """Parses convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding, groups,
-    output_mask)."""
+    """Returns the gradients of convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding,
+    groups, output_mask); None if a shape or setting is not recorded."""
     result, source, kernel = (shape_at(dims, index) for index in range(3))
     transposed, mask = flags_at(concrete, 7), flags_at(concrete, 10)
     if not result or not source or not kernel or not len(result) == len(source) == len(kernel) >= 3:

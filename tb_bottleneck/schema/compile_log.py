@@ -78,7 +78,7 @@ class CompileEntries:
         self._breaks.clear()
 
     def fact(self) -> dict[str, list[list[object]]]:
-        """Returns the lists, without folders; nothing if nothing was compiled."""
+        """Returns a dict with the lists of compilations, breaks, failures and calls; empty if nothing was compiled."""
         if not self._compilations:
             return {}
         return {

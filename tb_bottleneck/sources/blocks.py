@@ -226,7 +226,8 @@ class Blocks:
 
 
 def _inflated_before_error(inflater: Any, data: bytes) -> bytes:
-    """Returns `data` inflated up to the byte that zlib refuses. In one call, zlib would return nothing."""
+    """Returns `data` inflated up to the byte that zlib refuses. If it got all data in one call, zlib would return
+    nothing."""
     parts = []
     with suppress(zlib.error):
         for at in range(len(data)):

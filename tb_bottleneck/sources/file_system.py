@@ -4,7 +4,7 @@ A storage returns the status of a path, opens a file, and walks over the files b
 
 torch.profiler names a trace HOST_PROCESS.TIME.pt.trace.json by default (torch/profiler/profiler.py,
 tensorboard_trace_handler). Reports are shared, and names of hosts are private. They are replaced by a short hash, the
-same in all recordings of a host, so that a slow host can still be told from the others.
+same in all recordings of a host, so that a slow host can still be distinguished from the others.
 """
 
 import hashlib

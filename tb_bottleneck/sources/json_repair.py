@@ -55,7 +55,8 @@ def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] |
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """Yields `text` with more and more repairs. Values come last: with stray quotes, strings look like values."""
+    """Yields `text` with more and more repairs. Values are repaired last, because parts of strings with stray quotes
+    look like values."""
     yield _values(text)
     escaped = _backslashes(text)
     if escaped != text:

@@ -220,7 +220,8 @@ class KinetoReader:
         return taken.events
 
     def _events_of_large(self) -> Batch:
-        """Reads pending text larger than an event may be: the end of the list and a large tail, or an event to skip."""
+        """Reads pending text that is larger than an event may be. It is either the end of the list and a large tail, or
+        an event that is too large and is skipped."""
         text, self.pending, self._retry_from = self.pending, b"", 0
         events = self._lenient_events(text, b"")
         if len(self.pending) > self._bounds.event:

@@ -35,7 +35,8 @@ _LOOKBACK = 256
 
 
 class LenientResult(Record, frozen=True):
-    """The events of a text. The unread rest of the text begins at `rest`. `ended`: the list of events ended there."""
+    """The events of a text. The unread rest of the text begins at `rest`. `ended` is True if the list of events ends
+    there."""
 
     events: list[Event]
     rest: int

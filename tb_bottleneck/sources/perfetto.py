@@ -91,8 +91,8 @@ class PerfettoTrace:
     _packets: object
 
     def batches(self, categories: Callable[[], "Categories"], lost: Counter[str]) -> Iterator["Scanned"]:
-        """Yields the events. `categories` returns those of `native.scanner.scan`; unreadable events are counted in
-        `lost`.
+        """Yields the events. `categories` returns the argument of this name for `native.scanner.scan`; unreadable
+        events are counted in `lost`.
 
         Raises TooLarge.
         """
@@ -109,7 +109,8 @@ class PerfettoTrace:
             raise TooLarge(_MEMORY) from None
 
     def _scanned(self, categories: Callable[[], "Categories"]) -> Iterator[tuple[int, "Result"]]:
-        """Yields the bytes of text and the result of all parts. A part with long texts is scanned in several calls."""
+        """Yields pairs: a number of bytes of text, and the scanner's result for these events. A part with long texts is
+        scanned in several calls."""
         from tb_bottleneck.native.scanner import perfetto_scan
         from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
 

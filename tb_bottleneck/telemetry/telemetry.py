@@ -170,7 +170,8 @@ class Telemetry:
         return good
 
     def _later(self, when: Floats, than: int) -> Bools:
-        """Returns a mask of the times that are later than all times before them; counts the others."""
+        """Returns a mask of the times in `when` that are later than `than` and all times before them; counts the
+        others."""
         with np.errstate(invalid="ignore"):
             possible = (when > than) & (when < MAX_TIME_NS)
         times: Times = np.where(possible, when, 0).astype(np.int64)

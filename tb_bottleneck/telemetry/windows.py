@@ -186,7 +186,8 @@ class Windows:
         return np.asarray((when >= edges[0]) & (when <= edges[-1]))
 
     def _undisturbed(self, when: Times) -> Bools:
-        """Returns a mask of the readings of a device whose time is that of judged steps."""
+        """Returns a mask of the readings of a device at the times `when`: False if a reading contains time before the
+        judged steps or of a capture."""
         mask = when >= self.grid.begin + READING_NS
         begin = None
         for note in self._telemetry.notes:

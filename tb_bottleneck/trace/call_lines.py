@@ -52,7 +52,7 @@ class CallLines(Record, frozen=True, eq=False):
     """
 
     def samples_of(self, file: str, function: str, first: int) -> dict[int, int]:
-        """Returns a dict from line to number of samples, of the function that begins at line `first`.
+        """Returns a dict from line to number of samples, for the lines of the function that begins at line `first`.
 
         If `first` is 0, functions with this name that begin at any line of the file count. Empty without samples.
         """

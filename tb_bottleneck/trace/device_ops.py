@@ -95,7 +95,8 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
 
 
 def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
-    """Returns per correlation id: True if a call has this id, and the row of that call (undefined if there is none).
+    """Returns two arrays with an entry per correlation id: True if a call has this id, and the row of that call
+    (undefined if there is none).
 
     Several operations of one graph launch have the same id.
     """
@@ -122,7 +123,7 @@ def _work(rows: Events, names: tuple[str, ...]) -> Ints:
 
 
 def _copy_direction(name: str) -> Work:
-    """Parses names such as "Memcpy HtoD (Pageable -> Device)"."""
+    """Returns the kind of work of a copy by its name, such as "Memcpy HtoD (Pageable -> Device)"."""
     if "DtoH" in name:
         return Work.DOWNLOAD
     if "HtoD" in name or "HtoH" in name:

@@ -1,4 +1,5 @@
-"""Names of recorded Python frames and modules: the owner of a frame, and whether the line of a frame is right.
+"""Names of recorded Python frames and modules: to whom a frame belongs, and whether its line is the first line of the
+function.
 
 The profiler names a frame `file.py(line): function`. The profiler removes the import path of the training process from
 the file's path, so files of the program and of installed packages both start with the name of a module or a package.

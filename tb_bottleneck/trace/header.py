@@ -126,7 +126,8 @@ def _devices(raw: object) -> list[DeviceFacts]:
 
 
 def _groups(raw: object) -> Iterator[ProcessGroup]:
-    """Reads pg_config (kineto libkineto/src/output_json.cpp), in which the lists of ranks are complete."""
+    """Yields the process groups of pg_config (kineto libkineto/src/output_json.cpp), whose lists of ranks are
+    complete."""
     for entry in raw[:MAX_GROUPS] if isinstance(raw, list) else ():
         if isinstance(entry, dict):
             ranks = entry.get("ranks")
@@ -149,9 +150,9 @@ def _time(value: object) -> int:
 
 
 def _multiprocessors(entry: dict[str, Any]) -> int | None:
-    """Reads numSms. torch's Python exporter writes it under another name (_chrome_trace_export.py of torch 2.13).
+    """Returns numSms, which torch's Python exporter writes under another name (_chrome_trace_export.py of torch 2.13).
 
-    Zero is not a count.
+    None if it is missing or zero, which is not a count.
     """
     count = _whole(entry.get("numSms"))
     if count is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:

@@ -48,12 +48,14 @@ class Nesting(Record, frozen=True, eq=False):
         return begin, end, owner
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
-        """Returns per time: True if a row is running, and the innermost such row (undefined if there is none)."""
+        """Returns two arrays with an entry per time: True if a row is running, and the innermost such row (undefined if
+        there is none)."""
         return innermost(self.start, self.end, times)
 
 
 def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
-    """Returns per time: True if a row is running, and the innermost such row (undefined if there is none).
+    """Returns two arrays with an entry per time: True if a row is running, and the innermost such row (undefined if
+    there is none).
 
     Rows are of one thread, sorted by start. The innermost row is the last one that has started and not ended. The
     search doubles the block size upwards until a block contains a running row, then descends into the last such half.
@@ -81,9 +83,10 @@ def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
 def nest(start: Ints, end: Ints) -> Nesting:
     """Returns the nesting of the rows of one thread, sorted by start, then longest first. Times are in ns.
 
-    The parent is the last earlier row that is still running when the row starts. At first each row points at the row
-    before it. If the row that is pointed at has ended, the pointer of that row is taken over (pointer jumping): all
-    rows in between have ended too. Pointers double their reach per round, so there are about log2(rows) rounds.
+    The parent is the last earlier row that is still running when the row starts. At first, each row points at the row
+    before it. If the row at which a pointer points has ended, the pointer of that row replaces it (pointer jumping),
+    because all rows in between have ended, too. Pointers double their reach per round, so there are about log2(rows)
+    rounds.
     """
     around = np.arange(-1, len(start) - 1)
     # The first round by slices: there may be millions of rows, and for most of them it is the last.

@@ -164,7 +164,7 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 def _without_stub(trace: Trace, marks: Rows) -> Rows:
     """Returns `marks` without the last mark if nothing was issued in it, or if it is short and little was issued in it.
 
-    Little work alone is no reason: the other steps may contain an evaluation.
+    A last mark that is not short remains even with little work: the other steps may contain an evaluation.
     """
     if len(marks) < 2:
         return marks

@@ -96,7 +96,8 @@ class Trace:
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
-        """Per call in `calls`: True if an operator makes the call, and the event row of the innermost such operator.
+        """Two arrays with an entry per call in `calls`: True if an operator makes the call, and the event row of the
+        innermost such operator.
 
         The row is valid only where True. Calls and operators are matched by time and thread, because the `External id`
         is missing or wrong in many recordings.

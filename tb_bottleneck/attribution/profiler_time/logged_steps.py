@@ -28,8 +28,9 @@ SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, 
 class LoggedSteps:
     """Steps without the profiler, as the training process measured them. All times are in ns.
 
-    `step` is their median or, if `uneven`, their mean. `steps` is 0, `times` empty and `loader` (median time per step
-    in the loader) None if not logged.
+    `step` is the median of the step times or, if `uneven`, their mean. `steps` is the number of steps, 0 if not logged.
+    `times` are the times of single steps, empty if not logged. `loader` is the median time per step in the loader, None
+    if not logged.
     """
 
     step: float
@@ -39,15 +40,16 @@ class LoggedSteps:
     uneven: bool = False
 
     def average(self, durations: Ints | Floats) -> float:
-        """Returns the average of recorded steps (ns) that can be compared with `step`."""
+        """Returns the average of `durations` (recorded steps, ns), computed like `step`: the median, or the mean if
+        uneven."""
         return float((np.mean if self.uneven else np.median)(durations))
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible.
 
-    The process measures on the host. While its launches queue up, as at the start of a run that reads nothing from the
-    device, the host's steps are shorter than those of the device. Only the last steps without such a one are used.
+    The process measures on the host. While launches queue up, as at the start of a run that reads nothing from the
+    device, a step takes less time on the host than on the device. Only steps after the last of these short steps count.
     """
     context = recording.trace.header.context
     median = positive(context.get("unprofiled_step_ns"))
@@ -78,7 +80,7 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
 
 @memoized
 def _busy_per_step(recording: Recording) -> float:
-    """Returns the time per step, in ns, in which the device works. Without a profiler it is the same.
+    """Returns the time per step, in ns, in which the device works. The profiler does not change this time.
 
     Collectives are left out: they also wait for other ranks.
     """

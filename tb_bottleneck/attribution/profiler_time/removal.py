@@ -2,8 +2,8 @@
 
 While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
 slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
-is a range. If the step time without the profiler is known, one position for all ranges is chosen such that the recorded
-step without the profiler's time takes as long. The same is done for the loader alone if it makes its batches in the
+is a range. If the step time without the profiler is known, one position is chosen in all ranges, so that the recorded
+step minus the profiler's time takes that long. The same is done for the loader alone if it makes its batches in the
 main process, because numpy and codecs slow down less than bytecode. If even the highest costs do not suffice, all work
 was slower while it was recorded (cold caches, other programs), and all of it is scaled.
 
@@ -40,12 +40,12 @@ SLOWEST_PACE = 1 / 1.5
 
 
 class HostPieces(Record, frozen=True, eq=False):
-    """The pieces of a thread between two recorded events, in order of time, in ns.
+    """The time of a thread, cut into pieces at the start and the end of each recorded event. In order of time, in ns.
 
-    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function, native code in a
-    built-in function or an operator. Recording the start or the end of an event takes time at that place: three
-    quarters of this time before the start or after the end, where another event is the innermost one, and a quarter
-    inside (measured with torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
+    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function (`is_python`), native
+    code in a built-in function or an operator. Recording the start or the end of an event takes time at that place:
+    three quarters of this time before the start or after the end, where another event is the innermost one, and a
+    quarter inside (measured with torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
 
     `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
     cost time in each piece. A start or an end counts as one half.
@@ -57,10 +57,10 @@ class HostPieces(Record, frozen=True, eq=False):
     edges: Floats
 
     def added(self, costs: ProfilerCosts, position: float) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece, if its costs are at `position`.
+        """Returns the time in ns that the profiler adds to each piece. `position` says how high its costs are.
 
-        -2: nothing; -1 to 1: that position in the ranges of the costs; 2: the highest costs, and without the profiler,
-        all other work takes SLOWEST_PACE times as long.
+        -2: nothing; -1 to 1: that position in the ranges of the costs (CostRange.at); 2: the highest costs, and without
+        the profiler, all other work takes SLOWEST_PACE times as long. Values in between are interpolated.
         """
         length = (self.end - self.begin).astype(np.float64)
         within = min(max(position, -1.0), 1.0)
@@ -101,7 +101,7 @@ def host_pieces(trace: Trace, thread: int) -> HostPieces:
 
 
 def _count(times: Ints, wanted: Ints) -> Ints:
-    """Returns for each of `wanted` 1 if it is among the sorted `times`, otherwise 0."""
+    """Returns an array with 1 for each element of `wanted` that is in the sorted `times`, and 0 for the others."""
     found = np.searchsorted(times, wanted, side="right") - np.searchsorted(times, wanted, side="left")
     return np.asarray(np.minimum(found, 1), np.int64)
 
@@ -158,7 +158,7 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
 def _solved(
     recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
 ) -> tuple[Floats, bool]:
-    """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
+    """Returns the time in ns that the profiler added to each piece, and True if the steps without it match the logged.
 
     The loader's part of the steps is solved separately if the loader's time without the profiler is known.
     """
@@ -189,7 +189,8 @@ def _part_solved(
     without: float,
     most: float = 2.0,
 ) -> tuple[Floats, bool]:
-    """As _solved, for some pieces: they took `took` ns in each recorded step, and `without` ns without the profiler."""
+    """Returns the same as _solved, for pieces that are a part of the steps, such as the loader's. The pieces took
+    `took` ns in each recorded step, and take `without` ns per step without the profiler."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     inside = (step >= 0) & (step < len(steps))
 

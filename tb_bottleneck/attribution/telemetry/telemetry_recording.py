@@ -28,17 +28,17 @@ class TelemetryRecording:
 
     @cached_property
     def signals(self) -> Signals:
-        """The signals of each window."""
+        """The signals of each window, such as host and device times as shares of its time."""
         return signals_of(self.windows)
 
     @cached_property
     def bounds(self) -> DeviceBounds:
-        """The bounds of the device's own work in each window."""
+        """What limits the device's own work in each window, estimated from counters."""
         return bounds_of(self.windows, self.signals)
 
     @cached_property
     def accounts(self) -> Accounts:
-        """The account of each window."""
+        """The account of each window: the share of each regime in the time of the window."""
         return accounts_of(self.signals, self.bounds, self.on_device)
 
     @cached_property

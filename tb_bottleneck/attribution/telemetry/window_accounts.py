@@ -67,10 +67,11 @@ def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
 
 
 def _by_counters(dram: Floats, arithmetic: Floats, filled: Floats, signals: Signals) -> dict[Regime, Floats]:
-    """Returns shares of the device's work by regime.
+    """Returns for each regime its share of the device's work, per window.
 
-    The time at a roof is (counter / value of the counter for kernels at that roof). The other time in which the
-    multiprocessors have work is that of slow kernels: it is divided in the same ratio. All other work is underfilled.
+    The share of the time at a roof is the counter, divided by the value that kernels at that roof reach. If the
+    multiprocessors have work for longer than both, slow kernels run in the rest of that time, which is divided in the
+    same ratio. All other work is underfilled.
     """
     busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
     memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
@@ -121,7 +122,7 @@ CHURNING_ALLOCATIONS = 1.0
 
 @dataclass(frozen=True)
 class Accounts:
-    """`shares` has for each regime one share per window; the shares of a window sum to 1.
+    """The accounts of all windows. `shares` has for each regime one share per window; the shares of a window sum to 1.
 
     The other arrays have one value per window. `weight` is the weight of the window in means, in ns.
     """
@@ -193,7 +194,8 @@ def _busy_cpu(signals: Signals) -> Floats:
 
 
 def busy_of(signals: Signals) -> Floats:
-    """Returns the busy share of the device per window: the smaller of `span` and `utilisation`, or the known one.
+    """Returns the busy share of the device per window: the smaller of `span` and `utilisation`. If only one of them is
+    known, returns that one.
 
     NaN if both are unknown.
     """

@@ -105,7 +105,7 @@ class Excess:
 def excess_of(windows: Windows) -> Excess:
     """Returns the steps that are more than OFF_CADENCE times as long as the median of their window.
 
-    The length of a step is without loader time and recorded interruptions. Every k-th step also counts if it is
+    Loader time and recorded interruptions are not part of the length of a step. Every k-th step also counts if it is
     RECURRING times as long as the others and does the same work. Time in which the device works is not excess. If the
     CPU is the device, the time of the phases is its work.
     """

@@ -52,14 +52,16 @@ _BATCH_DIMENSIONS = 3
 
 @dataclass(frozen=True, eq=False)
 class BatchScaling:
-    """Per block: `grows` if its size is proportional to the samples, `sure` if recorded shapes prove the decision."""
+    """Two masks of the blocks. `grows`: the size is proportional to the samples. `sure`: this decision is certain, for
+    example because recorded shapes prove it."""
 
     grows: Bools
     sure: Bools
 
 
 class ScalingRules:
-    """Decides which blocks of one recording grow with the batch. `samples` is the number of one forward pass."""
+    """Decides which blocks of one recording grow with the batch. `samples` is the number of samples in a forward
+    pass."""
 
     def __init__(self, memory: TraceMemory, samples: int) -> None:
         self._memory = memory
@@ -98,7 +100,8 @@ class ScalingRules:
         return self._with_shape(shape, call, phase)
 
     def _without_shape(self, size: int, phase: int) -> tuple[bool, bool]:
-        """Returns (grows, sure) for a block of unknown shape. It grows, except with a parameter's size in backward."""
+        """Returns (grows, sure) for a block of `size` bytes whose shape is unknown. It does not grow if it has the size
+        of a parameter in the backward pass, or (sure) less than a byte per sample."""
         if phase == Phase.BACKWARD and size in self._parameter_bytes:
             return False, False
         return size >= self._samples, size < self._samples
@@ -123,7 +126,8 @@ class ScalingRules:
 
     @cached_property
     def _batch_sizes(self) -> set[int]:
-        """Sizes of dimensions that contain the samples: B, and B times the next dimensions of a recorded shape."""
+        """Sizes that a batch dimension can have: the samples, and products of the samples and neighbouring
+        dimensions."""
         found = {self._samples}
         trace = self._memory.trace
         for row in np.unique(trace.events.signature[trace.rows(Kind.CPU_OP)], return_index=True)[1].tolist():
@@ -158,7 +162,7 @@ class ScalingRules:
 
 
 def _longest(calls: tuple[Call, ...]) -> int:
-    """Returns the largest dimension among the inputs of some calls."""
+    """Returns the largest dimension among the inputs of `calls`; 2**62 if there are no inputs."""
     return max((max(shape) for call in calls for shape in call.inputs), default=1 << 62)
 
 

@@ -87,7 +87,7 @@ class Forecaster:
         return factor
 
     def checkpointing(self) -> Forecast | None:
-        """Returns the peak with the best class of repeated modules checkpointed."""
+        """Returns the peak if one class of repeated modules is checkpointed: the one that lowers the peak most."""
         found = checkpointed_peak(self.memory)
         if found is None:
             return None
@@ -126,7 +126,8 @@ class Forecaster:
         return self._forecast("sharding", {"ranks": str(ranks)}, peak, peak, peak + parameters)
 
     def all(self) -> Iterator[Forecast]:
-        """Yields the forecasts of a report."""
+        """Yields the forecasts that a report shows, as far as they are possible: another batch size, checkpointing,
+        mixed precision, another optimizer, and sharding."""
         name = optimizer_name(self.memory.trace)
         batch = self.largest_batch() or (self.batch(2 * self.samples) if self.samples is not None else None)
         other = OTHER_OPTIMIZERS.get(name or "")
@@ -140,7 +141,8 @@ class Forecaster:
         return self._scaling
 
     def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
-        """Returns a forecast from bytes in tensors: adds margins, estimated bytes, and cached memory in proportion."""
+        """Returns the forecast for `low`, `peak` and `high`, which are bytes in tensors. Adds margins, the estimated
+        bytes of the account, and cached memory in proportion to the tensors."""
         account = self.memory.account
         overhead = 1.0 if self.memory.on_cpu else account.overhead
         shift = account.estimated

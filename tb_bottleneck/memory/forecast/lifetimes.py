@@ -44,10 +44,11 @@ def peak_of(memory: RecordedMemory, lives: Lives, fixed: float = 0.0) -> float:
 
 
 def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
-    """Returns the lifetimes if each call freed some of its blocks at its end, and the backward pass made them again.
+    """Returns the lifetimes of `blocks` if each of `calls` freed some of its blocks at its end, as with checkpointing.
 
-    A call has the rows of these blocks in `blocks`, and the row of the last memory event in the call. The blocks exist
-    again from the event with which the backward pass frees the first of them, until just after their own free.
+    A call has the rows of these blocks in `blocks`, and the row of the last memory event in the call. The backward pass
+    computes the blocks again: they exist from the event with which it frees the first of them in the recording, until
+    just after their own recorded free.
     """
     closed = blocks.closed.copy()
     more: list[Ints] = []

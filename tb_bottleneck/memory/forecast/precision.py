@@ -29,7 +29,8 @@ _SCOPE = (Phase.FORWARD, Phase.BACKWARD)
 
 
 def mixed_precision_peaks(memory: TraceMemory) -> tuple[float, float, float] | None:
-    """Returns (lowest, expected, highest) peak with autocast in bytes; None if the run uses it or trains nothing.
+    """Returns (lowest, expected, highest) peak with autocast in bytes; None if the run does not train, already uses
+    16-bit types, or shows no fp32 inputs.
 
     Lowest: all activations have 16 bits. Highest: all activations keep 32 bits, and the cast weights are added.
     Expected: only activations of losses, normalisations, softmax and residuals keep 32 bits, and the cast weights are
@@ -54,7 +55,7 @@ def mixed_precision_peaks(memory: TraceMemory) -> tuple[float, float, float] | N
 
 
 def _stays(memory: TraceMemory) -> Bools:
-    """Returns a mask of the blocks of operators whose results stay in 32 bits."""
+    """Returns a mask of the blocks that stay in 32 bits with autocast, because such an operator allocates them."""
     trace, chain = memory.trace, chains_of(memory.trace, memory.blocks)
     names = trace.events.name[np.maximum(chain, 0)]
     stays = name_matches(trace.names, names.reshape(-1), lambda name: bool(_HIGH.match(name))).reshape(chain.shape)
@@ -66,7 +67,8 @@ _INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """`peak` is the peak in bytes of tensors with each instance of the class `module` checkpointed."""
+    """The effect of checkpointing all instances of one class of modules: `module` is the class, `peak` the peak in
+    bytes of tensors."""
 
     module: str
     peak: float
@@ -90,7 +92,8 @@ def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
 
 
 def _repeated(memory: TraceMemory) -> dict[str, Rows]:
-    """Returns, by class of modules with several instances, the event rows of its calls in forward passes."""
+    """Returns a dict from classes of modules with several instances to the event rows of their calls in forward
+    passes."""
     trace = memory.trace
     rows = trace.rows(Kind.PYTHON)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_INSTANCE.match(name)))]
@@ -106,7 +109,8 @@ def _repeated(memory: TraceMemory) -> dict[str, Rows]:
 
 
 def _calls(memory: TraceMemory, calls: Rows) -> Iterator[tuple[Rows, int]]:
-    """Yields what each call of a module keeps besides its result, its last tensor, and the last event in the call."""
+    """Yields for each of the `calls` of modules the rows of the blocks that it keeps, without the last one (its
+    result), and the row of its last memory event."""
     blocks, events = memory.blocks, memory.trace.events
     activations = memory.category == INDEX[Category.ACTIVATIONS]
     firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()

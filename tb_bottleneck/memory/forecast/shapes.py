@@ -94,7 +94,7 @@ def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Sha
 
 
 class Calls:
-    """Decodes the calls of a trace, each kind once."""
+    """Decodes the calls of a trace. Calls with the same operator and inputs are decoded once."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace

@@ -1,8 +1,8 @@
-"""Calls of modules in a snapshot, by the stacks of what they allocate.
+"""Finds the calls of modules in a snapshot, from the stacks of the blocks that they allocate.
 
-A snapshot has neither modules nor the times of calls. But a module is called by one line of another function, with its
-`forward` in the next frame. A call begins where the lines of this `forward` go back to the first one that allocates; a
-loop within the `forward` goes back to a later one:
+A snapshot has neither modules nor the times of calls. But in a stack, the frame of the line that calls a module is
+followed by the frame of the module's `forward`. A new call begins where the line in this `forward` goes back to the
+first line that allocates; a loop within the `forward` goes back only to a later line:
 
     model.py:41 forward     for block in self.blocks: hidden = block(hidden)
     model.py:20 forward         normed = self.norm(hidden)         first call
@@ -34,9 +34,9 @@ Call = tuple[Rows, int]
 class RepeatedModule(Record, frozen=True, eq=False):
     """A class of modules with several calls in a forward pass.
 
-    `caller` is the line of the program, as FILE:LINE, that calls those that keep most. Each of the `calls` has the rows
-    of the blocks that it keeps besides its result, its last tensor, and the row of its last event. `depth` is the
-    number of frames around a call.
+    `caller` is the line of the program (FILE:LINE) that calls the modules that keep the most bytes. `calls` has a pair
+    for each call: the rows of the blocks that the call keeps, without its last tensor (the result), and the row of its
+    last allocation. `depth` is the number of frames around a call.
     """
 
     caller: str
@@ -74,9 +74,9 @@ def repeated_calls(memory: SnapshotMemory) -> Iterator[RepeatedModule]:
 
 
 def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> tuple[str, int]:
-    """Returns the innermost line of the program, as FILE:LINE, around the outermost call of a module of this class, and
-    the number of frames around the call.
-    """
+    """Returns the line of the program (FILE:LINE) that calls a module of the class `key`, and the number of frames
+    around the call. If `stack` has several such calls, the outermost counts. The line is the innermost one of the
+    program."""
     path = _path(memory, stack)
     frames = [memory.snapshot.frames[row] for row in path]
     calls = (at for at in range(1, len(path)) if frames[at].function == "forward")
@@ -87,9 +87,8 @@ def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> t
 
 
 def _path(memory: SnapshotMemory, stack: int) -> list[int]:
-    """Returns the frames of Python in a stack, as rows of the snapshot's frames and outermost first, without those
-    between a call and `forward`.
-    """
+    """Returns the Python frames of a stack, outermost first, as rows of the snapshot's frames. Torch's frames between
+    the call of a module and its `forward` are left out."""
     frames = memory.snapshot.frames
     python = [row for row in memory.snapshot.stacks[stack] if frames[row].file.endswith(".py")]
     return [row for row in reversed(python) if _DISPATCH not in frames[row].file.replace("\\", "/")]
@@ -100,9 +99,8 @@ def _key(caller: Frame, callee: Frame) -> tuple[str, ...]:
 
 
 def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], dict[int, tuple[int, int]]]:
-    """Returns by class of modules, per stack, the number of the place that calls a module, and the line in its
-    `forward`. A class is the file and function that call it, and the file of its `forward`.
-    """
+    """Returns a dict: class of modules -> stack -> (number of the calling place, line in `forward`). A class is the
+    file and function of the caller, and the file of `forward`. A place is the whole path of frames up to the call."""
     found: defaultdict[tuple[str, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
     numbers: dict[tuple[int, int], int] = {}  # of a path, by the number of the path around it and its last frame
     for stack in stacks:
@@ -117,10 +115,10 @@ def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], di
 
 def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]:
     """Yields the rows of each call. All arguments have one entry per block: `place` has two columns, the number of the
-    calling place and the line in `forward`; `number` is that of the pass.
+    calling place and the line in `forward`; `number` is the number of the forward pass.
 
-    Where a whole pass has no begin of another call, as if a `forward` has one line, a call is the shortest sequence of
-    stacks that the pass repeats.
+    If no second call can be seen in a pass, as with a `forward` of one line, a call is the shortest sequence of stacks
+    whose repetition gives the pass.
     """
     caller, line = place.T
     others = np.flatnonzero((np.diff(caller) != 0) | (np.diff(number) != 0)) + 1

@@ -1,4 +1,4 @@
-"""Categories of blocks that only a snapshot tells: replaced states, and blocks from before the history."""
+"""Categories of blocks that only a snapshot shows: replaced states, and blocks from before the history."""
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
 
 
 def categories_of_earlier(role: Ints) -> Ints:
-    """Returns the category of blocks that exist at the end and are older than the history, by the role of the stack
-    that allocated them, if it was recorded."""
+    """Returns the categories of blocks that are older than the history and still exist at its end. `role` has the Role
+    of the stack that allocated each block. Blocks without a recorded stack remain BEFORE_RECORDING."""
     told = np.full(len(role), INDEX[Category.BEFORE_RECORDING], np.int64)
     for kind, category in _OF_EARLIER.items():
         told[role == kind] = INDEX[category]

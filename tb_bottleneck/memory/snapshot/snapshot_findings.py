@@ -46,7 +46,8 @@ def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFi
 
 
 def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Gradients are older than the history, and add to a peak outside of the optimizer, which reads them."""
+    """Returns the finding if gradients from before the history are at least CONSIDERABLE of the peak; None otherwise,
+    and if the peak is in the optimizer, which needs the gradients."""
     row, size = memory.peak_row, memory.weights.bytes
     if row is None or not memory.weights.gradients_kept or size < CONSIDERABLE * memory.account.peak:
         return None
@@ -58,7 +59,8 @@ def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
-    """One tensor is a large part of the peak; those of the optimizer and of attention have findings of their own."""
+    """Returns the finding if one tensor is a large part of the peak, else None. Temporaries of the optimizer and
+    matrices of attention do not count, because they have findings of their own."""
     others = ~memory.attention & ~memory.optimizer_temporaries
     tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)

@@ -1,4 +1,4 @@
-"""Peaks of the memory that changes of a training lead to, from an allocator snapshot."""
+"""Predicts from an allocator snapshot how changes of a training affect the peak of the memory."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,8 @@ _AUTOCAST = re.compile(r"autocast")
 
 
 def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields forecasts of the peak for changes to parts with at least CONSIDERABLE of the peak; none without calls."""
+    """Yields forecasts of the peak for changes of parts that are at least CONSIDERABLE of it; none if the snapshot has
+    no calls."""
     if memory.peak_row is None:
         return
     account = memory.account
@@ -48,7 +49,8 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the peaks with twice and half the batch. Of temporary blocks it is not certain which are in proportion."""
+    """Yields the peaks with twice and half the batch, as ranges: it is uncertain which temporary blocks are
+    proportional to the batch."""
     certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
     if memory.at_peak(certain) < CONSIDERABLE * memory.account.peak:
         return
@@ -60,7 +62,8 @@ def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the peak with the class of repeated modules checkpointed that lowers the peak most."""
+    """Yields the peak if the class of repeated modules is checkpointed that lowers it most; nothing if it saves
+    little."""
     blocks, older = memory.blocks, memory.older
     now = peak_of(memory, lives_of(blocks, blocks.size), older)
     peaks = [(peak_of(memory, recomputed(blocks, it.calls), older), it.caller) for it in repeated_calls(memory)]
@@ -74,9 +77,8 @@ def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the peak with autocast, unless it is used. The types of tensors are not recorded: they may have 16 bits
-    already.
-    """
+    """Yields the peak with autocast, unless the run uses it already. A snapshot has no types, so the tensors may have
+    16 bits anyway."""
     texts = [frame_text(frame) for frame in memory.snapshot.frames]
     if memory.has_16_bits or any(_AUTOCAST.search(text) for text in texts):
         return
@@ -94,7 +96,8 @@ def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, **values: str) -> Forecast:
-    """Returns the forecast of a peak; with `others` if it is not certain. `values` fill its title.
+    """Returns the forecast of `peak`. If it is not certain, `others` are the other possible peaks in bytes. `values`
+    fill the placeholders of its title.
 
     A change that lowers the peak is not expected to raise it.
     """
@@ -103,9 +106,10 @@ def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, 
 
 
 def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
-    """Returns the peak if each recorded block saves this share of its bytes, and older blocks save this many bytes.
+    """Returns the peak if recorded block i loses the share `saved[i]` of its bytes, and older blocks lose `older`
+    bytes.
 
-    Reserved memory stays in proportion to the tensors.
+    Negative values add bytes. Reserved memory stays in proportion to the tensors.
     """
     lives = lives_of(memory.blocks, memory.blocks.size * (1 - saved))
     return peak_of(memory, lives, memory.older - older) * memory.account.overhead

@@ -44,7 +44,7 @@ class SnapshotMemory:
 
     @cached_property
     def _entries(self) -> dict[str, Ints]:
-        """The allocations, frees and changes of segments, in order."""
+        """The allocations, frees and changes of segments, in order, as columns by name."""
         entries = self.snapshot.entries
         kinds = [ACTIONS.index(name) for name in (*_CALLS, *_GROWS, *_SHRINKS)]
         chosen = (entries["device"] == self.device) & np.isin(entries["action"], kinds)
@@ -52,7 +52,7 @@ class SnapshotMemory:
 
     @cached_property
     def _final(self) -> dict[str, Ints]:
-        """The blocks at the end, with `private` for those of CUDA graphs."""
+        """The blocks at the end, as columns. `private` is above 0 for blocks in the private pools of CUDA graphs."""
         segments, blocks = self.snapshot.segments, self.snapshot.blocks
         mine = segments["device"][blocks["segment"]] == self.device if len(blocks["segment"]) else np.zeros(0, np.bool_)
         found = {name: values[mine] for name, values in blocks.items()}
@@ -66,7 +66,7 @@ class SnapshotMemory:
 
     @cached_property
     def _changes(self) -> Ints:
-        """The bytes in blocks that each entry adds or removes: 0 for those of segments."""
+        """The bytes that each entry adds to the blocks (negative: removes); 0 for entries about segments."""
         action = self._entries["action"]
         rounded = -(-self._entries["size"] // ROUNDING) * ROUNDING
         return np.where(_is(action, "alloc"), rounded, np.where(_is(action, "free_completed"), -rounded, 0))
@@ -102,22 +102,22 @@ class SnapshotMemory:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The blocks of the recorded calls."""
+        """The blocks that the recorded calls of the allocator allocate or free."""
         return blocks_of(self.events)
 
     @cached_property
     def _call_stacks(self) -> Ints:
-        """The stack of each allocation and free, and 0 after the last."""
+        """The stack of each allocation and free in `events`, and a final 0 for blocks that are never freed."""
         return np.append(self._entries["stack"][self._changes != 0], 0)
 
     @cached_property
     def stack(self) -> Ints:
-        """The stack of each block of the recorded calls: of its allocation, or of its free if that is older."""
+        """The stack of each block in `blocks`: of its allocation, or of its free if the allocation was not recorded."""
         return self._call_stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
 
     @cached_property
     def calls(self) -> Calls:
-        """The blocks of the recorded calls, with who allocates and who frees them."""
+        """The blocks of the recorded calls, with the roles of their allocations and frees."""
         role = self.roles[self._call_stacks]
         for kind in (self.events.size > 0, self.events.size < 0):
             chosen = np.append(kind, False)
@@ -132,7 +132,7 @@ class SnapshotMemory:
 
     @cached_property
     def _earlier(self) -> dict[str, Ints]:
-        """Blocks that exist at the end and were allocated before the recorded calls."""
+        """Blocks that exist at the end and were allocated before the recorded calls, as columns by name."""
         blocks, events = self._final, self.events
         alive = self.blocks.known_begin & ~self.blocks.freed
         recorded = np.unique(events.address[self.blocks.opened[alive]])
@@ -186,13 +186,13 @@ class SnapshotMemory:
 
     @property
     def _asked(self) -> Ints:
-        """Sizes of the earlier blocks as they were asked for: a reused block may be larger than the request."""
+        """Requested sizes of the earlier blocks, rounded like blocks: a reused block may be larger than the request."""
         size, requested = self._earlier["size"], self._earlier["requested"]
         return np.where(requested > 0, np.minimum(-(-requested // ROUNDING) * ROUNDING, size), size)
 
     @cached_property
     def weights(self) -> WeightSets:
-        """The parameters by size."""
+        """The number of parameters of each size."""
         blocks, opened = self.blocks, self.calls.opened
         step = np.searchsorted(self.calls.updates, blocks.begin, side="right")
         backward = opened == Role.BACKWARD
@@ -241,7 +241,8 @@ class SnapshotMemory:
 
     @cached_property
     def unknown_earlier(self) -> EarlierBlocks | None:
-        """The blocks at the end that are from before the history, and are not told by their sizes or stacks."""
+        """The blocks at the end that are older than the history, and whose category is unknown; None without such
+        blocks."""
         size = self._earlier["size"][self._earlier_category == INDEX[Category.BEFORE_RECORDING]]
         return earlier_blocks(size, bool((self.calls.opened == Role.BACKWARD).any())) if len(size) else None
 
@@ -267,12 +268,13 @@ class SnapshotMemory:
 
     @cached_property
     def older(self) -> int:
-        """Bytes that are in use all the time: from before the recorded calls, and not freed in them."""
+        """Bytes that were allocated before the recorded calls and are not freed in them: they are in use all the
+        time."""
         return bytes_before(self.events, self.blocks)
 
     @property
     def has_16_bits(self) -> bool:
-        """True if states or copies of the weights have twice their bytes: the weights have 16 bits."""
+        """True if the weights have 16 bits, because their states or copies have twice their bytes."""
         return has_larger_copies(self._asked, self.weights)
 
     @property
@@ -291,7 +293,7 @@ class SnapshotMemory:
 
     @cached_property
     def growth(self) -> Growth:
-        """The memory that steps allocate and do not free. A step begins at the optimizer's update of the last step."""
+        """The memory that steps allocate and do not free. A step is the time between two updates of the optimizer."""
         return growth_between(np.unique(self.calls.updates), self.blocks, self.category)
 
     @cached_property
@@ -354,7 +356,8 @@ def passes_before(opened: Ints, event: Ints) -> Ints:
 
 
 def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:
-    """Returns a mask of the chosen blocks of the step in which they have the most bytes."""
+    """Returns a mask of the blocks in `chosen` that belong to one step: the step whose chosen blocks have the most
+    bytes."""
     if not chosen.any():
         return chosen
     return np.asarray(chosen & (step == np.bincount(step[chosen], size[chosen]).argmax()), np.bool_)

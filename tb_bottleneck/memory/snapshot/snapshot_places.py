@@ -69,7 +69,7 @@ _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_a
 
 
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
-    """Returns masks of the stacks inside an attention that is not fused, and of those inside its softmax.
+    """Returns two masks of the stacks: those inside an attention that is not fused, and those inside its softmax.
 
     Attention is a function with this name or, outside of torch, a part of a function that calls both batched products
     and a softmax within NEARBY lines.
@@ -89,7 +89,7 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
 
 
 def _distance(values: Ints, others: Ints) -> Ints:
-    """Returns for each value the distance to the nearest of the others, of which there is at least one."""
+    """Returns for each value the distance to the nearest of `others`, which must not be empty."""
     ordered = np.unique(others)
     after = np.searchsorted(ordered, values)
     nearest = (ordered[np.clip(after - side, 0, len(ordered) - 1)] for side in (0, 1))
@@ -147,7 +147,7 @@ class SnapshotPlaces:
         return self._places[key[0]]
 
     def short(self, file: str) -> str:
-        """Returns a file of the program without the folders that all of them share."""
+        """Returns the path of a file of the program without the folders that all files of the program share."""
         return self._short.get(file) or short_paths([file])[file]
 
     def _number_of(self, stack: int) -> int:
@@ -176,9 +176,9 @@ class SnapshotPlaces:
 
 
 def short_paths(files: Iterable[str]) -> dict[str, str]:
-    """Returns each path without the folders that all of them share: names of users and machines, which say nothing.
+    """Returns each path without the folders that all paths share: names of users and machines, which say nothing.
 
-    Paths may be of Windows. A single one, or one without folders in common with the others, keeps its last folder.
+    Windows paths are supported. If there is a single path, or the paths share no folder, each keeps its last folder.
     """
     parts = {file: [it for it in file.replace("\\", "/").split("/") if it not in ("", ".")] for file in files}
     for resolved in parts.values():
@@ -194,7 +194,7 @@ def short_paths(files: Iterable[str]) -> dict[str, str]:
 
 
 def _operator(function: str) -> str:
-    """Returns the operator or the node of autograd that a C++ frame belongs to, or nothing."""
+    """Returns the operator or the autograd node to which a C++ frame belongs; empty if there is none."""
     operator = _OPERATOR.search(function)
     node = _NODE.search(function)
     return f"aten::{operator[1]}" if operator else node[1] if node else ""

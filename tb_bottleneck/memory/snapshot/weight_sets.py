@@ -1,16 +1,18 @@
-"""Sizes of the parameters of a training, and what blocks from before a history are, by sizes that recur.
+"""Derives the sizes of a training's parameters, and the categories of blocks from before a history, from recurring
+sizes.
 
-A history shows what it allocates. Parameters are older, and so are gradients that are kept and the state of the
-optimizer. All of them have the sizes of the parameters: for each parameter one block, one more if gradients are kept,
-and as many as the optimizer has states (SGD with momentum 1, Adam 2). So it is enough to know how many parameters of
-each size there are:
+A history shows only what is allocated in it. Parameters are older, and so are gradients that are kept and the state of
+the optimizer. All of these blocks have the sizes of the parameters: one block for each parameter, one more if gradients
+are kept, and one more for each state of the optimizer (SGD with momentum 1, Adam 2). So it is enough to know how many
+parameters of each size there are:
 
-- gradients that the history allocates and an update reads are one set;
+- gradients that the history allocates and an update reads are one set, which has one block per parameter;
 - states that the optimizer allocates anew in each step are one set or several;
-- otherwise, blocks of the backward pass have the size of each gradient once, and the blocks from before it a multiple.
+- otherwise, a backward pass allocates one block of the size of each gradient, and the number of older blocks of that
+  size is a multiple.
 
-Weights and states of other types than the parameters are multiples of their sizes: a copy in 32 bits of parameters in
-16, states in 8 bits.
+Weights and states of other types than the parameters have sizes in a fixed ratio to theirs: a 32-bit copy of 16-bit
+parameters, 8-bit states.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +46,8 @@ Counts = Mapping[int, int]
 
 
 class WeightSets(Record, frozen=True, eq=False):
-    """The number of `parameters` by size. `gradients_kept` is True if their gradients are older than the history."""
+    """`parameters` maps sizes in bytes to the number of parameters. `gradients_kept` is True if their gradients are
+    older than the history."""
 
     parameters: Counts
     gradients_kept: bool
@@ -59,8 +62,8 @@ def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable
     """Returns the parameters by size, derived from the sizes of blocks. All arguments are sizes in bytes.
 
     `earlier` are the blocks that are older than the history and exist at its end. `gradients` are the gradients of one
-    step, `states` the blocks that the optimizer allocated and keeps, and `backward` all blocks that one backward pass
-    allocated: those of a step and, as a step may have several passes, those of a pass.
+    step, `states` the blocks that the optimizer allocated and keeps. `backward` yields the blocks that backward passes
+    allocated: first those of one step, then those of one pass, because a step may have several passes.
     """
     before, new = _counts(earlier), _counts(states)
     state_sets = _states_of(new, before)
@@ -79,7 +82,8 @@ def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable
 
 
 def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: Ints) -> Ints:
-    """Returns the categories of blocks from before a history, told by their size where they are `unknown`."""
+    """Returns a copy of `category` in which the `unknown` blocks have the category that their size shows. All blocks
+    are from before a history. `size` is in bytes."""
     told = category.copy()
     kinds = [Category.PARAMETERS, *([Category.GRADIENTS] if sets.gradients_kept else [])]
     kinds += [Category.OPTIMIZER] * MOST_STATES
@@ -101,12 +105,14 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
 
 
 def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
-    """Returns True if blocks with these sizes (bytes) have copies of the parameters, or states, of twice their size."""
+    """Returns True if blocks with these sizes (bytes) include copies or states of the parameters with twice their
+    size."""
     return _are_there(_copies(sets, LARGER), _counts(size), LARGER * sets.bytes)
 
 
 def _copies(sets: WeightSets, factor: float) -> Counts:
-    """Returns the number of blocks by size if the parameters were copied to another type."""
+    """Returns the number of blocks by size if the parameters were copied to a type that is `factor` times as large.
+    Leaves out sizes that parameters have, too."""
     told: dict[int, int] = {}
     for each, count in sets.parameters.items():
         copy = -(-int(each * factor) // ROUNDING) * ROUNDING
@@ -116,7 +122,8 @@ def _copies(sets: WeightSets, factor: float) -> Counts:
 
 
 def _are_there(copies: Counts, found: Counts, all_bytes: float) -> bool:
-    """Returns True if most `copies` have enough blocks, and these are much of the bytes that all would have."""
+    """Returns True if `found` has enough blocks for most of `copies`. Both map sizes to numbers of blocks. These copies
+    must have at least AGREES of the bytes of `copies`, and SEEN of `all_bytes`."""
     complete = sum(copy * count for copy, count in copies.items() if found.get(copy, 0) >= count)
     asked = sum(copy * count for copy, count in copies.items())
     return complete >= AGREES * asked and complete >= SEEN * all_bytes > 0
@@ -130,8 +137,8 @@ def _counts(size: Ints) -> dict[int, int]:
 def _states_of(states: Counts, before: Counts) -> int:
     """Returns how many states the optimizer keeps for each parameter.
 
-    Without recorded gradients, parameters and their gradients are older: two blocks of each size. Otherwise, Adam's two
-    states are more usual than one if all numbers are even.
+    If parameters and their gradients are both in `before`, there are two blocks of each size, which shows the number.
+    Otherwise, it is 2 (as with Adam) if most numbers in `states` are even, else 1.
     """
     votes = {
         sets: sum(size * count for size, count in states.items() if count * 2 == sets * before.get(size, 0))
@@ -146,7 +153,8 @@ def _states_of(states: Counts, before: Counts) -> int:
 
 
 def _sets_of(before: Counts, passed: Counts) -> int | None:
-    """Returns how many blocks there are for each parameter; None if the sizes do not agree."""
+    """Returns how many blocks in `before` there are for each block in `passed` of the same size; None if sizes
+    disagree."""
     votes: dict[int, int] = {}
     for size, count in passed.items():
         sets, rest = divmod(before.get(size, 0), count)

@@ -2,7 +2,7 @@
 
 The JSON of a trace has only the line where each function begins. torch knows the line of each call, in the tree of
 events of a finished profile (`_KinetoProfile.profiler.kineto_results.experimental_event_tree()`; present in torch 2.13
-and 2.15). The lines are a key of the trace, next to its events:
+and 2.15). The lines are under a key of the trace, next to its events:
 
     "tb_bottleneck_lines": {"version": 1, "calls": N, "complete": true, "first": ns since 1970,
                             "files": {name in frames: [size in bytes, time of change in ns since 1970]},
@@ -75,7 +75,8 @@ def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[t
 
 
 class Programs(dict[str, bool]):
-    """Whether a file is of the user's program, by its name as the profiler cuts it: relative to the import path."""
+    """A dict from file names to True for files of the user's program. Names are relative to the import path, as the
+    profiler writes them."""
 
     def __missing__(self, file: str) -> bool:
         top = file.replace("\\", "/").split("/")[0].removesuffix(".py")
@@ -87,7 +88,8 @@ class Programs(dict[str, bool]):
 
 
 def _files(programs: Mapping[str, bool]) -> dict[str, list[int]]:
-    """Returns size and time of change of the program's files, without those that changed after they were imported."""
+    """Returns a dict from files of the program to [size in bytes, time of change in ns since 1970]. Files that changed
+    after they were imported are left out."""
     found = {}
     for name in [file for file, own in programs.items() if own][:MAX_FILES]:
         for folder in ("", *sys.path):

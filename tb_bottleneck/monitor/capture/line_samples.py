@@ -1,7 +1,7 @@
 """Samples which line of the program runs while steps are recorded.
 
-torch knows the lines of calls (call_lines.py), but a loop in Python may make none, and the operators of tensors
-(`a[i] += b`) are none.
+torch knows the lines of calls (call_lines.py). But a loop in Python may contain no call, and operators of tensors
+(`a[i] += b`) are not recorded as calls.
 """
 
 import random
@@ -33,8 +33,8 @@ class LineSampler:
     """Looks at the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
 
     A look takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock, the thread
-    cannot look, so that lines after long calls of C are counted once each. The thread begins after the profiler, which
-    does not record it then.
+    cannot look. So the line after a long call of C is counted once for that call. The thread begins after the profiler,
+    so that the profiler does not record it.
     """
 
     def __init__(self, current_frames: Callable[[], dict[int, FrameType]] = sys._current_frames) -> None:

@@ -52,8 +52,8 @@ class Allocator(Protocol):
 class MemorySnapshots:
     """Takes at most `limit` snapshots and writes them to the directory that `directory` returns.
 
-    All methods are for the training thread, except that memory may run out on autograd's. A failure is a note and ends
-    the snapshots.
+    All methods are for the training thread, except that memory may run out on autograd's thread. After a failure, a
+    note is recorded, and no more snapshots are taken.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def _profile(stacks: bool) -> Iterator[None]:
 
 
 def _times(number: Any) -> dict[str, float]:
-    """Returns the ns of one repetition of each kind of work."""
+    """Returns the time of one repetition in ns of: bytecode, python_call, c_call and operator."""
     return {
         "bytecode": _least(_bytecode, LOOPS),
         "python_call": _least(_python_calls, CALLS),
@@ -86,7 +86,8 @@ class _Point:
 
 
 def _bytecode(times: int) -> None:
-    """A mixture of what loops in Python do, without calls: lists, dictionaries, attributes, numbers, conditions."""
+    """Runs a mixture of what loops in Python do, without calls: lists, dictionaries, attributes, numbers,
+    conditions."""
     table, seen, point, mean, best = [[0] * 8 for _ in range(8)], {0: 0}, _Point(), 0.5, 0
     for i in range(times):
         row = table[i & 7]
@@ -156,7 +157,8 @@ class OtherProfilers:
         self._running = 0
 
     def install(self, capture: TraceCapture) -> None:
-        """Replaces the methods that begin and end a recording. `capture` is cancelled when another one begins."""
+        """Replaces the methods of torch that begin and end a recording. `capture` is cancelled when another recording
+        begins."""
         owner, begin, end = profiler_methods()
         replace = self._context.patches.replace
         replace(owner, begin, functools.partial(self._counted, capture=capture, change=1))

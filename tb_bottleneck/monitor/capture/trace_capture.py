@@ -288,7 +288,8 @@ class TraceCapture:
         self._done(FinishedRecording(profiler, self._reason, samples))
 
     def _is_slowed(self, recorded: int) -> bool:
-        """Returns True if recording slows the steps too much. With several ranks, all record the same steps."""
+        """Returns True if recording slows the steps too much; never with several ranks, as all record the same
+        steps."""
         taken, usual = (self._now() - self._recording_since) / recorded, self._step_ns()
         return not self._together and 0 < usual < min(taken / SLOWED, taken - SLOWED_NS)
 

@@ -17,7 +17,8 @@ def cpu_groups(root: Path) -> list[Path]:
 def groups_of(root: Path, controller: str) -> list[Path]:
     """Returns the folders of the control groups with a controller: the process's own first, then each parent.
 
-    In a container the path is often valid only on the host; then the root of the mount is the process's own group.
+    In a container, the path of the process's own group is often valid only on the host. Then its group is the root of
+    the mount.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

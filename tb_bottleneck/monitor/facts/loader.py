@@ -28,7 +28,7 @@ longer."""
 def dataset_classes(dataset: Any) -> dict[str, str]:
     """Returns a dict from profiler frames to "Class.method" for `dataset` and the transforms in it.
 
-    The profiler names the frame of a method without its class: of a data set with several transforms, all are
+    The profiler names the frame of a method without its class: for example, all transforms of a data set are
     `__call__`. Only the frames of the training process need the class; the sampler in the workers writes it itself.
 
     Attributes are read from the objects' dictionaries, so no property of the program runs.
@@ -48,7 +48,8 @@ def dataset_classes(dataset: Any) -> dict[str, str]:
 
 
 def _objects(dataset: Any) -> Iterator[Any]:
-    """Yields the data set and what it consists of, at most MAX_OBJECTS, each once."""
+    """Yields the data set and the objects in its attributes, down to a limited depth, at most MAX_OBJECTS, each
+    once."""
     level, seen = [dataset], set[int]()
     for _ in range(MAX_DEPTH):
         following: list[Any] = []

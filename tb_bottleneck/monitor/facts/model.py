@@ -1,8 +1,8 @@
 """The models and optimizers of the training: how models are found, and facts about both.
 
-A monitor without `model` cannot time the forward pass, and a hook in every module would cost 1 to 2 µs per call. So the
-objects that the garbage collector tracks are looked through once, after the first step of an optimizer, for models with
-its parameters.
+A monitor without `model` cannot time the forward pass, and a hook in every module would cost 1 to 2 µs per call.
+Therefore, after the first step of an optimizer, the objects that the garbage collector tracks are searched once for
+models with the optimizer's parameters.
 
 Only settings, counts and the names of torch's own classes are collected, never the names of the user's classes.
 """
@@ -101,7 +101,7 @@ def optimizer_facts(optimizer: Any) -> dict[str, object]:
 
 
 def model_facts(model: Any) -> dict[str, object]:
-    """Returns torch's wrappers around the model, outermost first."""
+    """Returns {"model_wrappers": classes of torch's wrappers around the model, outermost first}."""
     return {"model_wrappers": list(_wrappers(model))}
 
 

@@ -129,7 +129,7 @@ def metadata_text(facts: Mapping[str, object]) -> str:
 def collect() -> dict[str, object]:
     """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
 
-    No fact contains the name of a person, host, job or path. Of the environment, only three counts are read.
+    No fact contains the name of a person, host, job or path. Only three counts are read from environment variables.
     """
     return collect_facts(_FACTS)
 

@@ -16,8 +16,8 @@ from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES, LoaderStacks
 class RunFacts:
     """Collects the facts of a run.
 
-    `ranks` has `rank` and `world_size` as they were at the start: torch's process group, which may come later, knows
-    better. `revision` is the commit that the user states, or None.
+    `ranks` has `rank` and `world_size` as they were at the start. Those of torch's process group, which may be created
+    later, replace them. `revision` is the commit that the user states, or None.
     """
 
     def __init__(

@@ -37,7 +37,8 @@ def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
 
 
 def _paths(dataset: Any) -> Iterator[Path]:
-    """Yields existing paths among the attributes of a data set, the usual names first, and of those that it wraps.
+    """Yields existing paths among the attributes of a data set, the usual names first, then of the data sets that it
+    wraps.
 
     Only stored attributes are read: a property may run code of the user.
     """
@@ -76,7 +77,7 @@ def _storage(path: Path, filesystem: str, system: Path) -> str | None:
 
 
 def _disks(block: Path, layers: int) -> Iterator[Path]:
-    """Yields the disks of a block device: LVM, LUKS and RAID lie on others."""
+    """Yields the disks of a block device. LVM, LUKS and RAID devices consist of other devices, up to `layers` deep."""
     below = list((block / "slaves").glob("*")) if layers else []
     for each in below:
         yield from _disks(each.resolve(), layers - 1)

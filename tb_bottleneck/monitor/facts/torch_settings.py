@@ -21,10 +21,10 @@ FRAME_COMPILED = "DYNAMO"
 class CompileLog:
     """Accumulates torch's records of compilations, of which torch keeps only the last 64.
 
-    The records tell what torch.compile compiled, which guard failed before, where graphs end, and what stays
-    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). From the first step
-    after a compilation on, torch also calls `_compiles` before each one: so the line of the program is known that makes
-    torch compile.
+    The records show what torch.compile compiled, which guard failed before, where graphs end, and what stays
+    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). After the first step
+    with a compilation, torch also calls `_compiles` before each further one, which shows the line of the program that
+    makes torch compile.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -60,7 +60,7 @@ class CompileLog:
             callbacks.append(self._compiles)
 
     def close(self) -> None:
-        """Ends the calls by torch."""
+        """Stops torch from calling `_compiles`."""
         self._closed = True
         callbacks = compilation_callbacks()
         if callbacks is not None and self._compiles in callbacks:

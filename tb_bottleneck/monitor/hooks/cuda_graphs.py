@@ -27,7 +27,8 @@ def install(context: HookContext) -> None:
 
 
 class _Graphs:
-    """Knows the graphs that contain an update, by id: a new graph with the id of a deleted one is captured anew."""
+    """The ids of the graphs that contain an optimizer's update. A new graph may get the id of a deleted one; its own
+    capture then corrects the entry."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context

@@ -34,7 +34,8 @@ class FoundModels:
         """The reason why no forward pass is timed; empty if it is."""
 
     def add(self, optimizer: Any) -> None:
-        """Times the models of this optimizer. If there are none, no forward pass is timed: it would be incomplete."""
+        """Times the models of this optimizer. If none is found, no forward pass is timed, because the times would be
+        incomplete."""
         classes = classes_to_time(optimizer) if self._forward.is_on else []
         if not classes:
             self._forward.is_on = False
@@ -49,7 +50,8 @@ class FoundModels:
 
 
 class _Forward:
-    """Times the outermost calls of one model; if that is None, of all classes that it is installed in."""
+    """Times the outermost calls of `model` or, if it is None, of all instances of the classes that it is
+    installed in."""
 
     def __init__(self, context: HookContext, model: Any = None) -> None:
         self._context = context
@@ -58,7 +60,7 @@ class _Forward:
         self.is_on = True
 
     def timed(self, original: Any) -> Any:
-        """Returns `original` with its time added to the step."""
+        """Returns a `__call__` that runs `original` and adds its time to the step."""
         context = self._context
         from torch import is_grad_enabled as gradients_on
 

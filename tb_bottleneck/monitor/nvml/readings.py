@@ -22,9 +22,9 @@ EVERY_LINK = 0xFFFFFFFF
 class NvmlDriver(GpuDriver, Protocol):
     """NVML. Each method raises DriverError.
 
-    The real library implements it, and recorded results do in tests. Functions have the names, and results the
-    structure, of NVML's documentation: a structure is a mapping of its fields, an array is a list. So results can be
-    compared with the documentation, and files of results can be read without code.
+    The real library implements it; in tests, recorded results do. Functions have the names of NVML's documentation, and
+    results have its structure: a structure is a mapping of its fields, an array is a list. So results can be compared
+    with the documentation, and files of results can be read without code.
     """
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
@@ -72,7 +72,8 @@ def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
 
 
 class GpmSamples:
-    """The two samples of one GPU for its performance metrics (GPM, Hopper and newer); each call replaces the older one.
+    """The two samples of one GPU for its performance metrics (GPM, Hopper and newer); each call replaces the older
+    sample.
 
     A metric is a value between two samples of the driver. Raises pynvml's errors.
     """

@@ -32,6 +32,6 @@ def all_samplers() -> list[Sampler]:
 
 
 def _of_gpus() -> Sampler:
-    """Chooses by torch's build: torch for ROCm sees no NVIDIA GPU, and any other build no AMD GPU."""
+    """Returns the sampler for torch's build: of AMD GPUs for ROCm, otherwise of NVIDIA GPUs. No build sees both."""
     torch = sys.modules.get("torch")
     return amd.sampler() if torch is not None and torch.version.hip else nvml.sampler()

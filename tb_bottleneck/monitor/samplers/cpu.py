@@ -122,7 +122,8 @@ class Quota:
         """Does nothing."""
 
     def _counted(self) -> dict[str, float]:
-        """Returns sums over the group and its parents, each of which may have a quota; empty if none can be read."""
+        """Returns `nr_periods`, `nr_throttled` and `ns` (throttled time), each summed over the group and its parents:
+        each of them may have a quota. Empty if none can be read."""
         totals: dict[str, float] = {}
         for folder in cpu_groups(self._root):
             try:

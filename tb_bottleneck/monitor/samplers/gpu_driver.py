@@ -178,10 +178,10 @@ def own_processes() -> set[int]:
 
 
 def other_processes(listed: Set[int], own: Set[int]) -> set[int]:
-    """Returns the listed processes that are not this run's own.
+    """Returns the processes in `listed` that do not belong to this run (`own`).
 
-    Raises DriverError if no listed process is an own one: then the list is from another namespace of process ids (a
-    container), or incomplete, and an empty result would be wrong.
+    Raises DriverError if no listed process belongs to this run: then the list is from another namespace of process ids
+    (a container), or incomplete, and an empty result would be wrong.
     """
     if not listed & own:
         raise DriverError(HIDDEN)

@@ -79,7 +79,7 @@ class Disks:
         """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Returns counters by (device, signal): bytes and milliseconds."""
+        """Returns a dict from (device, signal) to the counter, in bytes or, for the busy time, in milliseconds."""
         try:
             lines = (self._root / "proc/diskstats").read_text().splitlines()
         except OSError:
@@ -117,10 +117,10 @@ def _interfaces() -> Mapping[str, Any]:
 class Network:
     """Network traffic since the last reading, of the whole machine (or of the container's own network), as rates.
 
-    The traffic of all network interfaces is added up, and that of InfiniBand ports, which no interface counts. If some
-    interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In a
-    container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four bytes
-    (Linux documentation, ABI/stable/sysfs-class-infiniband).
+    The traffic of all network interfaces is added up, plus the traffic of InfiniBand ports, which no interface counts.
+    If some interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In
+    a container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four
+    bytes (Linux documentation, ABI/stable/sysfs-class-infiniband).
     """
 
     every_s = 1.0
@@ -151,7 +151,7 @@ class Network:
         """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Returns bytes by (interface or port, signal)."""
+        """Returns a dict from (interface or port, signal) to the number of bytes."""
         every = {name: io for name, io in self._interfaces().items() if not name.lower().startswith("lo")}
         hardware = {name: io for name, io in every.items() if (self._root / "sys/class/net" / name / "device").exists()}
         counters = {}

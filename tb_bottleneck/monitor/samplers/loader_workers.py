@@ -78,7 +78,8 @@ class Workers:
         """Does nothing."""
 
     def _of_files(self, pids: list[int]) -> Iterator[Reading]:
-        """Yields what /proc tells of each process since the last reading: its waits for a core, and what it read."""
+        """Yields the workers' waits for a core and the bytes that they read, per second since the last reading (/proc).
+        Both are estimated from the first MAX_READ processes."""
         counters: dict[tuple[str, int], float] = {}
         for pid in pids[:MAX_READ]:
             process = ProcessFiles(self._root, pid)

@@ -20,11 +20,11 @@ _CACHE = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
 
 
 class HostMemory:
-    """The share of the host's memory that is not available without swapping, and the bytes that are.
+    """The share of the host's memory that is not available without swapping, and the bytes that are available.
 
     Caches count as available. In a container the limit is that of its control group (`memory.max`), at which the kernel
-    ends a process. Of what a group has in use (`memory.current`), file caches that give way do not count
-    (`inactive_file` of memory.stat; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
+    ends a process. File caches that the kernel can free (`inactive_file` of memory.stat) do not count as memory in use
+    by the group (`memory.current`; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
     """
 
     every_s = 5.0
@@ -106,8 +106,8 @@ class ProcessMemory:
     """The memory of this process without its children: what is resident, and its proportional share (PSS).
 
     Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
-    After a fork, as of a loader's workers, only the PSS of all processes can be summed. The PSS is read seldom: the
-    kernel walks all pages for it.
+    After a fork, as with a loader's workers, only the PSS of all processes can be summed. The PSS is read seldom,
+    because the kernel walks all pages for it.
     """
 
     every_s = 1.0

@@ -19,7 +19,7 @@ _PSS = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 
 class ProcessFiles:
-    """What Linux tells of the process with this id: its waits for a core, the bytes that it read, and its memory.
+    """What Linux reports about the process with this id: its waits for a core, the bytes that it read, and its memory.
 
     `root` contains `proc/`. schedstat has the time in which the main thread ran, and in which it waited for a core, in
     ns (Linux documentation, scheduler/sched-stats). A kernel built without this information prints zeros. `rchar` of io

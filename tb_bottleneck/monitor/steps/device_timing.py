@@ -13,7 +13,7 @@ _DEPTH = 6
 def batch_samples(batch: Any) -> float | None:
     """Returns the number of samples in `batch`: the length of its first tensor's first axis, or None if unknown.
 
-    Of a mapping, the first value is used, of a list or tuple the first element, up to six levels deep. A batch that
+    In a mapping, the first value is used; in a list or tuple, the first element; up to six levels deep. A batch that
     has its own size (`num_graphs`, `batch_sizes` of packed sequences) takes precedence.
     """
     for _ in range(_DEPTH):
@@ -55,8 +55,9 @@ class ThreadTime:
         self._last: int | None = None
 
     def add_to(self, row: StepRow) -> None:
-        """Adds the CPU time since the last row to `row`. The first row gets no time. Nor does a row for which the clock
-        of another thread is read: an optimizer inside the backward pass may end a step on a thread of autograd."""
+        """Adds the CPU time since the last row to `row`. The first row gets no time, nor does a row that ends on
+        another thread, whose clock differs: an optimizer inside the backward pass may end a step on a thread of
+        autograd."""
         spent = self._now()
         if self._last is not None and spent >= self._last:
             row.figures["thread_cpu"] = float(spent - self._last)
@@ -91,12 +92,12 @@ class DeviceSpans:
         stream        start>  kkkkk kkkkkkkkkk kkkkk <end
 
     Rows are held, in order, until the device has passed their last event. Without `make`, or for a step without events,
-    rows pass at once. Nothing here may synchronise. No event may be queried during the capture of a CUDA graph, which
-    would break the capture; so events are used on the training thread only.
+    a row is passed on at once. Nothing here may synchronise. No event may be queried during the capture of a CUDA
+    graph, which would break the capture; so events are used on the training thread only.
 
     `make` returns a new event, or None while the device is not initialised. `capturing` returns True during the capture
-    of a graph on the current stream. `on_failure` is called once if the device refuses; from then on rows pass without
-    a figure.
+    of a graph on the current stream. `on_failure` is called once if the device refuses; from then on rows are passed on
+    without a device time.
     """
 
     def __init__(

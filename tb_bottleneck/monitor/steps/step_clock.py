@@ -13,9 +13,10 @@ The first call of `step()` disables this detection: then each `step()` ends a st
 What follows an update, such as a checkpoint, counts with its step only if another update of that step follows it;
 otherwise it is the beginning of the next step, as in the wall times.
 
-Batches fetched with gradients off are not training batches. Neither are those of an iterator that ran out before any
-backward pass followed, or that gave several batches while another iterator is known to be trained on. Their time is
-`evaluation`; their waits and samples do not count. So is a forward pass in evaluation mode with gradients off.
+Batches are not training batches if gradients were off when they were fetched, if their iterator ran out before any
+backward pass followed, or if their iterator gave several batches while another one is known to be trained on. Their
+time is `evaluation`; their waits and samples do not count. The time of a forward pass in evaluation mode with gradients
+off is `evaluation`, too.
 """
 
 import math
@@ -120,9 +121,10 @@ class StepClock:
             self.add("evaluation", self.now() - began)
 
     def iterator_begins(self, iterator: int) -> bool:
-        """Registers a new iterator by its id. Python reuses ids, so earlier data of this id belong to a deleted one.
+        """Registers a new iterator by its id. Python reuses ids, so earlier data of this id belong to a deleted
+        iterator.
 
-        Returns True if the deleted one was trained on.
+        Returns True if the deleted iterator was trained on.
         """
         left, was_trained_on = self._pending.pop(iterator, None), iterator in self._trained_iterators
         if left is not None and self._trained_iterators and not was_trained_on:
@@ -197,7 +199,8 @@ class StepClock:
             self._include_since_update()
 
     def optimizer_begins(self, optimizer: int) -> None:
-        """Records the start of an optimizer's step. A step inside another optimizer's step is part of that."""
+        """Records the start of an optimizer's step. A step inside another optimizer's step is part of the outer
+        step."""
         now = self.now()
         if self.began is None:
             self.began = now

@@ -58,8 +58,8 @@ class RowRateLimiter:
     """Passes every step of a slow loop, and merges steps of a fast one, so that the file stays small and totals exact.
 
     The first `burst` steps pass. After them, `per_second` rows pass on average, each with the mean of the steps since
-    the row before. A step of at least `outlier` times the median keeps its own row, because such steps are the
-    interesting ones, at most `burst` and then `per_second` of them. The median is that of the last 101 steps, and is
+    the row before. A step of at least `outlier` times the median is interesting, and keeps a row of its own. The number
+    of these rows is limited, too: at most `burst`, then `per_second`. The median is that of the last 101 steps, and is
     computed every 25 steps. A profiled step is merged with profiled steps only.
     """
 
@@ -76,7 +76,7 @@ class RowRateLimiter:
         """Number of steps that are not alone in their row."""
 
     def filter(self, rows: list[StepRow]) -> list[StepRow]:
-        """Returns the rows to write. The last one has all steps that were not passed yet."""
+        """Returns the rows to write. Steps that still wait at the end are merged into the last row."""
         passed: list[StepRow] = []
         for row in rows:
             is_outlier, may_pass = self._charge(row)

@@ -28,7 +28,7 @@ _SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
 
 
 class LoaderStacks:
-    """The totals of all workers of this process's loaders."""
+    """The sampled times by stack, summed over all workers of this process's loaders."""
 
     def __init__(self) -> None:
         self._folder: str | None = None
@@ -82,9 +82,10 @@ class LoaderStacks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _sampled_share(self) -> float:
-        """Returns the share of the workers' time that has been written: the samples of the last seconds are not here.
+        """Returns the share (0 to 1) of the workers' time whose samples were written: those of the last seconds are
+        missing.
 
-        Where it is not known which workers run (/proc), all of it.
+        Returns 1 if /proc does not show which workers run.
         """
         now, sampled, lived = time.perf_counter_ns(), 0, 0
         for process, (began, until) in self._sampled.items():

@@ -28,7 +28,7 @@ class CountedOpen:
     An audit hook would see all opened files, also those of `os.open`; but it cannot be removed, and makes every audited
     call slower, such as `id()`: from 0.05 to 0.77 us (measured with Python 3.11). So `open` itself is replaced, in
     worker processes only. A call then takes 0.7 us more than 7 us, and an error of `open` has one more line in its
-    traceback. Libraries in C and C++ open files without either.
+    traceback. Files that C and C++ libraries open are seen in neither way.
 
     The counter is an object, because a function in a class would become a method of the class.
     """
@@ -101,11 +101,11 @@ class StackSampler:
     A daemon thread looks at the stack 20 times per second, adds the time since its last look to this stack, and now and
     then writes the totals to a new file, which the monitor reads and deletes. Nothing runs in the worker's own code.
 
-    A function of C has no frame here, so `file.read()` looks like its caller. But Linux tells whether a thread waits
+    A function of C has no frame here, so `file.read()` looks like its caller. But Linux shows whether a thread waits
     for storage (state D in /proc); then the stack gets the frame WAITS.
 
-    Time counts, not looks: while native code holds the interpreter's lock the thread cannot look, and the next stack,
-    that of the call which just returned, gets the whole time.
+    The time of the looks is summed, not their number: while native code holds the interpreter's lock, the thread cannot
+    look. The next stack then gets the whole time, and it is the stack of the call that just returned.
 
     Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A
     worker that computes in Python was no slower than without it.
@@ -193,8 +193,8 @@ class StackSampler:
         return None
 
     def _add(self, code: Any) -> tuple[str, int]:
-        """Returns the name of a function as the profiler writes it, with the class if Python knows it (3.11), and what
-        it is for the loader."""
+        """Returns the name of a function as the profiler writes it, with the class if Python knows it (3.11), and its
+        role: _IS_LOOP, _IS_FETCH or 0 (other functions)."""
         key = (os.path.basename(code.co_filename), code.co_name)
         role = (_IS_LOOP if key == WORKER_LOOP else _IS_FETCH if key == FETCH else 0) * ("torch" in code.co_filename)
         function = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
@@ -246,7 +246,8 @@ def below_import_path(path: str) -> str:
 
 
 def _io_counters() -> dict[str, int]:
-    """Returns the bytes and calls with which this process has read, and the bytes from disks (Linux, proc(5))."""
+    """Returns `read_bytes` and `reads` (calls) of this process, and `disk_bytes`, which came from disks (Linux,
+    proc(5)); empty if they cannot be read."""
     try:
         with uncounted(open)("/proc/self/io", encoding="ascii") as file:
             lines = dict(line.split(": ") for line in file.read().splitlines())

@@ -212,7 +212,7 @@ class Heartbeat:
         }
 
     def _recent_steps(self) -> dict[str, float]:
-        """Returns the typical step of the last minute, in ns. In a step without a figure, it counts as zero."""
+        """Returns the typical step of the last minute, in ns. A figure that a step does not have counts as zero."""
         rows = [row for _, row in self._recent]
         if not rows:
             return {}

@@ -54,8 +54,8 @@ class ProcessRank:
 def process_rank(environment: Mapping[str, str] = os.environ, group: tuple[int, int] | None = None) -> ProcessRank:
     """Returns the rank from the environment variables of torchrun and similar launchers.
 
-    Without them, as with torch.multiprocessing.spawn, it is that of torch's process group, if there is one: `group` is
-    (rank, number of ranks). By default, a single rank.
+    Without them, as with torch.multiprocessing.spawn, the rank is that of torch's process group, if there is one:
+    `group` is (rank, number of ranks). By default, a single rank.
     """
     names = next((names for names in _RANKS if all(name in environment for name in names)), _RANKS[0])
     rank, world_size = _count(environment, names[0], 0), _count(environment, names[1], 1)

@@ -74,7 +74,8 @@ class StallStacks:
             self.where = next((each for each in own if self._programs[each[0]]), None)
 
     def all_threads(self, training: int | None) -> list[dict[str, object]]:
-        """Returns the stacks of the threads of the process, innermost frame first, the training thread first."""
+        """Returns the stacks of the other threads of the process, as in `stacks` of heartbeat.json (heartbeat.py). The
+        training thread comes first. In each stack, the innermost frame comes first."""
         names = {each.ident: each.name for each in threading.enumerate()}
         first = training or threading.main_thread().ident
         stacks = sorted(self._current_frames().items(), key=lambda item: item[0] != first)

@@ -54,7 +54,8 @@ TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
 
 
 class ComparisonRoutes:
-    """The handlers of compare, series, what_if and devices. A worker process computes all answers but the last."""
+    """The handlers of compare, series, what_if and devices. A worker process computes the answers, except that of
+    devices."""
 
     def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs

@@ -47,7 +47,8 @@ def answer_text(
     since 1970; `until` None means no upper limit. The phases are those of `report`. The caller holds the lock of
     `entry`.
 
-    The long columns do not pass through a message: for the run of a day, this takes a tenth of the time.
+    The long columns are written to the JSON directly, not through a protobuf message: for the run of a day, this takes
+    a tenth of the time.
     """
     telemetry = entry.reader.telemetry
     answer = TelemetryAnswer(
@@ -138,7 +139,8 @@ class DrilldownRoutes:
         return self._ask(request, TablesQuestion, ())
 
     def tree(self, request: Request) -> Response:
-        """Replies with the tree of a recording's time or, with the parameter `with`, the difference to another one."""
+        """Replies with the tree of a recording's time or, with the parameter `with`, the difference from another
+        recording."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording

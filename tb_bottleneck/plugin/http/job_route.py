@@ -167,7 +167,8 @@ def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
 
 
 def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:
-    """Returns the job of the recordings that have a digest, or an answer without one."""
+    """Returns the job that `recording` belongs to, from the digests in `known`; an answer without a job if there is
+    none."""
     reports = [_as_report(each, digest) for each, digest in known]
     answer = JobAnswer(
         id=id_of(recording), state="done", progress=1.0, basis="none", command=save_command(recording.path)

@@ -83,8 +83,8 @@ def client_of(request: Request) -> str:
     """Returns an identifier of the client, by which the worker processes are shared fairly among clients.
 
     This is the address of the client. If the request comes from this machine, the address in X-Forwarded-For is added,
-    because a proxy (a notebook server, a tunnel, a web server) may forward requests of several clients. Other machines
-    are not believed: a client could state a new address with each question.
+    because a proxy (a notebook server, a tunnel, a web server) may forward requests of several clients. The header is
+    ignored in requests from other machines: a client could state a new address in each.
     """
     address = request.remote_addr or ""
     if address in _THIS_MACHINE or address.startswith("127."):
@@ -154,9 +154,10 @@ _LEVEL = 3  # of gzip, as in TensorBoard
 class SharedResponse:
     """A response that many clients share, because it takes long to make.
 
-    The response is made on request, at most during a twentieth of the time; otherwise clients get the last one. A list
-    of 8,000 recordings takes 0.3 s. While recordings are analysed, the list changes all the time, and would be made,
-    compressed and hashed for each client every second. The shared list is at most 6 s old, one of ten recordings 40 ms.
+    It is made when a client asks, but making it takes at most a twentieth of the time; otherwise clients get the last
+    response. A list of 8,000 recordings takes 0.3 s. While recordings are analysed, the list changes all the time, and
+    would be made, compressed and hashed for each client every second. With this class, that list is at most 6 s old,
+    and a list of ten recordings at most 40 ms.
 
     Any thread may call `get`.
     """

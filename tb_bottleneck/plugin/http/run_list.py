@@ -76,7 +76,7 @@ class RunListBuilder:
         return text
 
     def _grouped(self, rows: dict[RecordingFile, _Row], jobs: tuple[KnownJob, ...]) -> list[dict[str, Any]]:
-        """Returns the trainings with several recordings."""
+        """Returns the trainings with several recordings, as dicts for JSON."""
         positions = {recording: position for position, recording in enumerate(rows)}
         trainings = self._trainings.trainings([(recording, row.digest) for recording, row in rows.items()], jobs)
         several = [each for each in trainings if len(each.recordings) > 1]

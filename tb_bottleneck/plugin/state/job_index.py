@@ -31,7 +31,7 @@ MAX_COMPUTED_KEPT = 256
 
 
 class Questions(Protocol):
-    """What answers the questions about saved reports."""
+    """Answers questions about saved reports."""
 
     def ask(self, question: RecordingQuestion, client: str, patience: float) -> Reply | AnalysisState:
         """Returns the reply, or the progress if there is none within `patience` seconds."""
@@ -52,7 +52,8 @@ class KnownJob:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """The jobs with a report. `digests` has those of ranks in saved reports, `held` the traces not to analyse now."""
+    """The jobs with a report. `digests` has the digests of the ranks in saved reports; `held` are the traces that must
+    not be analysed now."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class KnownJobs:
 
 @dataclass(frozen=True)
 class _Scan:
-    """The questions about one state of the logdir. Never modified."""
+    """The recordings and saved reports of one scan, and the questions about these reports. Never modified."""
 
     recordings: Sequence[RecordingFile] = ()
     saved: Sequence[RecordingFile] = ()
@@ -151,7 +152,8 @@ def state_of_traces(traces: Iterable[RecordingFile]) -> str:
 def _questions(
     recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]
 ) -> Iterable[tuple[RecordingFile, SavedJobQuestion]]:
-    """Yields the trace of the lowest rank and the question for each saved report, the newest of each run first."""
+    """Yields for each saved report the trace of the lowest rank, and the question about the report. The newest reports
+    of each run come first."""
     by_run: dict[str, list[RecordingFile]] = {}
     for file in sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True):
         by_run.setdefault(file.run, []).append(file)
@@ -189,7 +191,8 @@ def _together(
 
 
 def _parsed(reply: bytes) -> tuple[Job, dict[str, Any]]:
-    """Returns the job and the columns of the table of its ranks. Thousands of ranks are slow as messages."""
+    """Returns the job, and the columns of the table of its ranks as a dict, because messages are slow with thousands of
+    ranks."""
     answer = json.loads(reply)
     return json_format.ParseDict(answer["job"], Job()), answer["ranks"]
 
@@ -219,7 +222,7 @@ def _known_job(job: Job, table: Mapping[str, Any], members: tuple[RecordingFile,
 
 
 def _digests(job: Job, table: Mapping[str, Any], members: Collection[RecordingFile]) -> Iterable[Digest]:
-    """Yields what the table of the ranks says about each: no sentence, and no memory."""
+    """Yields a digest for each rank in the table of the ranks. These digests have no sentences and no memory."""
     columns = {column["regime"]: column["share"] for column in table["account"]}
     for row, recording in enumerate(members):
         shares = {regime: float(columns[regime][row]) if regime in columns else 0.0 for regime in REGIMES}

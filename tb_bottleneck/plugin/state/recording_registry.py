@@ -49,11 +49,11 @@ class RecordingRegistry:
         self._taking_over = threading.Lock()
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
-        """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only
-        on request. If the recordings are those of the last call, the call takes the same time for any number of them.
+        """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only on
+        request. If the recordings are those of the last call, the call takes the same time for any number of them.
 
-        One request takes over the recordings of a new scan, and the others meanwhile answer from those of the last one:
-        thousands of recordings take some ten ms, and many times as long if all requests do it at once.
+        Only one request takes over the recordings of a new scan; meanwhile, other requests answer from the last scan.
+        With thousands of recordings this takes some ten ms, and many times as long if all requests do it at once.
         """
         if not self._taking_over.acquire(blocking=False):
             return

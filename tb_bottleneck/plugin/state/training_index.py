@@ -23,8 +23,9 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 class GroupedTraining(Record, frozen=True, gc=False):
     """The recordings of one training. The first one has the verdict of the training.
 
-    `because` says why the verdict of the other evidence source is trusted; empty if it is not. `job` summarises the job
-    with its own verdict, if the training is one. `alert` is the memory problem of the first recording, if it has one.
+    `because` says why the verdict of the other evidence source is trusted; empty if it is not. `job` is the summary of
+    the job with its verdict, if the training is a job. `alert` is the memory problem of the first recording, if it has
+    one.
     """
 
     recordings: tuple[RecordingFile, ...]
@@ -34,7 +35,7 @@ class GroupedTraining(Record, frozen=True, gc=False):
 
 
 class _Place(Record, frozen=True, gc=False):
-    """A directory, or the logdir of a monitor, with the inputs that its trainings were built from."""
+    """The trainings of a directory or of a monitor's logdir, and the inputs that they were built from."""
 
     recordings: tuple[RecordingFile, ...]
     digests: tuple[Digest | None, ...]
@@ -116,8 +117,8 @@ def _alert(report: Report) -> MemoryAlert | None:
 
 
 def _job(ranks: Sequence[int], located: Located, known: KnownJob | None) -> TrainingJob | None:
-    """Returns what the report of a job says. Without one there is no verdict: accounts of single ranks may name a rank
-    that does not hold up the others."""
+    """Returns the summary of a job; None if there are no ranks. Without a report of the job, the summary has no
+    verdict: accounts of single ranks may name a rank that does not hold up the others."""
     if known is not None:
         return known.summary
     return TrainingJob(world_size=located[ranks[0]][1].world_size, ranks=len(ranks)) if ranks else None

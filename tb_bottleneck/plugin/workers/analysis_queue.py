@@ -4,7 +4,7 @@
 
 The recording that was requested last goes first, then the newest. A slot starts when there is work, and ends when there
 was none for a while. An analysis is ended if its file was replaced, grew or went away, or if no client asks any more;
-in the last case no other one starts.
+in the last case no other analysis starts.
 """
 
 import threading
@@ -30,7 +30,7 @@ may be added again before its first entry is dropped."""
 class WaitingRecordings:
     """The recordings that wait for their analysis, in the order in which they are taken.
 
-    Recordings that were asked for come first, the last one asked for before the others; then the newest. Every method
+    Requested recordings come first, the latest request before earlier ones; then the newest recordings. Every method
     but `replace` takes about the same time for ten recordings as for ten thousand. Not thread-safe.
     """
 
@@ -128,7 +128,8 @@ class AnalysisQueue:
 
     def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
         """Makes these the only recordings to analyse, and drops the results of all others. Those in `on_request` are
-        only analysed after `report` was called for them. If nothing changed, the call only shows that a client asks."""
+        only analysed after `report` was called for them. If nothing changed, the call only records that a client still
+        asks."""
         wanted = frozenset(recordings)
         with self._changed:
             self._last_request = now = time.monotonic()

@@ -77,7 +77,8 @@ def _computed(tables: JobTables) -> JobAnswer:
 
 
 def _finished(answer: JobAnswer, trace: TraceFile, brief: bool = False) -> JobAnswer:
-    """Returns the answer with what every answer has."""
+    """Completes `answer` with the fields that every answer has, such as its state and command, and returns it. With
+    `brief`, only the verdict and the stragglers of the job remain."""
     answer.id, answer.state, answer.progress, answer.command = trace.id, "done", 1.0, save_command(trace.path)
     answer.ranks.source[:] = [without_host(source) for source in answer.ranks.source]
     speaker = speaker_of(answer.job, answer.ranks)

@@ -2,8 +2,8 @@
 
     ask(question, client) ──▶ waiting ──▶ a slot (a thread and its process) ──▶ replies (cached, up to REPLY_BYTES)
 
-Processes of their own answer questions at once, while the analyses of other recordings run; and the processes that
-analyse keep no traces. A slot starts when no other one may take a waiting question, and ends when no question came for
+These processes are not those that analyse recordings. Therefore they answer at once while analyses run, and only they
+keep traces in memory. A slot starts when no other slot may take a waiting question, and ends when no question came for
 a while. A question that no client asks any more is dropped; if it runs, its process is ended.
 """
 
@@ -30,9 +30,10 @@ class QuestionSchedule:
     """The waiting and the running questions; decides which question a worker process answers next.
 
     No recording and no client can occupy all processes. Questions about one file are answered one after the other: the
-    first one reads it, a damaged file holds one process only. A process that has a file in memory goes first for it.
-    Among the clients, the one with the fewest running questions is next, then the one whose last turn is longest ago.
-    Of the questions of one client, the newest is next, because it is on the screen.
+    first one reads the file, and a damaged file occupies only one process. A question about a file goes to the process
+    that has the file in memory, if that process is idle. Among the clients, the one with the fewest running questions
+    is next; among equal ones, the one whose last turn was longest ago. Of the questions of one client, the newest is
+    next, because it is on the screen.
 
     A schedule has no lock; its owner must hold one.
     """
@@ -45,8 +46,8 @@ class QuestionSchedule:
         self._last_turn: dict[str, int] = {}
 
     def add(self, question: RecordingQuestion, client: str) -> None:
-        """Adds a question, or makes it the newest one. Of too many, the oldest one of the client with most of them is
-        dropped."""
+        """Adds a question, or makes it the newest one. If too many wait, drops the oldest question of the client with
+        the most questions."""
         self.waiting[question] = client
         self.waiting.move_to_end(question)
         if len(self.waiting) > WAITING_LIMIT:
@@ -161,7 +162,8 @@ class QuestionQueue:
         return self._slots.keys() - {slot for slot, _ in self._schedule.running.values()}
 
     def _start_slots(self) -> None:
-        """Wakes the idle slots, or starts another one if they leave a question to it. The caller holds the lock."""
+        """Wakes the idle slots. If there are none and a question could be answered, starts another slot. The caller
+        holds the lock."""
         self._changed.notify_all()
         idle = self._idle()
         if self._closed or idle or len(self._slots) >= PROCESSES or self._schedule.next(None, idle) is None:
@@ -234,7 +236,8 @@ class QuestionQueue:
             self._changed.notify_all()
 
     def _ask_again(self, question: RecordingQuestion, client: str) -> None:
-        """Lets a question that was ended wait again, if a client asked it meanwhile. The caller holds the lock."""
+        """Puts a question that was ended back into the queue if a client asked it meanwhile. The caller holds the
+        lock."""
         if question in self._interest:
             self._schedule.add(question, client)
         self._start_slots()

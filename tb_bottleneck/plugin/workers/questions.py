@@ -108,7 +108,7 @@ class DependenciesQuestion:
 
 @dataclass(frozen=True)
 class SliceQuestion:
-    """A range of a trace as a trace of its own; an end that is None is the recording's own."""
+    """A range of a trace as a trace of its own. `begin_ns` and `end_ns` are by default those of the recording."""
 
     trace: TraceFile
     begin_ns: float | None = None

@@ -52,9 +52,8 @@ def lead_with_action(report: pb.Report) -> None:
 
 
 def set_action(report: pb.Report) -> None:
-    """Sets the action of the verdict. Also sets `action_cause` if the removed cause has another regime than the
-    verdict.
-    """
+    """Sets the action of the verdict. Also sets `action_cause` if the action removes a cause of another regime than the
+    verdict's."""
     verdict = report.verdict
     part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
     verdict.action = action_sentence(report)
@@ -88,5 +87,6 @@ def _simulated(expected: float, low: float, high: float) -> str:
 
 
 def _times(factor: float, digits: int) -> str:
-    """Returns a factor with `digits` decimal places, from 9.95 on without: "1.7", "15"."""
+    """Returns a factor as text: with `digits` decimal places below 9.95, without from there on. For example "1.7",
+    "15"."""
     return f"{factor:.{0 if factor >= 9.95 else digits}f}"

@@ -1,4 +1,4 @@
-"""Builds the parts of a report beside its verdicts: input pipeline, serving, and parts of a step.
+"""Builds the parts of a report besides its verdicts: input pipeline, serving, and parts of a step.
 
 For a part that could not be built, the report has a BrokenPart.
 """

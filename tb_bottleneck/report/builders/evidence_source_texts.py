@@ -87,7 +87,8 @@ class Context(Record, frozen=True):
         return system | device
 
     def values(self, share: float) -> dict[str, str]:
-        """Returns the values for a template about this share of the window."""
+        """Returns the values of the placeholders `share`, `device`, `idle_device` and `per` for a template about this
+        share of the window."""
         return {
             "share": share_text(share),
             "device": self.device,
@@ -165,6 +166,6 @@ _FORMATS: dict[str, Callable[[Measure], str]] = {
 
 
 def figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
-    """Returns the counts, shares and texts among the facts, formatted for templates."""
+    """Returns a dict from names to texts for templates: the counts, shares and texts among the facts."""
     known = {name: fact for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit in _FORMATS}
     return {name: _FORMATS[fact.unit](fact) for name, fact in known.items()}

@@ -69,7 +69,7 @@ class DiagnosisWriter(Record, frozen=True):
     places: Places
 
     def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:
-        """Returns the verdict of a report with its findings and its plan."""
+        """Returns the verdict of `report`, which must already have its findings and its plan."""
         conclusion = self.diagnosis.conclusion
         confidence = stated_confidence(self.diagnosis.confidence, conclusion.regime, report.findings, report.plan)
         severity = stated_severity(conclusion, confidence, report.findings, report.plan)

@@ -27,7 +27,7 @@ _DEFAULT_GROUP = "0"
 
 
 def membership_of(recording: Recording) -> pb.Membership | None:
-    """Returns the facts that show which job a recording belongs to, or None if it is not one rank of several."""
+    """Returns the facts that show to which job a recording belongs; None if the recording is not a rank of a job."""
     header, steps = recording.trace.header, recording.steps
     if header.rank is None or (header.world_size or 1) < 2:
         return None

@@ -34,7 +34,7 @@ class ReportIdentity(Record, frozen=True):
 
 
 class Details(Record, frozen=True):
-    """Parts of the report beside the verdicts. A part is None if nothing is known about it."""
+    """Parts of the report besides the verdicts. A part is None if nothing is known about it."""
 
     input: pb.InputPipeline | None = None
     compilation: pb.Compilation | None = None
@@ -154,7 +154,7 @@ def _health(defects: Sequence[Defect]) -> pb.Health:
 
 
 def _reason(code: str, facts: Mapping[str, float | str]) -> pb.HealthReason:
-    """Fills the figures of a defect into its text."""
+    """Returns the health reason of the defect `code`: its text with `facts` filled in, and its fix."""
     advice = health_advice(code)
     values = {name: _fact_text(name, value) for name, value in facts.items()}
     kind = values.get("kind", "")

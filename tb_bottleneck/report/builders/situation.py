@@ -1,6 +1,6 @@
-"""The situation of a trace: a small or large model, simple or complex data; without a problem, what can be changed.
+"""Describes the situation of a trace in sentences: whether the model is small or large, and its data simple or complex.
 
-Timers of the program that mislead belong to it, too.
+If there is no problem, the situation says what can be changed. It also names timers of the program that mislead.
 """
 
 import re
@@ -64,7 +64,8 @@ def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
 
 
 def _data(measures: Measures[Recording]) -> str:
-    """Returns what the time in the loader shows about the data: complex, simple, workers (unknown) or unseen."""
+    """Returns what the time in the loader shows about the data: complex, simple, workers (workers load the data, so it
+    is unknown) or unseen (no fetch was recorded)."""
     fetch, iterator = measures(loader_fetch), measures(loader_iterator)
     if measures.account.share(Regime.INPUT) >= input.FIRES_AT:
         return "complex"

@@ -70,7 +70,8 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
-    """Returns the leading regime of a window, given the previous one; None if none takes enough time."""
+    """Returns the leading regime of a window; None if no regime takes enough time. `state` is the leader of the window
+    before."""
     best = max(now, key=lambda regime: now[regime] if now[regime] == now[regime] else -1.0)
     if state is not None and now.get(state, 0.0) >= PHASE_LASTS_ABOVE and now[best] < now[state] + LEAD_TO_TAKE_OVER:
         return state
@@ -78,7 +79,7 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
 
 
 def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
-    """Returns the leading device regime of each window, or `unexplained` if none is known."""
+    """Returns for each window the device regime with the largest share, or `unexplained` if its share is larger."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
     leads = np.argmax(np.array([np.nan_to_num(shares[name]) for name in names]), axis=0)

@@ -98,7 +98,8 @@ def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[
 
 
 def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
-    """Yields the regime with the most time except the verdict's regime, if it has at least MIN_SHARE."""
+    """Yields the entry about the regime with the most time, except the verdict's regime, if it has at least
+    MIN_SHARE."""
     now = report.verdict.regime
     others = [row for row in report.account if row.regime not in (now, Regime.UNEXPLAINED)]
     following = max(others, key=lambda row: row.share, default=None)
@@ -139,7 +140,7 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
 
 
 def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
-    """Yields the cost of exchanging gradients among more devices, for a training on one device."""
+    """Yields the entry about the cost of exchanging gradients among more devices, for a training on one device."""
     if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(backward_recorded), Missing):
         return
     known = data_sheet_of(recording.trace)

@@ -174,7 +174,8 @@ def _unjudged_lines(report: pb.Report) -> Iterator[str]:
 
 
 def _fitted(before: list[str], codes: list[str], after: list[str] | None = None) -> str:
-    """Returns the lines with as many lines of code between them as fit."""
+    """Returns `before`, as many lines of `codes` as fit, and `after` as text. First removes lines of `after`, from the
+    last one on, if the text is too long without code."""
     after = after or []
     while sum(len(line) + 1 for line in (*before, *after)) > MAX_BRIEF - 2 * _CODE_ENDS and after:
         after.pop()

@@ -1,4 +1,4 @@
-"""Formats the parts beside the findings as plain text: input pipeline, serving, parts of a step, and headroom."""
+"""Formats the parts besides the findings as plain text: input pipeline, serving, parts of a step, and headroom."""
 
 from collections.abc import Iterator, Sequence
 
@@ -56,7 +56,7 @@ def _storage(storage: pb.InputStorage) -> str:
 
 
 def serving_lines(serving: pb.Serving) -> Iterator[str]:
-    """Yields the lines about the steps of an inference server: the kinds, and the shapes if they tell more."""
+    """Yields the lines about the steps of an inference server: the kinds and, if they add information, the shapes."""
     yield Line(f"Steps of the inference server ({serving.server})", "strong")
     rows = [("kind", "steps", "share", "host", "device", "pause before", "requests and tokens")]
     if len(serving.shapes) > len(serving.kinds):

@@ -1,6 +1,6 @@
 """Formats the figures of a report: as text in their units, and as JSON.
 
-JSON has snake_case names, and all fields that have no presence.
+JSON has snake_case names. Fields without presence (protobuf) are included even if they are empty.
 """
 
 from collections.abc import Callable

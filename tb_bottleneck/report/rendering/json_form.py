@@ -1,4 +1,4 @@
-"""Converts messages to JSON: snake_case names, and all fields that have no presence."""
+"""Converts messages to JSON: snake_case names; fields without presence are included even if they are empty."""
 
 import inspect
 import json

@@ -84,7 +84,8 @@ def cut(text: str, width: int) -> str:
 
 
 def _parts_of(line: str, width: int) -> list[str]:
-    """Returns the parts of a line; those after the first are indented further if the line is indented."""
+    """Splits a line into parts of at most `width` characters. Parts after the first are indented further if the line is
+    indented."""
     if len(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]

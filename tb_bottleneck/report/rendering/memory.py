@@ -13,7 +13,8 @@ _SITES = 5
 
 
 def lines_of(memory: pb.Memory) -> Iterator[str]:
-    """Yields the lines of the section. Findings worth fixing stand among those of the report."""
+    """Yields the lines of the section. Findings worth fixing are left out: they are listed with the report's
+    findings."""
     peak = f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}"
     yield Line(peak if memory.parts else "Memory", "strong")
     rows = [part for part in memory.parts if part.share >= 0.0005]

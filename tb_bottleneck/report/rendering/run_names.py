@@ -1,4 +1,5 @@
-"""Short names of recordings in a list: without what all of them share, and without what only a program needs."""
+"""Short names of recordings in a list: without the folders that all of them share, and without the parts of file names
+that only programs need."""
 
 import re
 from collections.abc import Sequence

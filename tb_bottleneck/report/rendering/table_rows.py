@@ -35,7 +35,7 @@ class Row:
 
     @property
     def verdict(self) -> pb.Verdict | None:
-        """The verdict of the training; of a job, that of all its ranks."""
+        """The verdict of the training; for a job, the verdict of the whole job."""
         return self.job.verdict if self.job is not None else self.digest.verdict
 
     @property
@@ -84,19 +84,20 @@ class Row:
 
     @property
     def samples_per_second(self) -> float | None:
-        """Samples per step / mean step time. Not of a job: which of its ranks share samples is not known."""
+        """Samples per step / mean step time; None if unknown, and for jobs, whose ranks may share samples."""
         samples, step = self.samples_per_step, self.digest.step_ns
         return samples / (step / NS_PER_S) if samples and step and self.job is None else None
 
     @property
     def memory(self) -> pb.Memory | None:
-        """The memory at the highest peak that one of its recordings shows; None if no memory was recorded."""
+        """The memory of the recording with the highest peak; None if no memory was recorded."""
         known = [report.memory for report in self.reports if report.memory.peak_bytes > 0]
         return max(known, key=lambda memory: memory.peak_bytes, default=None)
 
     @property
     def sources(self) -> str:
-        """The evidence sources, the trusted one first: "trace, telemetry"; of a job, its ranks."""
+        """The evidence sources, the trusted one first, such as "trace, telemetry"; after the number of ranks for
+        a job."""
         kinds = dict.fromkeys(kind_of(report) for report in self.reports)
         ranks = f"{len(self.job.ranks)} ranks: " if self.job is not None else ""
         return ranks + ", ".join(kinds)
@@ -129,7 +130,7 @@ def rows_of(
     jobs: Mapping[tuple[int, ...], pb.Job] | None = None,
     states: Mapping[int, str] | None = None,
 ) -> list[Row]:
-    """Returns one row for each training, in the order of a sort of SORTS; for None, in the order of the reports.
+    """Returns one row for each training, sorted by `sort`, a key of SORTS; for None, in the order of the reports.
 
     By default every report is a training of its own. `jobs` has the jobs by the positions of their ranks, and `states`
     the states of reports that were reviewed, by position.
@@ -150,7 +151,7 @@ def rows_of(
 
 
 def sorted_rows(rows: Sequence[Row], sort: str = "severity") -> list[Row]:
-    """Returns the rows in the order of a sort of SORTS."""
+    """Returns the rows sorted by `sort`, a key of SORTS."""
     return sorted(rows, key=lambda row: (SORTS[sort](row), row.urgency, -row.gain, row.name))
 
 

@@ -110,13 +110,14 @@ def _about(report: pb.Report) -> Iterator[str]:
 
 
 def _length(window: pb.Window) -> str:
-    """Returns the time of the window; of telemetry that of its steps, which leaves out what was profiled."""
+    """Returns the length of the window as text; for telemetry, the time of its steps, which leaves out profiled
+    steps."""
     timed = window.basis not in _RECORDED and window.basis != "whole"
     return duration_text(window.steps * window.step_ns.mean if timed else window.end_ns - window.begin_ns)
 
 
 def _spread(step: pb.Spread) -> str:
-    """Returns how the steps differ. The mean stands before it: shares and gains refer to the mean."""
+    """Returns the percentiles of the step times as text that follows the mean. Shares and gains refer to the mean."""
     p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
     return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
@@ -133,7 +134,7 @@ def _health(report: pb.Report) -> Iterator[str]:
 
 
 def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
-    """Yields the account as a bar chart."""
+    """Yields the lines of the account as a bar chart; none without an account."""
     rows = [row for row in report.account if row.share >= 0.0005]
     if not rows:
         return

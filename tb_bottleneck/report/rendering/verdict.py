@@ -40,7 +40,7 @@ def verdict_lines(report: pb.Report) -> Iterator[str]:
 
 
 def alert_before(verdict: pb.Verdict) -> Iterator[str]:
-    """Yields lines about a memory problem more urgent than the verdict, and a line that leads over to the verdict."""
+    """Yields lines about a memory problem more urgent than the verdict, and a line that introduces the verdict."""
     if verdict.memory_alert.leads:
         yield from (*_alert(verdict.memory_alert, "strong"), "", "About the time:")
 
@@ -93,7 +93,7 @@ def _why(report: pb.Report) -> str:
 def checked_lines(report: pb.Report) -> Iterator[str]:
     """Yields what was found besides the verdict, what could not be judged and why, and what is clear.
 
-    Without these lines, silence would read as a clear verdict.
+    Without these lines, readers would take every regime that is not mentioned for clear.
     """
     judged = [verdict for verdict in report.regimes if not (report.device.kind == "cpu" and _needs_device(verdict))]
     for verdict in judged:
@@ -110,7 +110,8 @@ def checked_lines(report: pb.Report) -> Iterator[str]:
 
 
 def _needs_device(verdict: pb.RegimeVerdict) -> bool:
-    """Returns True for the regimes that no run on the CPU has; one that fires all the same is shown."""
+    """Returns True for a regime that runs on the CPU cannot have; False if it fires, so that it is shown
+    nevertheless."""
     return verdict.status != "fires" and any(regime.needs_device for regime in Regime if regime == verdict.regime)
 
 

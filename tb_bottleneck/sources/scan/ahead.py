@@ -29,7 +29,7 @@ MOST_THREADS = 8
 
 
 class Texts(Protocol):
-    """The state of the pure reader between two blocks."""
+    """The state of the pure reader, which works without the native scanner, between two blocks."""
 
     exact: bool
     pending: bytes
@@ -40,7 +40,7 @@ class Texts(Protocol):
 
 
 class _Flight(NamedTuple):
-    """A group that is being scanned."""
+    """A group of blocks that is being scanned. `result` waits for the end of the scan."""
 
     blocks: list[bytes]
     pending: bytes  # before the group
@@ -55,9 +55,8 @@ def usable_cores() -> int:
 
 
 def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
-    """Yields the results of calls in their order; `threads` of them run while the caller uses a result, none if it is
-    0. The calls are taken in the caller's thread.
-    """
+    """Yields the results of `calls` in their order. While the caller uses a result, up to `threads` further calls run
+    in threads; with 0, none. The calls are taken in the caller's thread."""
     if not threads:
         yield from (call() for call in calls)
         return

@@ -143,7 +143,8 @@ def _value(key: str) -> bytes:
 
 
 def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[bytes, ...]], int]:
-    """Returns the groups of the records that follow `at` without a gap, and the position after the last record."""
+    """Returns the regex groups of each record that follows `at` without a gap, and the position after the last
+    record."""
     rows = []
     for match in pattern.finditer(data, at, at + _WINDOW):
         if match.end() == at:  # the empty alternative
@@ -154,7 +155,7 @@ def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[b
 
 
 def _reference(index: int) -> bytes:
-    """Returns the pattern of a reference to a value of the memo."""
+    """Returns the pattern of the opcode that refers to the value at `index` of the memo."""
     code = b"h" + bytes([index]) if index < 256 else b"j" + index.to_bytes(4, "little")
     return re.escape(code)
 
@@ -165,7 +166,7 @@ def _text(value: bytes) -> str:
 
 
 def reference(value: bytes) -> int:
-    """Returns the index into the memo that a reference, given as its opcode with argument, has."""
+    """Returns the index into the memo from `value`, a reference: an opcode with its argument."""
     return int.from_bytes(value[1:], "little")
 
 

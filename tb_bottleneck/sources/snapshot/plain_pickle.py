@@ -162,7 +162,7 @@ class PlainUnpickler:
     def append(self, several: bool) -> None:
         """Appends values from the stack, without records that the consumer takes, to the list below them.
 
-        `several`: all values since the last mark, else one value.
+        If `several` is True, all values since the last mark are appended, else one value.
         """
         values = self.items() if several else self.last(1)
         into = self.top(list)
@@ -196,7 +196,8 @@ class PlainUnpickler:
         self.push(self.memo.get(index))
 
     def _place(self, at: int, mark: int) -> tuple[str, int]:
-        """Returns the outermost key and the number of the list at `at` of the stack; `mark` begins its neighbours."""
+        """Returns the outermost key under which the list at `at` of the stack is, and its index in the list around it.
+        The index is 0 if no list is around it. The values next to it in that list begin at `mark` of the stack."""
         stack, group = self._stack, 0
         if 0 < mark <= at and type(stack[mark - 1]) is list:
             group = at - mark + len(stack[mark - 1])

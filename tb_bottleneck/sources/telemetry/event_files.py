@@ -14,7 +14,8 @@ TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
 
 
 def is_event_file(path: str) -> bool:
-    """Returns True if TensorBoard takes the file for an event file by its name, unless the name ends like a trace's."""
+    """Returns True if TensorBoard reads the file as an event file because of its name; False for names that end like a
+    trace's."""
     name = os.path.basename(path)
     return "tfevents" in name and not name.endswith((".json", ".gz"))
 

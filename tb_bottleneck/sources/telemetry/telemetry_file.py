@@ -18,7 +18,7 @@ AT_ONCE = 16 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """The result of one read, in file order."""
+    """The messages of one read, in file order."""
 
     messages: tuple[RunContext | Packet, ...]
     restarted: bool = False

@@ -96,7 +96,7 @@ class Records:
     def read(self, at_most: int = 64 << 20) -> Iterator[bytes]:
         """Yields the records appended since the last call, up to about `at_most` bytes.
 
-        Each is the content with its checksum, which is not checked: call `is_valid`.
+        A record is yielded as its content with its checksum. The checksum is not checked: call `is_valid`.
 
         Raises:
             OSError: the file cannot be read.

@@ -167,7 +167,8 @@ def _blocks(*grid: int | float) -> int:
 
 
 def _multiprocessors(all_args: list[Args], blocks: Ints) -> Ints:
-    """Returns blocks / blocks per SM. Below one block per SM the ratio has too few digits, so the result is 0."""
+    """Returns per event the number of multiprocessors of the device: blocks / blocks per SM. 0 below one block per SM,
+    where the ratio has too few digits."""
     values = [args.blocks_per_sm for args in all_args]
     ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in values], np.float64)
     return np.rint(np.divide(blocks, ratio, out=np.zeros(len(values)), where=ratio > 0)).astype(np.int64)

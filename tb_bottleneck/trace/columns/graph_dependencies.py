@@ -37,9 +37,8 @@ class Flows(Table):
     started_on: Ints = column("row of threads", "the stream of the second operation")
 
     def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
-        """Returns the rows of both operations of each flow that has them. `start`, `end` (ns) and `queue` (row of
-        threads) are those of all operations.
-        """
+        """Returns two arrays of rows of operations: those that must end, and those that then start. Flows without both
+        are left out. `start`, `end` (ns) and `queue` (row of threads) are columns of all operations."""
         before, found = _at(end, queue, self.ended, self.ended_on)
         after, also_found = _at(start, queue, self.started, self.started_on)
         both = found & also_found
@@ -50,7 +49,7 @@ class FlowsBuilder:
     """Builds the table of flows from batches of events. `lost` counts those beyond the limit."""
 
     def __init__(self, thread: Callable[[object, object], int]) -> None:
-        """`thread` interns a process and a thread."""
+        """`thread` returns the row of a thread for the ids of its process and of the thread; it adds a new thread."""
         self.lost: Counter[str] = Counter()
         self._thread = thread
         self._begins: dict[int, tuple[Any, int]] = {}
@@ -78,7 +77,8 @@ class FlowsBuilder:
 
 
 def _at(time: Ints, queue: Ints, wanted: Ints, wanted_queue: Ints) -> tuple[Rows, Bools]:
-    """Returns per wanted time on a queue the row with this `time`, but for rounding, and whether there is one."""
+    """Returns for each `wanted` time on a queue the row with this time (except for rounding) on this queue, and a mask
+    of the wanted times for which there is such a row."""
     rows, found = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     own, asked = np.lexsort((time, queue)), np.lexsort((wanted, wanted_queue))
     queues = np.intersect1d(queue, wanted_queue)

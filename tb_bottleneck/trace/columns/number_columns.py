@@ -45,7 +45,7 @@ def _exact_times(values: list[Any]) -> tuple[Ints, Bools]:
 
 
 def _exact_time(value: Any) -> tuple[int, bool]:
-    """Converts one time by its decimal digits."""
+    """Returns one time in ns, converted by its decimal digits, and whether the value is usable."""
     try:
         us = value if isinstance(value, Decimal) else Decimal(str(value))
         if us.is_finite() and abs(us) < MAX_TIME_US:

@@ -1,7 +1,7 @@
 """Integer columns of large tables in little memory.
 
 Most columns are ids and row numbers of less than 32 bits, and many are 0 for most kinds of events. Arithmetic on narrow
-integers would overflow, so narrow integers never leave this module: all that is read from a column is int64.
+integers would overflow, so narrow integers never leave this module: everything that is read from a column is int64.
 """
 
 import ctypes
@@ -20,7 +20,8 @@ from tb_bottleneck.trace.table import Bools, Ints
 def return_freed_memory() -> None:
     """Returns freed memory to the operating system. Does nothing where the C library has no such function.
 
-    glibc keeps what lies below memory still in use. After a trace is read, that is as much as the columns take.
+    glibc keeps freed memory that lies below memory still in use. After a trace is read, this is as much memory as the
+    columns take.
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none

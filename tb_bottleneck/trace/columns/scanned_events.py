@@ -76,7 +76,8 @@ class ScannedColumns:
         return self._labels[event.cat, event.name, event.pid, event.tid]
 
     def _signatures_of(self, scanned: Scanned, rows: Ints) -> Ints:
-        """Returns the signatures of all rows. `rows` are numbers of keys, -1 for none."""
+        """Returns the signature of each row. `rows` has for each row the number of its key in `scanned.signatures`, or
+        -1."""
         before = self._signatures.lost
         signatures = np.array([*self._signature_rows(scanned), 0], np.int64)
         if self._signatures.lost > before:  # each event counts, and not each key

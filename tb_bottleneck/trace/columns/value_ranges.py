@@ -1,6 +1,6 @@
 """The ranges of times and sizes of a trace. Values outside are dropped here, so that no later code can overflow.
 
-Each value of a file fits into 64 bits, but sums and differences of hostile ones do not. After `within_ranges`,
+Each value of a file fits into 64 bits, but sums and differences of malicious values do not. After `within_ranges`,
 differences of times, and sums of durations and of sizes over all rows, are below 2^62. Every reader of traces calls it
 on the complete tables.
 """
