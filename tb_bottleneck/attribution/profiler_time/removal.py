@@ -11,6 +11,7 @@ On a CPU run, all time of the main thread is corrected. On a device, only the ti
 outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
 """
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +32,8 @@ from tb_bottleneck.trace.trace import Trace
 
 BUILT_IN = "<built-in"
 """Prefix of the names that the profiler gives to functions written in C."""
+WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|wait|wait4|waitpid|poll|select)(?: of .*)?>")
+"""Functions of CPython that wait: they take as long on a machine with cold caches or other programs."""
 OUTSIDE = 0.75
 """Share of the cost of recording an event that lies outside the event itself."""
 LEAST_LEFT = 0.05
@@ -43,9 +46,10 @@ class HostPieces(Record, frozen=True, eq=False):
     """The time of a thread, cut into pieces at the start and the end of each recorded event. In order of time, in ns.
 
     A piece belongs to the innermost event that runs: Python bytecode runs in a Python function (`is_python`), native
-    code in a built-in function or an operator. Recording the start or the end of an event takes time at that place:
-    three quarters of this time before the start or after the end, where another event is the innermost one, and a
-    quarter inside (measured with torch 2.13 on `len`, an empty Python function and `Tensor.add_`).
+    code in a built-in function or an operator. In some built-in functions the thread waits (`is_wait`). Recording the
+    start or the end of an event takes time at that place: three quarters of this time before the start or after the
+    end, where another event is the innermost one, and a quarter inside (measured with torch 2.13 on `len`, an empty
+    Python function and `Tensor.add_`).
 
     `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
     cost time in each piece. A start or an end counts as one half.
@@ -54,27 +58,31 @@ class HostPieces(Record, frozen=True, eq=False):
     begin: Ints
     end: Ints
     is_python: Bools
+    is_wait: Bools
     edges: Floats
 
     def added(self, costs: ProfilerCosts, position: float) -> Floats:
         """Returns the time in ns that the profiler adds to each piece. `position` says how high its costs are.
 
         -2: nothing; -1 to 1: that position in the ranges of the costs (CostRange.at); 2: the highest costs, and without
-        the profiler, all other work takes SLOWEST_PACE times as long. Values in between are interpolated.
+        the profiler, all other work takes SLOWEST_PACE times as long, waits excepted. Values in between are
+        interpolated.
         """
         length = (self.end - self.begin).astype(np.float64)
         within = min(max(position, -1.0), 1.0)
         per_row = np.array([cost.at(within) for cost in (costs.python_call, costs.c_call, costs.operator)])
         left = length - per_row @ self.edges
         left = np.where(self.is_python, left / costs.slowdown.at(within), left)
-        pace = 1.0 - (1.0 - SLOWEST_PACE) * max(position - 1.0, 0.0)
+        pace = np.where(self.is_wait, 1.0, 1.0 - (1.0 - SLOWEST_PACE) * max(position - 1.0, 0.0))
         part = min(position + 2.0, 1.0)
         added: Floats = part * (length - pace * np.clip(left, LEAST_LEFT * length, length))
         return added
 
     def take(self, rows: Bools) -> "HostPieces":
         """Returns the pieces that the mask `rows` selects."""
-        return HostPieces(self.begin[rows], self.end[rows], self.is_python[rows], self.edges[:, rows])
+        return HostPieces(
+            self.begin[rows], self.end[rows], self.is_python[rows], self.is_wait[rows], self.edges[:, rows]
+        )
 
 
 def host_pieces(trace: Trace, thread: int) -> HostPieces:
@@ -97,7 +105,8 @@ def host_pieces(trace: Trace, thread: int) -> HostPieces:
         own = of_kind[owner].astype(np.float64)
         edges[column] += np.where(inner_begin, own * (1 - OUTSIDE), ends_here * OUTSIDE) / 2
         edges[column] += np.where(inner_end, own * (1 - OUTSIDE), begins_here * OUTSIDE) / 2
-    return HostPieces(begin, end, is_function[owner], edges)
+    waits = is_c & name_matches(trace.names, events.name[rows], lambda name: WAITS.fullmatch(name) is not None)
+    return HostPieces(begin, end, is_function[owner], waits[owner], edges)
 
 
 def _count(times: Ints, wanted: Ints) -> Ints:
@@ -152,7 +161,7 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
     begin = np.maximum(pieces.begin[own], waiting.starts[span])
     end = np.minimum(pieces.end[own], waiting.ends[span])
     part = (end - begin) / (pieces.end - pieces.begin)[own]
-    return HostPieces(begin, end, pieces.is_python[own], pieces.edges[:, own] * part)
+    return HostPieces(begin, end, pieces.is_python[own], pieces.is_wait[own], pieces.edges[:, own] * part)
 
 
 def _solved(

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.draw import drawn, drawn_trace
+from helpers.draw import drawn, drawn_trace, loaded
 
-from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
+from tb_bottleneck.attribution.profiler_time.costs import costs_of
+from tb_bottleneck.attribution.profiler_time.removal import host_pieces, without_profiler_time
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
@@ -101,6 +102,21 @@ def test_where_the_profiler_cost_nothing_nothing_is_removed(unprofiled_ms: float
 def test_a_cost_beyond_its_range_stays() -> None:
     found = without_profiler_time(recording(unprofiled_step_ns=3.0 * MS))
     assert float(np.median(found.steps.durations)) / MS > 6.0, "the operators alone take 4 ms"
+
+
+def test_a_thread_that_sleeps_sleeps_as_long_on_a_busy_machine() -> None:
+    """A sleep of 20 ms counted as 17 because all other work was slower while it was recorded."""
+    calls = (0, "<built-in function sleep>"), (20_000, "<built-in method sort of list object at 0x7f>")
+    events = [
+        {"ph": "X", "cat": "python_function", "pid": 1, "tid": 1, "ts": start_us, "dur": 20_000, "name": name}
+        for start_us, name in calls
+    ]
+    trace = loaded({"traceEvents": events, "tb_bottleneck": {"context": {"profiler_costs": SLOW}}})
+    pieces = host_pieces(trace, 0)
+    costs = costs_of(trace)
+    assert costs is not None
+    left = (pieces.end - pieces.begin - pieces.added(costs, 2.0)) / MS
+    assert left.tolist() == [pytest.approx(20, abs=0.01), pytest.approx(20 / 1.5, abs=0.01)]
 
 
 def test_python_of_unknown_cost_stays_as_it_is() -> None:
