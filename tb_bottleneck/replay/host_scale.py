@@ -1,10 +1,13 @@
 """Estimates the profiler's overhead: during recording, the host dispatches more slowly than without the profiler.
 
-If the recording has the step time without the profiler, the scale of dispatching is solved for with the simulator: at
-this scale, the replay takes as long as a step without the profiler. The overhead is limited to the largest overhead of
-the recorded rows. If the host does not limit the steps, that time does not show the scale, which is then the usual one.
-Without that time, the scale is estimated with a cost per recorded event. In both cases, the bounds range from the
-fastest plausible host to the host as recorded.
+The scale of dispatching is (time without the profiler / recorded time). There are three ways to find it:
+
+- solved: if the recording has the step time without the profiler, the scale is the one at which the replay takes as
+  long as such a step. The overhead is limited to the largest overhead of the recorded rows;
+- hidden: if the host does not limit the steps, the step time does not show the scale, and the usual scale is assumed;
+- estimated: if the step time without the profiler is not known, the scale follows from a cost per recorded event.
+
+If the scale is hidden or estimated, the bounds range from the fastest plausible host to the host as recorded.
 """
 
 import numpy as np

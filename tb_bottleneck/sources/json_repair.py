@@ -98,9 +98,9 @@ def _backslashes(text: str) -> str:
 
 
 def _quotes(text: str) -> str:
-    """Escapes each quote inside a string that is not followed by what must follow the end of a string.
+    """Escapes the quotes inside strings. A quote ends its string only if JSON goes on after it as after a string.
 
-    A quote after a backslash that is followed by it ends the string: `"C:\\dir\\"`.
+    That also holds for a quote after a backslash, as in `"C:\\dir\\"`: the backslash is then escaped in its place.
     """
     parts: list[str] = []
     open_brackets: list[str] = []

@@ -110,10 +110,10 @@ class StepClock:
             self._in_optimizer = (optimizer, since + spent)
 
     def forward_ends(self, column: str, began: int, for_training: bool) -> None:
-        """Adds the time of a forward pass to `column`, or to the evaluation.
+        """Adds the time of a forward pass to `column`, or to the column of evaluation.
 
-        `for_training` is False in evaluation mode with gradients off. Such a pass is an evaluation, once there was a
-        backward pass. If the batches of the evaluation are from a loader, the time between its fetches counts already.
+        `for_training` is False in evaluation mode with gradients off. After the first backward pass, such a pass counts
+        as evaluation, unless its batches come from a loader: the clock then counts the time between the fetches.
         """
         if for_training or not self._any_backward or self._evaluating or self._pending:
             self.add_time_since(column, began)

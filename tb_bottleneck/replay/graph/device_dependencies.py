@@ -1,19 +1,20 @@
 """The device's part of the graph: the dependencies that determine when each operation begins.
 
-An operation can begin once its launch has reached the device (`latency` after the call began), once the stream is free
-(`pause` after the previous operation of the stream ended), and once its dependency on another stream has ended
-(`after`, with a `lag`). The recorded times show which of the three delayed the operation; the other two get the
-smallest values that are usually seen:
+An operation can begin if three conditions hold: its launch has reached the device (`latency` after the call began),
+its stream is free (`pause` after the previous operation of the stream ended), and the operation of another stream on
+which it depends has ended (`after`, with a `lag`). The recorded times show which of the three delayed the operation.
+The other two get the smallest values that are usually seen. The first of these rules that applies decides:
 
-- the stream was free before the call began: the launch;
-- the operation began within LONGEST_PAUSE_NS of the stream's previous operation, or is a copy whose call waits for the
-  stream and then stages it: the stream;
-- otherwise an operation of another stream that ended just before it, if there is one;
-- otherwise the call itself, if it was still running: a copy that is staged, a launch that blocks;
-- otherwise nothing recorded. The pause stays as it was, and counts as frozen.
+- if the stream was free before the call began, the launch delayed the operation;
+- if the operation began within LONGEST_PAUSE_NS of the stream's previous operation, or is a copy whose call waits for
+  the stream and then stages the data, the stream delayed it;
+- if an operation of another stream ended just before it began, that operation delayed it;
+- if the call was still running (a copy that is staged, a launch that blocks), the call delayed it;
+- if none of these applies, the cause was not recorded. The pause keeps its recorded length, and counts as frozen.
 
-A call that makes a stream wait for an event shows a dependency even if the operation was not delayed: it may delay the
-operation once other dependencies get shorter. The next launch depends on the last launch on another stream.
+A call that makes a stream wait for an event is a dependency of the next launch on this stream: it depends on the last
+launch on the other stream. This holds even if the operation was not delayed, because the dependency may delay it once
+other dependencies get shorter.
 
 Where the dependencies in a CUDA graph were recorded (trace/columns/graph_dependencies.py), an operation waits only for
 recorded ones; of those on other streams, the one that ended last is used.

@@ -1,9 +1,13 @@
 """The dependency graph of a recording, in columns: what must end before what, and how much earlier.
 
-An item is a host row, together with the device operation that it launched, if any. The times in a chain of items are
+An item is a host row, together with the device operation that it launched, if any. Its times follow from those of
+earlier items:
 
-    host:    ...end of the item that it follows --gap--> issue --cost--> end; end >= end of what it waits for + lag
-    device:  start >= issue + latency, end of the stream's last one + pause, end of what it comes after + lag
+    issue = end of the previous item on the host + gap
+    end   = max(issue + cost, end of the item that it waits for + lag)
+    start of the device operation = max(issue + latency,
+                                        end of the stream's previous operation + pause,
+                                        end of the operation of another stream that it depends on + lag)
 
 The gap on the host is stored by host activity (attribution/host_activity.py), so that a scenario can remove a part of
 it.
