@@ -12,113 +12,32 @@ outside torch is corrected. Predictions correct the dispatching (replay/host_sca
 """
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
-from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, HostPieces, host_pieces
+from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps, logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import Spans, merge, overlapping, subtract, union
-from tb_bottleneck.base.measure import Record
+from tb_bottleneck.base.intervals import EMPTY, Spans, merge, overlapping, subtract, union
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats
 from tb_bottleneck.trace.trace import Trace
-
-BUILT_IN = "<built-in"
-"""Prefix of the names that the profiler gives to functions written in C."""
-WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|wait|wait4|waitpid|poll|select)(?: of .*)?>")
-"""Functions of CPython that wait: they take as long on a machine with cold caches or other programs."""
-OUTSIDE = 0.75
-"""Share of the cost of recording an event that lies outside the event itself."""
-LEAST_LEFT = 0.05
-"""Smallest share of its time that a piece keeps, so that no event vanishes. A choice."""
-SLOWEST_PACE = 1 / 1.5
-"""Smallest pace. At a smaller pace, the recorded steps are not typical (ATYPICAL_FROM in measures/trace)."""
-
-
-class HostPieces(Record, frozen=True, eq=False):
-    """The time of a thread, cut into pieces at the start and the end of each recorded event. In order of time, in ns.
-
-    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function (`is_python`), native
-    code in a built-in function or an operator. In some built-in functions the thread waits (`is_wait`). Recording the
-    start or the end of an event takes time at that place: three quarters of this time before the start or after the
-    end, where another event is the innermost one, and a quarter inside (measured with torch 2.13 on `len`, an empty
-    Python function and `Tensor.add_`).
-
-    `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
-    cost time in each piece. A start or an end counts as one half.
-    """
-
-    begin: Ints
-    end: Ints
-    is_python: Bools
-    is_wait: Bools
-    edges: Floats
-
-    def added(self, costs: ProfilerCosts, position: float) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece. `position` says how high its costs are.
-
-        -2: nothing; -1 to 1: that position in the ranges of the costs (CostRange.at); 2: the highest costs, and without
-        the profiler, all other work takes SLOWEST_PACE times as long, waits excepted. Values in between are
-        interpolated.
-        """
-        length = (self.end - self.begin).astype(np.float64)
-        within = min(max(position, -1.0), 1.0)
-        per_row = np.array([cost.at(within) for cost in (costs.python_call, costs.c_call, costs.operator)])
-        left = length - per_row @ self.edges
-        left = np.where(self.is_python, left / costs.slowdown.at(within), left)
-        pace = np.where(self.is_wait, 1.0, 1.0 - (1.0 - SLOWEST_PACE) * max(position - 1.0, 0.0))
-        part = min(position + 2.0, 1.0)
-        added: Floats = part * (length - pace * np.clip(left, LEAST_LEFT * length, length))
-        return added
-
-    def take(self, rows: Bools) -> "HostPieces":
-        """Returns the pieces that the mask `rows` selects."""
-        return HostPieces(
-            self.begin[rows], self.end[rows], self.is_python[rows], self.is_wait[rows], self.edges[:, rows]
-        )
-
-
-def host_pieces(trace: Trace, thread: int) -> HostPieces:
-    """Returns the pieces of `thread` (a row of the trace's threads)."""
-    events, rows = trace.events, trace.rows(Kind.PYTHON, Kind.CPU_OP, Kind.CALL)
-    rows = rows[events.thread[rows] == thread]
-    kind = events.kind[rows]
-    is_python = kind == Kind.PYTHON
-    is_c = is_python & name_matches(trace.names, events.name[rows], lambda name: name.startswith(BUILT_IN))
-    is_function = is_python & ~is_c
-    nesting = nest(events.start[rows], events.end[rows])
-    begin, end, owner = nesting.self_spans(np.ones(len(rows), np.bool_))
-    # The edges at the ends of each piece; a piece that its own row begins or ends has the inner side of that edge.
-    inner_begin, inner_end = begin == nesting.start[owner], end == nesting.end[owner]
-    edges = np.zeros((3, len(begin)))
-    for column, of_kind in enumerate((is_function, is_c, kind == Kind.CPU_OP)):
-        mine = np.flatnonzero(of_kind)
-        ends_here = _count(np.sort(nesting.end[mine]), begin)
-        begins_here = _count(nesting.start[mine], end)
-        own = of_kind[owner].astype(np.float64)
-        edges[column] += np.where(inner_begin, own * (1 - OUTSIDE), ends_here * OUTSIDE) / 2
-        edges[column] += np.where(inner_end, own * (1 - OUTSIDE), begins_here * OUTSIDE) / 2
-    waits = is_c & name_matches(trace.names, events.name[rows], lambda name: WAITS.fullmatch(name) is not None)
-    return HostPieces(begin, end, is_function[owner], waits[owner], edges)
-
-
-def _count(times: Ints, wanted: Ints) -> Ints:
-    """Returns an array with 1 for each element of `wanted` that is in the sorted `times`, and 0 for the others."""
-    found = np.searchsorted(times, wanted, side="right") - np.searchsorted(times, wanted, side="left")
-    return np.asarray(np.minimum(found, 1), np.int64)
-
 
 # A smaller part of the steps makes no difference to any share that a report shows.
 MIN_REMOVED = 0.005
 ROUNDS = 20
-_OWN_LOADER = "#_SingleProcessDataLoaderIter"  # torch/utils/data/dataloader.py
+_OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
+"""The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
+"""
+_BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
+"""The function that `Tensor.backward` calls, too. The monitor times the same function."""
 # In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
@@ -167,26 +86,47 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
 def _solved(
     recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
 ) -> tuple[Floats, bool]:
-    """Returns the time in ns that the profiler added to each piece, and True if the steps without it match the logged.
+    """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
 
-    The loader's part of the steps is solved separately if the loader's time without the profiler is known.
+    If the costs explain the step, those PARTS of it whose time without the profiler is known are solved one by one, and
+    the rest of the step. A part that the costs do not explain, such as one with cold caches, is scaled as a whole.
     """
-    durations = recording.steps.durations.astype(np.float64)
+    steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
-        return _part_solved(recording.steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
-    loader = _own_loader(recording.trace, thread)
-    if unprofiled.loader is None or not len(loader):
-        return _part_solved(recording.steps, pieces, costs, durations, unprofiled, unprofiled.step)
-    is_loader = loader.contains(pieces.begin)
-    loading = loader.covered(recording.steps.edges[:-1], recording.steps.edges[1:]).astype(np.float64)
-    added, solved = np.zeros(len(is_loader)), True
-    for rows, took, without in (
-        (is_loader, loading, unprofiled.loader),
-        (~is_loader, durations - loading, unprofiled.step - unprofiled.loader),
-    ):
-        added[rows], right = _part_solved(recording.steps, pieces.take(rows), costs, took, unprofiled, without)
-        solved &= right
-    return added, solved
+        return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
+    added, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
+    if not solved:
+        return added, False
+    parts, without = list[tuple[Bools, Floats, float]](), unprofiled.step
+    left, rest = np.ones(len(pieces.begin), np.bool_), durations
+    for name, spans in _parts(recording, thread):
+        if name in unprofiled.parts and len(spans):
+            inside = left & spans.contains(pieces.begin)
+            took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
+            parts.append((inside, took, unprofiled.parts[name]))
+            left, rest, without = left & ~inside, rest - took, without - unprofiled.parts[name]
+    for rows, took, ns in (*parts, (left, rest, without)) if parts else ():
+        part = pieces.take(rows)
+        removed, solved = _part_solved(steps, part, costs, took, unprofiled, ns)
+        added[rows] = removed if solved else _scaled(steps, part, took, unprofiled, ns)
+    return added, True
+
+
+def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
+    """Yields the PARTS of the steps with their disjoint times on `thread`."""
+    trace, taken = recording.trace, EMPTY
+    spans = _frames(trace, thread, _OWN_LOADER), _frames(trace, thread, _BACKWARD), recording.optimizer_steps
+    for part, found in zip(PARTS, spans, strict=True):
+        yield part, subtract(found, taken)
+        taken = merge(taken, found)
+
+
+def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
+    """Returns the time of the Python functions on `thread` whose names match `pattern`."""
+    events = trace.events
+    rows = name_matches(trace.names, events.name[:], lambda name: pattern.search(name) is not None)
+    rows &= events.thread[:] == thread
+    return union(events.start[rows], events.end[rows])
 
 
 def _part_solved(
@@ -198,29 +138,39 @@ def _part_solved(
     without: float,
     most: float = 2.0,
 ) -> tuple[Floats, bool]:
-    """Returns the same as _solved, for pieces that are a part of the steps, such as the loader's. The pieces took
-    `took` ns in each recorded step, and take `without` ns per step without the profiler."""
+    """As _solved, for some pieces: they took `took` ns in each recorded step, and `without` ns without the profiler."""
+    average = _average_without(steps, pieces, took, unprofiled)
+
+    def added(position: float) -> Floats:
+        return pieces.added(costs, position)
+
+    if average(added(most)) > without:
+        return added(0.0), False  # something else takes the time, and it is not known what
+    return added(_least(lambda position: average(added(position)) <= without, -2.0, most)), True
+
+
+def _scaled(steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps, without: float) -> Floats:
+    """Returns the time in ns to remove from each piece, if all work takes the same part of its recorded time."""
+    average = _average_without(steps, pieces, took, unprofiled)
+    work = np.where(pieces.is_wait, 0.0, pieces.end - pieces.begin)
+    return work * _least(lambda part: average(work * part) <= without, 0.0, 1.0 - LEAST_LEFT)
+
+
+def _average_without(
+    steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps
+) -> Callable[[Floats], float]:
+    """Returns a function from the time removed from each piece to the average time that remains per step, in ns."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     inside = (step >= 0) & (step < len(steps))
+    return lambda removed: unprofiled.average(took - np.bincount(step[inside], removed[inside], len(steps)))
 
-    def average(position: float) -> float:
-        added = pieces.added(costs, position)
-        return unprofiled.average(took - np.bincount(step[inside], added[inside], len(steps)))
 
-    if average(most) > without:
-        return pieces.added(costs, 0.0), False  # something else takes the time, and it is not known what
-    low, high = -2.0, most
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Returns the smallest number from `low` to `high` for which `holds`; `high` if there is none."""
     for _ in range(ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if average(middle) > without else (low, middle)
-    return pieces.added(costs, high), True
-
-
-def _own_loader(trace: Trace, thread: int) -> Spans:
-    """Returns the time in which a loader without workers makes batches in `thread`."""
-    events = trace.events
-    rows = name_matches(trace.names, events.name[:], lambda name: _OWN_LOADER in name) & (events.thread[:] == thread)
-    return union(events.start[rows], events.end[rows])
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:

@@ -1,0 +1,97 @@
+"""The time of a thread, cut into pieces between recorded events, and the time that the profiler adds to each piece."""
+
+import re
+
+import numpy as np
+
+from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.trace.kernel_names import name_matches
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.nesting import nest
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.trace.trace import Trace
+
+BUILT_IN = "<built-in"
+"""Prefix of the names that the profiler gives to functions written in C."""
+WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|wait|wait4|waitpid|poll|select)(?: of .*)?>")
+"""Functions of CPython that wait: they take as long on a machine with cold caches or other programs."""
+OUTSIDE = 0.75
+"""Share of the cost of recording an event that lies outside the event itself."""
+LEAST_LEFT = 0.05
+"""Smallest share of its time that a piece keeps, so that no event vanishes. A choice."""
+SLOWEST_PACE = 1 / 1.5
+"""Smallest pace. At a smaller pace, the recorded steps are not typical (ATYPICAL_FROM in measures/trace)."""
+
+
+class HostPieces(Record, frozen=True, eq=False):
+    """The time of a thread, cut into pieces at the start and the end of each recorded event. In order of time, in ns.
+
+    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function (`is_python`), native
+    code in a built-in function or an operator. In some built-in functions the thread waits (`is_wait`). Recording the
+    start or the end of an event takes time at that place: three quarters of this time before the start or after the
+    end, where another event is the innermost one, and a quarter inside (measured with torch 2.13 on `len`, an empty
+    Python function and `Tensor.add_`).
+
+    `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
+    cost time in each piece. A start or an end counts as one half.
+    """
+
+    begin: Ints
+    end: Ints
+    is_python: Bools
+    is_wait: Bools
+    edges: Floats
+
+    def added(self, costs: ProfilerCosts, position: float) -> Floats:
+        """Returns the time in ns that the profiler adds to each piece. `position` says how high its costs are.
+
+        -2: nothing; -1 to 1: that position in the ranges of the costs (CostRange.at); 2: the highest costs, and without
+        the profiler, all other work takes SLOWEST_PACE times as long, waits excepted. Values in between are
+        interpolated.
+        """
+        length = (self.end - self.begin).astype(np.float64)
+        within = min(max(position, -1.0), 1.0)
+        per_row = np.array([cost.at(within) for cost in (costs.python_call, costs.c_call, costs.operator)])
+        left = length - per_row @ self.edges
+        left = np.where(self.is_python, left / costs.slowdown.at(within), left)
+        pace = np.where(self.is_wait, 1.0, 1.0 - (1.0 - SLOWEST_PACE) * max(position - 1.0, 0.0))
+        part = min(position + 2.0, 1.0)
+        added: Floats = part * (length - pace * np.clip(left, LEAST_LEFT * length, length))
+        return added
+
+    def take(self, rows: Bools) -> "HostPieces":
+        """Returns the pieces that the mask `rows` selects."""
+        return HostPieces(
+            self.begin[rows], self.end[rows], self.is_python[rows], self.is_wait[rows], self.edges[:, rows]
+        )
+
+
+def host_pieces(trace: Trace, thread: int) -> HostPieces:
+    """Returns the pieces of `thread` (a row of the trace's threads)."""
+    events, rows = trace.events, trace.rows(Kind.PYTHON, Kind.CPU_OP, Kind.CALL)
+    rows = rows[events.thread[rows] == thread]
+    kind = events.kind[rows]
+    is_python = kind == Kind.PYTHON
+    is_c = is_python & name_matches(trace.names, events.name[rows], lambda name: name.startswith(BUILT_IN))
+    is_function = is_python & ~is_c
+    nesting = nest(events.start[rows], events.end[rows])
+    begin, end, owner = nesting.self_spans(np.ones(len(rows), np.bool_))
+    # The edges at the ends of each piece; a piece that its own row begins or ends has the inner side of that edge.
+    inner_begin, inner_end = begin == nesting.start[owner], end == nesting.end[owner]
+    edges = np.zeros((3, len(begin)))
+    for column, of_kind in enumerate((is_function, is_c, kind == Kind.CPU_OP)):
+        mine = np.flatnonzero(of_kind)
+        ends_here = _count(np.sort(nesting.end[mine]), begin)
+        begins_here = _count(nesting.start[mine], end)
+        own = of_kind[owner].astype(np.float64)
+        edges[column] += np.where(inner_begin, own * (1 - OUTSIDE), ends_here * OUTSIDE) / 2
+        edges[column] += np.where(inner_end, own * (1 - OUTSIDE), begins_here * OUTSIDE) / 2
+    waits = is_c & name_matches(trace.names, events.name[rows], lambda name: WAITS.fullmatch(name) is not None)
+    return HostPieces(begin, end, is_function[owner], waits[owner], edges)
+
+
+def _count(times: Ints, wanted: Ints) -> Ints:
+    """Returns an array with 1 for each element of `wanted` that is in the sorted `times`, and 0 for the others."""
+    found = np.searchsorted(times, wanted, side="right") - np.searchsorted(times, wanted, side="left")
+    return np.asarray(np.minimum(found, 1), np.int64)
