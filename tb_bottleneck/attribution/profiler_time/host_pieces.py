@@ -21,7 +21,7 @@ OUTSIDE = 0.75
 LEAST_LEFT = 0.05
 """Smallest share of its time that a piece keeps, so that no event vanishes. A choice."""
 SLOWEST_PACE = 1 / 1.5
-"""Smallest pace. At a smaller pace, the recorded steps are not typical (ATYPICAL_FROM in measures/trace)."""
+"""Smallest pace. At a smaller pace, recorded steps are not typical (measures/profiler_overhead.py: ATYPICAL_FROM)."""
 
 
 class HostPieces(Record, frozen=True, eq=False):

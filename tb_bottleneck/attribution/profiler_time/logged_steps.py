@@ -14,7 +14,7 @@ from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.table import Floats, Ints
 
 PARTS = ("loader", "backward", "optimizer")
-"""Parts of a step whose time the training process logs: `unprofiled_loader_ns` and so on. They are disjoint."""
+"""Parts of a step whose time the training process logs: `unprofiled_loader_ns` and so on."""
 
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.
 MAX_STEP_RATIO = 100
