@@ -50,6 +50,12 @@ MIN_STEPS_TO_COMPARE = 20
 MIN_KIND = 0.03
 # A longer run spends less of its time on compiling; from this share on, compiling is what the run shows. A choice.
 MOSTLY_COMPILES = 0.25
+MOST_OF_STEPS = 0.99  # a step also trains; without any such time, its gain would be infinite
+UNLOGGED = 0.14
+"""Time of guards and first calls of new code / time of the logged compilations: the largest of five trainings (0.01 to
+0.14; knowledge/measured_changes.toml)."""
+MOST_BOUNDED = 0.9
+"""Above this share, the rest of the step is too small to bound the gain, which is then estimated. A choice."""
 _Function = MeasureFunction[TelemetryRecording]
 _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
     "checkpointing": (most_without_checkpoints, (checkpoint_time, steps_with_checkpoint)),
@@ -89,9 +95,16 @@ def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecor
     if all_of_it < MOSTLY_COMPILES:
         return None
     if again >= all_of_it / 2:
-        in_steps = measures.value(recompiling_time, 0.0) / measures.value(step_time, 1.0)
-        return Cause("recompilation", max(again, in_steps), (compiled_again_share, *_RECOMPILATION))
+        in_steps = min(measures.value(recompiling_time, 0.0) / measures.value(step_time, 1.0), MOST_OF_STEPS)
+        evidence = (compiled_again_share, *_RECOMPILATION) if again > in_steps else _RECOMPILATION
+        return _recompilation(max(again, in_steps), evidence)
     return Cause("compilation", all_of_it, (share_in_compilation, compilations_counted), bounded=False, recurs=False)
+
+
+def _recompilation(share: float, evidence: tuple[_Function, ...]) -> Cause[TelemetryRecording]:
+    """Returns recompilation as a cause, with what it takes beside the logged time `share`."""
+    most = share * (1 + UNLOGGED)
+    return Cause("recompilation", share, evidence, bounded=most <= MOST_BOUNDED, most=min(most, 1.0))
 
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
@@ -104,7 +117,7 @@ def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause
             causes.append(Cause(name, cost, (*evidence, step_time), most=known_value(measures(most))))
     again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
     if again >= MIN_KIND:
-        causes.append(Cause("recompilation", again, _RECOMPILATION))
+        causes.append(_recompilation(again, _RECOMPILATION))
         named += again
     if share - named >= FIRES_AT or not causes:
         seen = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)

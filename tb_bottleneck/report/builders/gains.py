@@ -179,8 +179,7 @@ def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -
     if all_of_it and recoverable < cause.cost_share < 1:
         remains = word("part_remains").substitute(share=share_text(1 - recoverable / cause.cost_share))
         return pb.Speedup(expected=expected, low=1, high=1 / (1 - cause.cost_share), basis="bound", unless=remains)
-    unless = "guards_cost_too" if cause.name == "recompilation" else "cores_become_free" if on_cpu else ""
-    unless = word(unless).substitute() if unless else None
+    unless = word("cores_become_free").substitute() if on_cpu else None
     return pb.Speedup(expected=expected, low=1, high=expected, basis="bound", unless=unless)
 
 

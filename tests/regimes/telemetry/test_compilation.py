@@ -63,8 +63,16 @@ def test_each_step_compiles_forward_and_backward():
     (found,) = interruption.judge(Measures(recording)).causes
     assert found.name == "recompilation"
     assert found.cost_share == pytest.approx(0.9, abs=0.01)
+    assert not found.bounded, "the rest of the step may be guards"
     (place,) = recompiled_places(recording)
     assert (place.file, place.line, place.share) == ("train.py", 3, pytest.approx(1.0))
+
+
+def test_guards_and_first_calls_of_new_code_belong_to_the_bound():
+    (found,) = judged(1.0, "a size differs", times=2).causes
+    assert found.bounded
+    assert found.cost_share == pytest.approx(0.25, abs=0.01)
+    assert found.most == pytest.approx(found.cost_share * 1.14)
 
 
 @pytest.mark.parametrize(("times", "cause"), [(3, "recompilation"), (1, "compilation")])
