@@ -79,7 +79,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes.append(Cause("small_messages", share, sizes))
     portions = _portions(measures)
     if portions > 1:  # the others remain for the one exchange that is needed
-        synced = Cause("synced_portions", share * (1 - 1 / portions), (exchanged_portions, hidden_collectives, *sizes))
+        # On a CPU run, exchanges also slow the operators of other ranks, so their share is no bound.
+        shown = (exchanged_portions, hidden_collectives, *sizes)
+        synced = Cause("synced_portions", share * (1 - 1 / portions), shown, bounded=measures.on_device)
         causes = [synced, *(replace(cause, cost_share=cause.cost_share / portions) for cause in causes)]
     named = tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
     # On a CPU run, collectives beside the operators take cores from them, so more than the exposed time is lost.
