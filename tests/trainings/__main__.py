@@ -1,4 +1,4 @@
-"""`python -m tests.trainings --out DIR [--only CASE …]` times and records the trainings; `--judge FILE` diagnoses them.
+"""`python -m tests.trainings --out DIR [--only CASE …]` times and records the trainings; `--judge RESULTS` judges them.
 
 Both halves of a case run in processes of their own. They are timed in turn, without a profiler, then recorded. What DIR
 contains is kept, so the command can be resumed. It needs torch, pandas, transformers, accelerate and lightning.
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.trainings.cases import CASES, Case
-from tests.trainings.judge import judge, judge_lines
+from tests.trainings.judge import judge
 
 ROOT = Path(__file__).parents[2]
-REPEATS = 3
+REPEATS = 7
 HALVES = ("slow", "fixed")
 
 
@@ -53,16 +53,16 @@ class Half:
         self.log.close()
 
 
-def run(case: Case, folder: Path, record: bool, slow_only: bool) -> None:
-    """Times both halves of a case in turn, records them, and writes `times.json`; or records only the slow half."""
+def run(case: Case, folder: Path, record: bool) -> None:
+    """Times both halves of a case in turn, records them, and writes `times.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.rendezvous"):
         left.unlink()
-    names = HALVES if case.words and not slow_only else HALVES[:1]
+    names = HALVES if case.words else HALVES[:1]
     halves = {half: Half(case, half, folder) for half in names}
     try:
         timed = {half: [] for half in halves}
-        for _ in range(REPEATS if record and not slow_only else 1):
+        for _ in range(REPEATS if record else 1):
             for half, processes in halves.items():
                 timed[half].append(processes.ask("time"))
         recorded = {half: processes.ask("trace") for half, processes in halves.items()} if record else {}
@@ -81,18 +81,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Times and records trainings with a planted problem each.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the recordings")
     parser.add_argument("--only", nargs="+", choices=CASES, metavar="CASE", help="TRAINING/PROBLEM; default: all")
-    parser.add_argument("--slow-only", action="store_true", help="record only the slow halves, as for --judge-lines")
     parser.add_argument("--no-recording", action="store_true", help="only time each half once and print the times")
     parser.add_argument(
-        "--judge-lines", type=Path, metavar="FILE", help="write into this file which lines the recordings in DIR name"
-    )
-    parser.add_argument(
-        "--judge", type=Path, metavar="FILE", help="diagnose the recordings in DIR into this file instead"
+        "--judge", type=Path, metavar="RESULTS", help="diagnose the recordings in DIR into this folder instead"
     )
     options = parser.parse_args()
-    if options.judge_lines:
-        judge_lines(options.out, options.judge_lines)
-        return 0
     if options.judge:
         judge(options.out, options.judge)
         return 0
@@ -103,7 +96,7 @@ def main() -> int:
             continue
         print(name, file=sys.stderr, flush=True)
         try:
-            run(CASES[name], folder, not options.no_recording, options.slow_only)
+            run(CASES[name], folder, not options.no_recording)
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = 1

@@ -51,7 +51,8 @@ def _cpu() -> float:
 def record(case: Case, train: Train, fixed: bool, folder: Path, step_ms: float) -> dict[str, float]:
     """Records a training into `folder`. Returns the number of its steps, which take `step_ms`, and their mean time."""
     steps = RECORDED_STEPS if case.steps > FEW_STEPS else STEPS_FOR_TRACE
-    steps = max(steps, min(int(RECORDED_MS / max(step_ms, 0.01)), MOST_STEPS))
+    if case.ranks == 1:  # all ranks must train for the same number of steps
+        steps = max(steps, min(int(RECORDED_MS / max(step_ms, 0.01)), MOST_STEPS))
     ends: list[float] = []
     with Monitor(folder, captures=1, every_s=1.0):
         train(case.problem, fixed, steps, lambda: ends.append(time.perf_counter()))

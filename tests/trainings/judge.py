@@ -16,7 +16,7 @@ HALVES = ("slow", "fixed")
 
 
 def judge(recordings: Path, results: Path) -> None:
-    """Diagnoses the recordings in a folder. Writes the answers to `results`, the times to `times.json` next to it."""
+    """Diagnoses the recordings in a folder. Writes the answers and the measured times into the folder `results`."""
     command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
     told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
     log = ["git", "log", "-1", "--format=%h", "--", "tb_bottleneck"]
@@ -24,24 +24,11 @@ def judge(recordings: Path, results: Path) -> None:
     files = {name: recordings / name / "times.json" for name in CASES}
     recorded = {name: file for name, file in files.items() if file.exists()}
     answers = {name: answer(CASES[name], told) for name in recorded}
-    _write(results, {"analyser": commit, "cases": answers})
+    results.mkdir(exist_ok=True)
+    _write(results / "answers.json", {"analyser": commit, "cases": answers})
     times = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in recorded.items()}
     device = next(report["device"]["name"] for report in told["reports"])
-    _write(results.with_name("times.json"), {"device": device, "cases": times})
-
-
-def judge_lines(recordings: Path, results: Path) -> None:
-    """Writes which lines are named and which gains are predicted in recordings of the slow halves, with known reasons
-    of misses."""
-    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", str(recordings), "--json"]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
-    known = json.loads(results.read_text(encoding="utf-8"))["cases"] if results.exists() else {}
-    cases = {}
-    for name in (name for name, case in CASES.items() if case.words and (recordings / name).is_dir()):
-        found = answer(CASES[name], told)
-        because = "" if found["line"] in ("line", "-") else known.get(name, {}).get("because", "")
-        cases[name] = {"line": found["line"], "because": because, "predicted": found["predicted"]}
-    _write(results, {"cases": cases})
+    _write(results / "times.json", {"device": device, "cases": times})
 
 
 def _write(file: Path, content: Json) -> None:

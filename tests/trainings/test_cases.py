@@ -1,5 +1,6 @@
 """Tests of the list of trainings, of its scoring, and that the committed results cover all of it."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.trainings.cases import CASES, TRAININGS
 from tests.trainings.judge import answer, gain, line_told
-from tests.trainings.table import ABOVE, NO_LINE, OUTSIDE, inside, load, misses, reason_for, section
+from tests.trainings.table import ABOVE, NO_LINE, OUTSIDE, RESULTS, inside, load, misses, reason_for, section
 
 CASE = CASES["autoencoder/slow_read"]
 HEALTHY = CASES["cnn/item_per_step"]
@@ -107,21 +108,21 @@ def test_a_gain_is_compared_with_the_clock_of_the_case() -> None:
 
 
 def test_every_case_has_a_result_and_every_miss_a_reason() -> None:
-    times, now = load("times")["cases"], load("now")["cases"]
-    assert set(load("first_run")["cases"]) == set(now) == set(times) == set(CASES)
+    times, told = load("times")["cases"], load("answers")["cases"]
+    assert set(told) == set(times) == set(CASES)
     for name, case in CASES.items():
-        for miss in misses(case, now[name], times[name]):
-            assert reason_for(case, now[name], miss), (name, miss)
+        for miss in misses(case, told[name], times[name]):
+            assert reason_for(case, miss), (name, miss)
 
 
 def test_no_reason_is_left_for_what_is_right_now() -> None:
-    times, now = load("times")["cases"], load("now")["cases"]
+    times, told = load("times")["cases"], load("answers")["cases"]
     missed = {
         f"{name}: {miss if miss in (NO_LINE, OUTSIDE, ABOVE) else 'verdict'}"
         for name, case in CASES.items()
-        for miss in misses(case, now[name], times[name])
+        for miss in misses(case, told[name], times[name])
     }
-    assert set(load("reasons")["cases"]) <= missed
+    assert set(json.loads((RESULTS / "reasons.json").read_text(encoding="utf-8"))["cases"]) <= missed
 
 
 def test_the_page_has_the_section_as_it_is_now() -> None:
