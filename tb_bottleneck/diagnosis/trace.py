@@ -23,7 +23,7 @@ from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
 from tb_bottleneck.report.builders.gains import trace_confidence
 from tb_bottleneck.report.builders.predictions import NotPredicted
-from tb_bottleneck.report.builders.provenance import membership_of, trace_origin, trace_window, unused_device
+from tb_bottleneck.report.builders.recording_description import membership_of, trace_origin, trace_window, unused_device
 from tb_bottleneck.report.builders.report_builder import ReportIdentity, build_report, refused_report, unreadable_report
 from tb_bottleneck.report.builders.situation import situation_of, timers_text
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts

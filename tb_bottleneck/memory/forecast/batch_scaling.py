@@ -10,7 +10,7 @@ import numpy as np
 from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.memory.blocks import ROUNDING
 from tb_bottleneck.memory.categories import INDEX, Category
-from tb_bottleneck.memory.forecast.shapes import Call, Calls, Shape, chains_of, shape_in
+from tb_bottleneck.memory.forecast.allocation_shapes import Call, Calls, Shape, chains_of, shape_in
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.kernel_names import name_matches

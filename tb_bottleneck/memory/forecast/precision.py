@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.memory.categories import INDEX, Category
+from tb_bottleneck.memory.forecast.allocation_shapes import chains_of
 from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of, recomputed
-from tb_bottleneck.memory.forecast.shapes import chains_of
 from tb_bottleneck.memory.phases import Phase
 from tb_bottleneck.memory.sites import MODULE
 from tb_bottleneck.memory.trace_memory import TraceMemory

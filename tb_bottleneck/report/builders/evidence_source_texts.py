@@ -17,7 +17,7 @@ from tb_bottleneck.knowledge.texts import guarded, words_for
 from tb_bottleneck.measures.user_code.places import SCRIPT, Place
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
-from tb_bottleneck.report.builders.provenance import Window
+from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Places = Mapping[tuple[Regime, str], Sequence[Place]]

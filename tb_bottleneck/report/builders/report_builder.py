@@ -18,7 +18,7 @@ from tb_bottleneck.report.builders.evidence_source_texts import (
 )
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
 from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
-from tb_bottleneck.report.builders.provenance import Origin, Window
+from tb_bottleneck.report.builders.recording_description import Origin, Window
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of, set_rates
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb

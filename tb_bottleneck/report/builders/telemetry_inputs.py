@@ -21,7 +21,7 @@ from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.regimes.telemetry.judge import RULES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE
-from tb_bottleneck.report.builders.provenance import (
+from tb_bottleneck.report.builders.recording_description import (
     MAX_DEVICE_NAME,
     WINDOWS,
     Origin,

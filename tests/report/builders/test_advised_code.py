@@ -11,7 +11,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import regime_advice, telemetry_advice
 from tb_bottleneck.measures.telemetry import input_pipeline, recoverable, step_phases, storage
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures, fitted_code
-from tb_bottleneck.report.builders.provenance import Window
+from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 ASKED = {

@@ -7,7 +7,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.report.builders.evidence_source_texts import Context
-from tb_bottleneck.report.builders.provenance import Window
+from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 
 CONTEXT = Context("cuda", "NVIDIA H200", Window(6, "profiler_step", 0, 6, (1, 1, 1), ()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.memory.forecast.shapes import Call, shape_in
+from tb_bottleneck.memory.forecast.allocation_shapes import Call, shape_in
 from tb_bottleneck.trace.operands import Operands
 
 
