@@ -31,10 +31,11 @@ def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
 
     First-time work is one call of an operator whose own time is far longer than that of all other calls of the same
     name. TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an
-    operator. No recorded event shows that, only time in the operator without an inner operator or a runtime call.
+    operator. The trace has no event for such work: it only shows time in the operator in which neither an inner
+    operator nor a runtime call runs.
 
-    An operator counts if it makes a runtime call: others compute on the host (`host_operators_of`). It does not count
-    if Python frames were recorded inside: then they explain its time.
+    Only operators that also make a runtime call at some other time count: those without one compute on the host
+    (`host_operators_of`). An operator with recorded Python frames inside does not count: these explain its time.
     """
     events = trace.events
     if not len(trace.calls) or not len(trace.all_device_ops):
@@ -112,8 +113,8 @@ class HostOperators(Record, frozen=True, eq=False):
 def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperators:
     """Returns the operators that compute on the host and run on `threads`, which are the threads that launch work.
 
-    `fetches` is the time in which the threads wait for batches; operators in this time belong to the loader. If no call
-    or no device work was recorded, returns no operators, because nothing shows which operators launch work.
+    `fetches` is the time in which the threads wait for batches; operators in this time belong to the loader. If no
+    runtime call or no device work was recorded, returns no operators, because nothing shows which of them launch work.
     """
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)

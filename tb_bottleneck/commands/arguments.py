@@ -131,7 +131,10 @@ def _text(path: str) -> bytes:
 
 
 def version_text() -> str:
-    """Returns the version, and which reader of traces is active. The reader is imported only for that."""
+    """Returns the version, and which reader of traces is active.
+
+    The reader is imported in this function, so that other commands start without it.
+    """
     from tb_bottleneck.sources.scan.results import native_scan
 
     try:

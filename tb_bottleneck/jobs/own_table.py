@@ -54,8 +54,11 @@ class OwnTable:
         return self.typical_of(self.own)
 
     def typical_of(self, times: Floats) -> Floats:
-        """Reduces `times`, of shape (ranks, steps, ...), over the second axis. Returns the median over the steps, which
-        outliers do not change, or the mean over the blocks, because blocks contain different parts of a step."""
+        """Reduces `times`, of shape (ranks, columns, ...), over the second axis.
+
+        If the columns are steps, returns the median, which outliers do not change. If they are blocks of time, because
+        the steps are not known, returns the mean: blocks contain different parts of a step.
+        """
         middle = np.nanmedian if self.by_step else np.nanmean
         return np.asarray(middle(times, axis=1), np.float64)
 

@@ -86,7 +86,7 @@ class _Portions(Record, frozen=True, eq=False):
     needed: Ints
 
     def at(self, times: Ints) -> Ints:
-        """Returns the portion at each time, or -1 before the first one."""
+        """Returns for each time the index of the portion of the batch that began last; -1 before the first portion."""
         return np.asarray(np.searchsorted(self.begin, times, side="right") - 1, np.int64)
 
 

@@ -80,7 +80,8 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
 
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns attention as a cause if it is written as single operators."""
+    """Returns attention as the only cause if the program computes it with separate operators instead of a fused one;
+    else (). `share` is that of the regime."""
     attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
     if attention < MIN_ATTENTION_SHARE:
         return ()

@@ -22,9 +22,8 @@ AROUND = 2
 
 
 def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the folder with the program's files: the one in `environment`, or the working directory.
-
-    None if the variable is "off", or if the folder does not exist."""
+    """Returns the folder with the program's files: that in the environment variable VARIABLE, or else the working
+    directory. Returns None if the variable is "off", or if the folder does not exist."""
     value = environment.get(VARIABLE, "")
     try:
         return None if value.lower() == "off" else Path(value or os.getcwd()).resolve(strict=True)

@@ -141,7 +141,8 @@ def _add_kernels(recording: Recording, name: str, details: pb.Details) -> None:
 
 
 def _add_places(recording: Recording, calls: Calls, length: Ints, details: pb.Details) -> None:
-    """Adds the functions of the program that make the calls, with their call chains, and the modules."""
+    """Adds to `details` the functions of the program that make `calls`, with their call chains, and the modules
+    (nn.Module) that the calls belong to. `length` is the time of each call in ns."""
     trace, events = recording.trace, recording.trace.events
     moments = HostTimes(calls.thread, calls.issued, np.maximum(length, 1).astype(np.float64))
     found = located(recording, moments)

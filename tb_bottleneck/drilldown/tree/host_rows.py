@@ -38,7 +38,7 @@ class Forest:
     """The nodes of a tree. Nodes whose labels are equal on the whole path from the root are one node. The parent of a
     node always has a smaller number.
 
-    All children of a node with the same label must be added in the same call of `add`.
+    Children that have the same parent and the same label must be added in one call of `add`.
     """
 
     def __init__(self, root: int) -> None:

@@ -162,7 +162,8 @@ def pairs_of(job: JobTable) -> Pairs:
 
 
 def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
-    """Returns the columns that identify a collective, and the name of the level."""
+    """Returns the columns that identify a collective on all ranks, and what the pairing rests on: `id` (recorded ids),
+    `sequence` (sequence numbers of named groups), `order` (the order in named groups) or `size` (order and sizes)."""
     rows = job.rows
     zero = np.zeros(len(rows), np.int64)
     if collectives.any() and (rows.key[collectives] != 0).all():

@@ -40,10 +40,13 @@ _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The starts of synchronising collectives of one rank. `point` is the row of the start in the rank's points.
-    `kind` is the same for the same collective on all ranks. On the common clock in ns, the rank has not waited since
-    `free`, has begun nothing else since `issued`, and starts the collective at `time`. `worked` is its work until
-    then, in ns."""
+    """The starts of synchronising collectives of one rank, one row per start.
+
+    `point` is the row of the start in the rank's table of points. `kind` is the same for the same collective on all
+    ranks. All times are on the common clock, in ns: `time` is the start, `free` the end of the rank's last wait before
+    it, and `issued` the last time before it at which the rank began anything else. `worked` is the rank's work between
+    `free` and `time`, in ns.
+    """
 
     point: Ints
     kind: Ints

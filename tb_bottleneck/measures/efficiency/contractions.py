@@ -52,7 +52,7 @@ class Contractions(Table):
 
 @memoized
 def contractions(recording: Recording) -> Contractions:
-    """Returns the contractions of the window."""
+    """Returns the matrix products, convolutions and attention of the window: one row per call of an operator."""
     rows, time, kernel = _on_device(recording) if recording.on_device else _on_cpu(recording)
     events, peaks = recording.trace.events, dense_peaks_of(recording.trace)
     if not len(rows):

@@ -312,7 +312,10 @@ class SnapshotMemory:
         )
 
     def sites_of(self, chosen: Bools) -> list[Site]:
-        """Returns the places of recorded blocks that exist at the peak, the most bytes first."""
+        """Returns the places that allocated those blocks of the mask `chosen` that exist at the peak.
+
+        The place with the most bytes comes first.
+        """
         rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
         return self.places.sites(self.blocks.size[rows], self.stack[rows], self.category[rows])
 

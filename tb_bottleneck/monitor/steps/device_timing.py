@@ -47,7 +47,7 @@ def _own_size(batch: Any) -> float | None:
 class ThreadTime:
     """The CPU time of the training thread in each step. In the remaining time of the step, the thread waited or slept.
 
-    For the training thread.
+    All methods must be called on the training thread.
     """
 
     def __init__(self, now: Callable[[], int] = time.thread_time_ns) -> None:

@@ -17,7 +17,7 @@ _MASK_DELTA = 0xA282EAD8
 
 
 class NotJson(ValueError):
-    """A value that a Struct cannot hold."""
+    """Raised for a value that google.protobuf.Struct cannot store, because JSON has no such value."""
 
 
 def integer(field: int, value: int, in_oneof: bool = False) -> bytes:

@@ -79,7 +79,7 @@ class QuestionSchedule:
             del self._last_turn[min(self._last_turn, key=self._last_turn.__getitem__)]
 
     def end(self, question: RecordingQuestion) -> str:
-        """Records that a question is not answered any more. Returns its client."""
+        """Removes `question` from the running ones, answered or not. Returns the client that asked it."""
         _, client = self.running.pop(question)
         return client
 

@@ -62,8 +62,8 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
-    """Returns the graph with workers, which are `factor` times as fast as the present workers if there are any. Returns
-    None if it is unknown who makes the batches."""
+    """Returns the graph in which workers make the batches, `factor` times as fast as now. If there are no workers yet,
+    they take over from the training process. Returns None if it is unknown who makes the batches."""
     floor = _floor(graph, factor)
     if floor is None:
         return None

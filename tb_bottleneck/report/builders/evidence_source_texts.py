@@ -110,7 +110,7 @@ class SourceTexts(Protocol):
         ...
 
     def meaning(self, regime: Regime, device: str) -> str:
-        """Returns sentences that say what the time of a regime is. `device` is GPU or CPU."""
+        """Returns sentences that say what happens in the time of a regime. `device` is GPU or CPU."""
         ...
 
     def title(self, regime: Regime, severity: str) -> str:
