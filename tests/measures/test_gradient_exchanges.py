@@ -88,9 +88,11 @@ def test_only_reductions_of_a_data_parallel_model_count(tmp_path):
     assert isinstance(exchanged_portions(accumulated(tmp_path, (0, 1), name="gloo:broadcast")[0]), Missing)
 
 
-def test_one_exchange_in_the_place_of_all_is_advised_first(tmp_path):
+def test_one_exchange_in_the_place_of_all_is_the_first_advice_about_exchanges(tmp_path):
     _, path = accumulated(tmp_path, (0, 1, 2, 3))
-    leading = diagnose(str(path)).findings[0]
+    leading = next(finding for finding in diagnose(str(path)).findings if finding.regime == "communication")
     assert leading.cause == "synced_portions"
     assert "no_sync" in leading.fix.code
     assert leading.cost_share == pytest.approx(0.4 * 3 / 4, abs=0.02)
+    assert leading.speedup.basis == "estimate"
+    assert leading.speedup.low < 1 / (1 - leading.cost_share) < leading.speedup.expected
