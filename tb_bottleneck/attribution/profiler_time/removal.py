@@ -35,7 +35,7 @@ from tb_bottleneck.trace.trace import Trace
 # A smaller part of the steps makes no difference to any share that a report shows.
 MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
-"""Largest difference between a step whose parts were corrected one by one and the step without the profiler. A choice."""
+"""Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
 ROUNDS = 20
 _OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
 """The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
