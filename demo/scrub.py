@@ -15,7 +15,7 @@ from typing import Any
 
 _KEPT = frozenset((
     "schemaVersion", "displayTimeUnit", "baseTimeNanoseconds", "traceEvents", "traceName", "tb_bottleneck",
-    "tb_bottleneck_late", "tb_bottleneck_lines",
+    "tb_bottleneck_late", "tb_bottleneck_lines", "tb_bottleneck_steps_with_stacks",
     "record_shapes", "with_stack", "with_flops", "with_modules", "profile_memory", "deviceProperties",
     "distributedInfo",
     "cuda_runtime_version", "cuda_driver_version", "cupti_version", "hip_runtime_version", "hip_driver_version",

@@ -13,7 +13,7 @@ from typing import Any
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.capture.memory_snapshots import MemorySnapshots
 from tb_bottleneck.monitor.capture.module_marks import MarkingProfiler, ModuleMarks
-from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler, profiler_costs
+from tb_bottleneck.monitor.capture.torch_profiler import OtherProfilers, new_profiler, profiler_costs, stop_stacks
 from tb_bottleneck.monitor.capture.trace_capture import CaptureLimits, FinishedRecording, Profiler, TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceWriter
 from tb_bottleneck.monitor.facts import process, torch_settings
@@ -211,6 +211,7 @@ class Session:
                 cuda_graphs.SIGNAL: lambda: cuda_graphs.install(self._context),
             }
         else:
+            self.capture.stop_stacks = stop_stacks
             self.spans.disable()
             self._missing |= dict.fromkeys(
                 (tensor_transfers.TRANSFER, tensor_transfers.SYNCS, "device_busy"), "torch sees no accelerator"

@@ -24,6 +24,7 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
 from tb_bottleneck.trace.process_facts import add_compile_log
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
+from tb_bottleneck.trace.stackless_steps import StacklessSteps, split_off
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 
 # Share of the events. Row numbers take more memory than some columns.
@@ -51,6 +52,8 @@ class Trace:
     counters: Counters = field(default_factory=Counters.empty)
     counter_names: tuple[str, ...] = ()
     flows: Flows = field(default_factory=Flows.empty)
+    stackless: StacklessSteps | None = None
+    """Steps that were recorded after all others, without stacks. The tables above do not contain them."""
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events of any of `kinds`, in order of start."""
@@ -172,6 +175,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     _refuse_other_objects(len(events) + len(memory), lost)
     raw = reader.header
     header, names, threads = read_header(raw), builder.names(), builder.threads()
+    events, memory, stackless = split_off(raw, events, names, memory)
     add_compile_log(path, header, events, names, threads)
     return Trace(
         header=header,
@@ -187,6 +191,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         counters=counters,
         counter_names=counter_names,
         flows=flows,
+        stackless=stackless,
     )
 
 

@@ -60,9 +60,12 @@ class ProfilerCosts(Record, frozen=True):
     version: str
 
 
-def costs_of(trace: Trace) -> ProfilerCosts | None:
-    """Returns the profiler's costs in `trace`, or None if neither the process nor the Python version gives them."""
-    stacks = len(trace.rows(Kind.PYTHON)) > 0
+def costs_of(trace: Trace, stacks: bool | None = None) -> ProfilerCosts | None:
+    """Returns the profiler's costs in `trace`, or None if neither the process nor the Python version gives them.
+
+    They are those with stacks or without, as `stacks` says; by default, as the trace was recorded.
+    """
+    stacks = len(trace.rows(Kind.PYTHON)) > 0 if stacks is None else stacks
     version = _python_version(trace)
     by_version = next((costs for costs in python_costs() if costs.version == version), None)
     measured = trace.header.context.get("profiler_costs")

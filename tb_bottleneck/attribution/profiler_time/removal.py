@@ -3,17 +3,15 @@
 While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
 slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
 is a range. If the step time without the profiler is known, one position is chosen in all ranges, so that the recorded
-step minus the profiler's time takes that long. The same is done for parts of the step if their times without the
-profiler are known: a loader that makes its batches in the main process, the backward pass and the optimizer. If even
-the highest costs do not suffice, all work was slower while it was recorded (cold caches, other programs), and all of it
-but waits is scaled.
+step minus the profiler's time takes that long. If some steps were recorded without stacks, the same is done for each
+part of the step between two operators (stackless_times.py). If even the highest costs do not suffice, all work was
+slower while it was recorded (cold caches, other programs), and all of it but waits is scaled.
 
 On a CPU run, all time of the main thread is corrected. On a device, only the time in which the device waits for Python
 outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,15 +19,14 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, HostPieces, host_pieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.stackless_times import step_parts
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP, optimizer_time_of
-from tb_bottleneck.base.intervals import EMPTY, Spans, merge, overlapping, subtract, union
+from tb_bottleneck.base.intervals import merge, overlapping, subtract
 from tb_bottleneck.trace.columns.packed_column import packed
-from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Bools, Floats
+from tb_bottleneck.trace.table import Floats
 from tb_bottleneck.trace.trace import Trace
 
 # A smaller part of the steps makes no difference to any share that a report shows.
@@ -37,11 +34,6 @@ MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
 """Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
 ROUNDS = 20
-_OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
-"""The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
-"""
-_BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
-"""The function that `Tensor.backward` calls, too. The monitor times the same function."""
 # In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
@@ -92,51 +84,27 @@ def _solved(
 ) -> tuple[Floats, bool]:
     """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
 
-    If the costs explain the step, those PARTS of it whose time without the profiler is known are solved one by one, and
-    the rest of the step. A part that the costs do not explain, such as one with cold caches, is scaled as a whole. The
-    result counts only if the step then takes as long as without the profiler: medians of parts need not add up to that
-    of the step, and the logged time of an optimizer contains what its closure does.
+    Those parts of the step whose time without the profiler is known are solved one by one, and the rest of the step. A
+    part that the costs do not explain, such as one with cold caches, is scaled as a whole. The result counts only if
+    the step then takes as long as without the profiler: medians of parts need not add up to that of the step.
     """
     steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
         return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     together, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
-    if not solved:
-        return together, False
-    parts, without = list[tuple[Bools, Floats, float]](), unprofiled.step
-    left, rest = np.ones(len(pieces.begin), np.bool_), durations
-    for name, spans in _parts(recording, thread):
-        took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
-        if name in unprofiled.parts and unprofiled.average(took) >= unprofiled.parts[name]:
-            inside = left & spans.contains(pieces.begin)
-            parts.append((inside, took, unprofiled.parts[name]))
-            left, rest, without = left & ~inside, rest - took, without - unprofiled.parts[name]
-    added = together.copy()
-    for rows, took, ns in (*parts, (left, rest, without)) if parts else ():
-        part = pieces.take(rows)
-        removed, solved = _part_solved(steps, part, costs, took, unprofiled, ns)
-        added[rows] = removed if solved else _scaled(steps, part, took, unprofiled, ns)
+    parts = list(step_parts(recording, thread, pieces, unprofiled))
+    left, rest, without = np.ones(len(pieces.begin), np.bool_), durations, unprofiled.step
+    for part in parts:
+        left, rest, without = left & ~part.rows, rest - part.took, without - part.without
+    if not parts or without <= 0:
+        return together, solved
+    added = np.zeros(len(pieces.begin))
+    for rows, took, ns in (*parts, (left, rest, without)):
+        some = pieces.take(rows)
+        removed, explained = _part_solved(steps, some, costs, took, unprofiled, ns)
+        added[rows] = removed if explained else _scaled(steps, some, took, unprofiled, ns)
     step = _average_without(steps, pieces, durations, unprofiled)(added)
-    return (added if abs(step / unprofiled.step - 1) <= MAX_DIFFERENCE else together), True
-
-
-def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
-    """Yields the PARTS of the steps with their disjoint times on `thread`."""
-    trace, taken = recording.trace, EMPTY
-    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    updates = optimizer_time_of(trace, rows[trace.events.thread[rows] == thread], OPTIMIZER_STEP)
-    spans = _frames(trace, thread, _OWN_LOADER), _frames(trace, thread, _BACKWARD), updates
-    for part, found in zip(PARTS, spans, strict=True):
-        yield part, subtract(found, taken)
-        taken = merge(taken, found)
-
-
-def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
-    """Returns the time of the Python functions on `thread` whose names match `pattern`."""
-    events = trace.events
-    rows = name_matches(trace.names, events.name[:], lambda name: pattern.search(name) is not None)
-    rows &= events.thread[:] == thread
-    return union(events.start[rows], events.end[rows])
+    return (added, True) if abs(step / unprofiled.step - 1) <= MAX_DIFFERENCE else (together, solved)
 
 
 def _part_solved(

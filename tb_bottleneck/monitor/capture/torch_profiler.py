@@ -4,6 +4,8 @@ This is the only module that uses torch.profiler.
 """
 
 import functools
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,6 +137,22 @@ def new_profiler(steps: int) -> Profiler:
         with_stack=True,
     )
     return profiler
+
+
+def stop_stacks() -> None:
+    """Turns off the stacks in the open recording, which goes on without them.
+
+    The profiler records stacks with CPython's profile function of each thread, and removes it at the end only where it
+    is still its own (torch/csrc/autograd/profiler_python.cpp, `PythonTracer::stop`). Frames that have not returned end
+    with the recording. Up to Python 3.11, other threads keep their stacks; since then, one thread with a profile
+    function slows the bytecode of all.
+    """
+    if sys.version_info < (3, 12):
+        sys.setprofile(None)
+        return
+    for_new_threads = threading.getprofile()
+    threading.setprofile_all_threads(None)
+    threading.setprofile(for_new_threads)  # type: ignore[arg-type]  # None is allowed
 
 
 def _torch_profiler() -> Any:

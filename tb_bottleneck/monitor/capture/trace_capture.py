@@ -4,6 +4,9 @@
              warm-up        unprofiled   trace        later: on request, after a change
              (and batches fetched ahead)
 
+Stacks slow Python code. In a run on the CPU, a third of the recorded steps, the last ones, has no stacks: these steps
+show how long the code between two operators takes.
+
 All of it runs on the training thread between two steps, except the compression of the file.
 """
 
@@ -26,16 +29,13 @@ WARM_UP_STEPS = 10
 """Steps that do not count: first kernels, autotuning, allocator."""
 MEASURED_STEPS = 20
 """Unprofiled steps before a trace, to measure how much the profiler slows the steps."""
-PARTS = {
-    "loader_wait": "unprofiled_loader_ns",
-    "backward": "unprofiled_backward_ns",
-    "optimizer": "unprofiled_optimizer_ns",
-}
-"""Parts of these steps, by column, and the facts with their median times: the profiler slows them differently."""
 MEASURED_SLOW_STEPS, SLOW_NS = 5, 30_000_000_000
 """Fewer unprofiled steps are enough if they took this long."""
 MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
-"""A window has six steps, or fewer if six would take longer than three seconds."""
+"""A window has six steps, or fewer if six would take longer than three seconds. Those without stacks come in addition.
+"""
+STACKLESS = 2
+"""Steps with stacks per step without."""
 STEP_TOO_LONG_NS = 30_000_000_000
 """Longer steps are recorded on request only: their traces become too large to read."""
 COOL_DOWN_NS, COOL_DOWN_GROWS = 10_000_000_000, 6
@@ -51,6 +51,8 @@ steps stopped the training for 16 s and took 2.9 GB of memory, that of two steps
 """
 LATE_METADATA_KEY = "tb_bottleneck_late"
 """The key of the facts that changed during a recording."""
+STEPS_WITH_STACKS_KEY = "tb_bottleneck_steps_with_stacks"
+"""The key of the number of recorded steps after which stacks were turned off."""
 
 
 class Profiler(Protocol):
@@ -108,20 +110,22 @@ class TraceCapture:
         self._new, self._busy, self._make_metadata, self._done = new, busy, metadata, done
         self._late_metadata = late_metadata
         self._lines = lines or LineSampler()
+        self._samples: Sequence[Sample] = ()
+        self.stop_stacks: Callable[[], None] | None = None
+        """Turns off the stacks of this thread in the open recording. If None, all recorded steps have stacks."""
         self._guard = guard
         self._now = now
         self._automatic_left = limits.automatic
         self._requests_left = limits.requested
         self._together = limits.together
         self._unprofiled: deque[float] = deque(maxlen=64)
-        self._parts: dict[str, deque[float]] = {name: deque(maxlen=64) for name in PARTS}
         self._requested_reason: str | None = None
         self._requested_step = 0
         self._next_step = 0
         self._change: str | None = None
         self._profiler: Profiler | None = None
         self._reason = self._metadata = ""
-        self._window_steps = self._steps_left = 0
+        self._window_steps = self._steps_left = self._steps_without_stacks = self._planned_steps = 0
         self._recording_since = 0
         self._started_at = 0
         self._ended_at: int | None = None
@@ -161,8 +165,6 @@ class TraceCapture:
             return
         if not row.figures.get("profiled") and row.number >= WARM_UP_STEPS + fetched_ahead:
             self._unprofiled.append(row.working_ns)
-            for name, times in self._parts.items():
-                times.append(row.figures.get(name, 0.0))
         self._next_step = row.number + 1
         reason = self._due_reason()
         if reason is not None and not self._busy():
@@ -215,7 +217,7 @@ class TraceCapture:
         profiler, self._profiler = self._profiler, None
         if profiler is None:
             return
-        samples = self._lines.stop()
+        samples = self._samples or self._lines.stop()
         has_a_step = self._window_steps - self._steps_left >= 2
         if has_a_step:
             self._guard.call(SIGNAL, self._add_metadata, profiler)
@@ -260,11 +262,14 @@ class TraceCapture:
         reasons = {"requested": self._requested_reason, "changed": self._change}
         self._reason = reasons.get(reason) or "the first after warm-up"
         self._requested_reason = self._change = None
-        self._window_steps = self._steps_left = self._steps() + 1  # and one warm-up step of the profiler
+        steps, self._samples = self._steps(), ()
+        self._steps_without_stacks = 0 if self.stop_stacks is None else steps // STACKLESS
+        self._planned_steps = steps + self._steps_without_stacks
+        self._window_steps = self._steps_left = self._planned_steps + 1  # and one warm-up step of the profiler
         # Collected now: in a recorded step it would look like the training's own Python code.
         self._metadata = self._make_metadata(self._capture_facts())
         self._started_at = self._now()
-        profiler = self._new(self._steps())
+        profiler = self._new(self._planned_steps)
         self._guard.note(CAPTURE_STARTED, self._reason)
         self._profiler = profiler
         self._call_own(profiler.start)
@@ -272,20 +277,25 @@ class TraceCapture:
     def _continue(self, profiler: Profiler) -> None:
         self._steps_left -= 1
         recorded = self._window_steps - 1 - self._steps_left
-        too_slow = recorded >= MIN_STEPS and self._steps_left > 0 and self._is_slowed(recorded)
-        if self._steps_left > 0 and not too_slow:
+        with_stacks_left = self._steps_left - self._steps_without_stacks
+        too_slow = recorded >= MIN_STEPS and with_stacks_left > 0 and self._is_slowed(recorded)
+        if too_slow:
+            self._automatic_left = 0
+            self._guard.note("capture_shortened", "the profiler slows the steps; there are no more automatic traces")
+            with_stacks_left, self._steps_left = 0, min(self._steps_without_stacks, recorded // STACKLESS)
+            self._window_steps = 1 + recorded + self._steps_left
+        if self._steps_left > 0:
             self._call_own(profiler.step)
             if recorded == 0:
                 self._recording_since = self._now()
                 self._guard.call("lines", self._lines.start)
+            elif with_stacks_left == 0:
+                self._end_stacks(profiler, recorded)
             return
         self._profiler = None
-        samples = self._lines.stop()
+        samples = self._samples or self._lines.stop()
         self._add_metadata(profiler)
-        if too_slow:
-            self._automatic_left = 0
-            self._guard.note("capture_shortened", "the profiler slows the steps; there are no more automatic traces")
-        else:
+        if recorded == self._planned_steps:  # a shortened window ends before the profiler's own schedule does
             self._call_own(profiler.step)
         self._call_own(profiler.stop)
         self._ended_at = self._now()
@@ -293,6 +303,13 @@ class TraceCapture:
         self._cool_down_ns = max(self._next_cool_down_ns, COOL_DOWN_OF_COST * cost)
         self._next_cool_down_ns *= COOL_DOWN_GROWS
         self._done(FinishedRecording(profiler, self._reason, samples))
+
+    def _end_stacks(self, profiler: Profiler, recorded: int) -> None:
+        """Turns off the stacks after `recorded` steps. The samples of lines belong to the steps before."""
+        self._samples = self._lines.stop()
+        if self.stop_stacks is not None:
+            self.stop_stacks()
+            profiler.add_metadata_json(STEPS_WITH_STACKS_KEY, str(recorded))
 
     def _is_slowed(self, recorded: int) -> bool:
         """Returns True if recording slows the steps too much; never with several ranks, as all record the same
@@ -312,7 +329,6 @@ class TraceCapture:
         if self._unprofiled:
             facts |= {"unprofiled_step_ns": self._step_ns(), "unprofiled_steps": len(self._unprofiled)}
             facts |= {"unprofiled_step_times_ns": [round(time) for time in self._unprofiled]}
-            facts |= {fact: median(self._parts[name]) for name, fact in PARTS.items()}
         return facts
 
     def _add_metadata(self, profiler: Profiler) -> None:

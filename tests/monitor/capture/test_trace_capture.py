@@ -102,8 +102,7 @@ class Training:
             profiled = self.captures.running or self.busy
             took = int(self.step_ms * MS * (self.slowed if profiled else 1))
             self.now += took
-            figures = {"profiled": float(profiled), "loader_wait": took / 4, "backward": took / 2}
-            self.captures.advance(StepRow(self.number, self.now, took, figures), self.fetched_ahead)
+            self.captures.advance(StepRow(self.number, self.now, took, {"profiled": float(profiled)}), self.fetched_ahead)
             self.number += 1
 
 
@@ -121,9 +120,6 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     assert facts["unprofiled_step_ns"] == 100 * MS
     assert facts["unprofiled_steps"] == 20
     assert facts["unprofiled_step_times_ns"] == [100 * MS] * 20
-    assert facts["unprofiled_loader_ns"] == 25 * MS
-    assert facts["unprofiled_backward_ns"] == 50 * MS
-    assert facts["unprofiled_optimizer_ns"] == 0, "none ran"
     assert len(training.recorded) == 1
 
 
@@ -140,6 +136,41 @@ def test_a_trace_is_short_if_the_profiler_slows_the_steps_a_lot(step_ms: float, 
     training.captures.run_changed("the step time doubled")
     training.run(30)
     assert len(training.profilers) == (1 if steps == 2 else 2)
+
+
+def without_stacks(**options: float) -> Training:
+    training = Training(**options)  # type: ignore[arg-type]
+    training.captures.stop_stacks = lambda: training.profilers[-1].done.append("stop stacks")
+    return training
+
+
+def test_the_last_steps_of_a_trace_have_no_stacks() -> None:
+    training = without_stacks()
+    training.run(40)
+    (profiler,) = training.profilers
+    assert profiler.steps == 9
+    assert profiler.done == ["start", *["step"] * 7, "stop stacks", *["step"] * 3, "stop"]
+    assert profiler.metadata["tb_bottleneck_steps_with_stacks"] == 6
+    assert [list(recorded.samples) for recorded in training.recorded] == [[("train.py", 1, "main", 3, 7)]]
+
+
+def test_a_trace_that_is_cut_short_has_a_step_without_stacks_too() -> None:
+    training = without_stacks(slowed=4)
+    training.run(40)
+    (profiler,) = training.profilers
+    assert profiler.done == ["start", *["step"] * 3, "stop stacks", "stop"], "its own schedule has more steps"
+    assert profiler.metadata["tb_bottleneck_steps_with_stacks"] == 2
+    assert len(training.recorded) == 1
+
+
+@pytest.mark.parametrize(("steps", "with_stacks"), [(36, None), (37, 6), (38, 6)])
+def test_a_training_that_ends_during_these_steps_keeps_its_trace(steps: int, with_stacks: int | None) -> None:
+    training = without_stacks()
+    training.run(steps)
+    training.captures.finish()
+    (profiler,) = training.profilers
+    assert profiler.metadata.get("tb_bottleneck_steps_with_stacks") == with_stacks
+    assert [list(recorded.samples) for recorded in training.recorded] == [[("train.py", 1, "main", 3, 7)]]
 
 
 def test_all_ranks_record_the_same_steps_however_slow() -> None:

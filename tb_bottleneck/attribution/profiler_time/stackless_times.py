@@ -1,0 +1,96 @@
+"""How long the code between two operators takes without stacks, from steps of the same recording that have no stacks.
+
+A part of a step is the time from the end of one operator to the start of the next one on the main thread, outside of
+all other operators, such as that from `aten::item` to `aten::select`. All such times of a step with the same two
+operators are one part. In recordings of trainings on a CPU, these times are those of steps without the profiler within
+a few percent, while those of operators differ from step to step because of caches and page faults.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_bottleneck.attribution.profiler_time.costs import costs_of
+from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, OUTSIDE, SLOWEST_PACE, HostPieces
+from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Bools, Floats, Ints
+
+SMALLEST = 0.01
+"""Smallest share of a step that is corrected as a part of its own. A choice."""
+_MOST_NAMES = 1 << 31  # tables of names are smaller
+
+
+class StepPart(NamedTuple):
+    """A part of the recorded steps: the mask `rows` of its pieces, the time `took` in each recorded step, and the time
+    per step `without` the profiler. Times are in ns."""
+
+    rows: Bools
+    took: Floats
+    without: float
+
+
+class _Sections(Record, frozen=True, eq=False):
+    """The time of steps, cut at the edges of steps and operators. `times` has the edges in order, in ns.
+
+    Section i is [times[i], times[i + 1]) and lies in step `step[i]`; -1 is outside of all steps. `code` says between
+    which operators the section lies; it is -1 for sections inside of operators. `cost` is the share of one operator's
+    cost that the section contains.
+    """
+
+    times: Ints
+    step: Ints
+    code: Ints
+    cost: Floats
+    steps: int
+
+    def per_step(self, code: int, operator_ns: float) -> Floats:
+        """Returns the time in each step of the sections with this code, in ns, less the cost of recording operators."""
+        rows = (self.code == code) & (self.step >= 0)
+        length = np.diff(self.times)[rows]
+        left = np.maximum(length - operator_ns * self.cost[rows], LEAST_LEFT * length)
+        return np.bincount(self.step[rows], left, self.steps).astype(np.float64)
+
+
+def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
+    """Yields the parts of the recorded steps whose time without the profiler is known from steps without stacks.
+
+    Parts that do not run in every step are left out. A part that took longer without stacks keeps its time.
+    """
+    trace, stackless, costs = recording.trace, recording.trace.stackless, costs_of(recording.trace, stacks=False)
+    if stackless is None or unprofiled.uneven or costs is None:
+        return
+    if np.median(np.diff(stackless.edges)) * SLOWEST_PACE > unprofiled.step:
+        return  # these steps are not typical
+    rows = trace.rows(Kind.CPU_OP)
+    recorded = _sections(trace.events.take(rows[trace.events.thread[rows] == thread]), recording.steps.edges)
+    operators = stackless.operators
+    without = _sections(operators.take(operators.thread == thread), stackless.edges)
+    of_piece = np.searchsorted(recorded.times, pieces.begin, side="right") - 1
+    code_of_piece = np.append(recorded.code, -1)[of_piece]  # before the first edge, and after the last: -1
+    for code in np.intersect1d(recorded.code, without.code).tolist():
+        took = recorded.per_step(code, 0.0)
+        if code >= 0 and took.min() > 0 and took.mean() >= SMALLEST * unprofiled.step:
+            times = without.per_step(code, costs.operator.usual)
+            if times.min() > 0:
+                yield StepPart(code_of_piece == code, took, min(float(np.median(times)), unprofiled.average(took)))
+
+
+def _sections(operators: Events, edges: Ints) -> _Sections:
+    """Returns the sections of the steps between `edges`. `operators` are of one thread."""
+    count, name = len(operators), operators.name[:].astype(np.int64) + 1
+    times = np.concatenate((edges, operators.start[:], operators.end[:]))
+    order = np.argsort(times, kind="stable")
+    change = np.repeat([0, 1, -1], (len(edges), count, count))[order]
+    names = np.concatenate((np.zeros(len(edges), np.int64), name, name))[order]
+    outside = np.cumsum(change)[:-1] == 0
+    after = np.array([0, 1 - OUTSIDE, OUTSIDE])[change[:-1]]  # an end has the index -1
+    before = np.array([0, OUTSIDE, 1 - OUTSIDE])[change[1:]]
+    step = np.searchsorted(edges, times[order][:-1], side="right") - 1
+    step[step >= len(edges) - 1] = -1
+    code = np.where(outside, names[:-1] * _MOST_NAMES + names[1:], -1)
+    return _Sections(times[order], step, code, (after + before) / 2, len(edges) - 1)

@@ -1,0 +1,53 @@
+"""Steps that were recorded without stacks, after the steps with stacks and in the same trace.
+
+Stacks slow Python code, up to several times. The monitor turns them off for the last recorded steps, and states how
+many steps before that have stacks. Only those are the recording that a report is about; the others show how long the
+same operators, and the code between them, take without stacks.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.table import Ints
+
+KEY = "tb_bottleneck_steps_with_stacks"
+"""The key in a trace for the number of steps with stacks."""
+_MARK = "ProfilerStep#"
+
+
+class StacklessSteps(Record, frozen=True, eq=False):
+    """The operators of the steps without stacks. Step i is [edges[i], edges[i + 1]), in ns."""
+
+    operators: Events
+    edges: Ints
+
+
+def split_off(
+    raw: dict[str, Any], events: Events, names: tuple[str, ...], memory: MemoryEvents
+) -> tuple[Events, MemoryEvents, StacklessSteps | None]:
+    """Returns the events and the memory events up to the end of the steps with stacks, and the steps after them.
+
+    `raw` has the top-level keys of the trace. Events that are running at that time end then. A trace in which all steps
+    have stacks, or none, is returned as it is, with None.
+    """
+    count = raw.get(KEY)
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        return events, memory, None
+    is_mark = np.array([name.startswith(_MARK) for name in names], np.bool_)
+    marks = np.flatnonzero(is_mark[events.name[:]] & (events.kind == Kind.ANNOTATION))
+    if count >= len(marks):
+        return events, memory, None
+    start, end = events.start[marks], events.end[marks]
+    limit = int(end[count - 1])
+    operators = np.flatnonzero((events.kind == Kind.CPU_OP) & (events.start >= start[count]))
+    stackless = StacklessSteps(events.take(operators), np.append(start[count:], end[-1]))
+    kept = events.take(events.start < limit)
+    kept = replace(kept, duration=packed(np.minimum(kept.end[:], limit) - kept.start[:]))
+    return kept, memory.take(memory.time < limit), stackless
