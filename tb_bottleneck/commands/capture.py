@@ -21,7 +21,7 @@ examples:
   tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
   tb-bottleneck capture runs/mine --job    the same steps of the slow rank, of one that waits for it, and of a usual one
 
-A run sees the request within a few seconds and records its next two to six steps, unless a profiler of its own
+A run sees the request within a few seconds and records its next two to nine steps, unless a profiler of its own
 is active. One run records at most 20 traces on request.
 """
 

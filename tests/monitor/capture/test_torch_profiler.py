@@ -1,8 +1,12 @@
 """The process measures what the profiler costs, once, and leaves no profiler behind."""
 
+import gzip
+import json
 import sys
+import threading
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 import torch
@@ -10,8 +14,9 @@ from monitor.training import Training
 from monitor.written import read
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.capture.torch_profiler import profiler_costs
+from tb_bottleneck.monitor.capture.torch_profiler import profiler_costs, stop_stacks
 from tb_bottleneck.monitor.torch_internals import is_profiling
+from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 NAMES = {"python_slowdown", "python_call_ns", "c_call_ns", "operator_ns", "operator_without_stacks_ns"}
@@ -45,6 +50,38 @@ def test_a_trace_of_the_monitor_states_them(tmp_path: Path) -> None:
     assert set(context["profiler_costs"]) == NAMES
     assert context["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
     assert not [note for note in read(tmp_path).notes if "capture" in note and "drop" in note]
+
+
+def test_the_last_recorded_steps_have_no_stacks(tmp_path: Path) -> None:
+    training = Training()
+    with Monitor(tmp_path, captures=1, every_s=0.1):
+        training.run(epochs=6)
+    (path,) = tmp_path.rglob("*.pt.trace.json.gz")
+    with gzip.open(path) as file:
+        events = json.load(file)["traceEvents"]
+    marks = sorted((event["ts"], event["ts"] + event["dur"]) for event in events if is_mark(event))
+    main = next(event["tid"] for event in events if is_mark(event))
+    calls = [event["ts"] for event in events if event.get("cat") == "python_function" and event["tid"] == main]
+    per_step = [sum(begin <= call < end for call in calls) for begin, end in marks]
+    assert len(marks) == 9
+    assert min(per_step[:6]) > 100
+    assert max(per_step[7:]) == 0, "stacks are turned off at the beginning of the seventh"
+    assert len(find_steps(load(str(path))) or ()) == 6
+    assert sys.getprofile() is None
+
+
+def is_mark(event: dict[str, Any]) -> bool:
+    return event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#")
+
+
+def test_stopping_stacks_keeps_the_profile_function_for_new_threads() -> None:
+    before = threading.getprofile()
+    threading.setprofile(print)
+    try:
+        stop_stacks()
+        assert threading.getprofile() is print
+    finally:
+        threading.setprofile(before)  # type: ignore[arg-type]
 
 
 def test_a_torch_that_cannot_measure_them_costs_the_fact_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
