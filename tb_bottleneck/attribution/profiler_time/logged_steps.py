@@ -1,6 +1,7 @@
 """The steps without the profiler that the training process timed before it recorded."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 import numpy as np
@@ -11,6 +12,9 @@ from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.table import Floats, Ints
+
+PARTS = ("loader", "backward", "optimizer")
+"""Parts of a step whose time the training process logs: `unprofiled_loader_ns` and so on."""
 
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.
 MAX_STEP_RATIO = 100
@@ -29,12 +33,14 @@ class LoggedSteps:
     """Steps without the profiler, as the training process measured them. All times are in ns.
 
     `step` is the median of the step times or, if `uneven`, their mean. `steps` is the number of steps, 0 if not logged.
-    `times` are the times of single steps, empty if not logged.
+    `times` are the times of single steps, empty if not logged. `parts` has the median time per step of those PARTS of a
+    step that were logged; together they are shorter than a step.
     """
 
     step: float
     steps: int = 0
     times: tuple[float, ...] = ()
+    parts: Mapping[str, float] = field(default_factory=dict)
     uneven: bool = False
 
     def average(self, durations: Ints | Floats) -> float:
@@ -73,7 +79,8 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
         return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
     if recording.trace.stackless is not None:  # the profiler slowed these steps, too
         median = min(median, float(np.median(np.diff(recording.trace.stackless.edges))))
-    return LoggedSteps(median, min(steps, MAX_STEPS), known)
+    parts = {part: ns for part in PARTS if (ns := positive(context.get(f"unprofiled_{part}_ns"))) is not None}
+    return LoggedSteps(median, min(steps, MAX_STEPS), known, parts if sum(parts.values()) < median else {})
 
 
 @memoized

@@ -4,14 +4,17 @@ While stacks are recorded, every call of a function costs time, and CPython 3.11
 slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
 is a range. If the step time without the profiler is known, one position is chosen in all ranges, so that the recorded
 step minus the profiler's time takes that long. If some steps were recorded without stacks, the same is done for each
-part of the step between two operators (stackless_times.py). If even the highest costs do not suffice, all work was
-slower while it was recorded (cold caches, other programs), and all of it but waits is scaled.
+part of the step between two operators (stackless_times.py); otherwise for a loader that makes its batches in the main
+process, the backward pass and the optimizer, if their times without the profiler are known. If even the highest costs
+do not suffice, all work was slower while it was recorded (cold caches, other programs), and all of it but waits is
+scaled.
 
 On a CPU run, all time of the main thread is corrected. On a device, only the time in which the device waits for Python
 outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +22,13 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, HostPieces, host_pieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
-from tb_bottleneck.attribution.profiler_time.stackless_times import step_parts
+from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.stackless_times import StepPart, step_parts
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import merge, overlapping, subtract
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP, optimizer_time_of
+from tb_bottleneck.base.intervals import EMPTY, Spans, merge, overlapping, subtract, union
 from tb_bottleneck.trace.columns.packed_column import packed
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Floats
@@ -34,6 +39,11 @@ MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
 """Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
 ROUNDS = 20
+_OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
+"""The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
+"""
+_BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
+"""The function that `Tensor.backward` calls, too. The monitor times the same function."""
 # In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
@@ -86,13 +96,16 @@ def _solved(
 
     Those parts of the step whose time without the profiler is known are solved one by one, and the rest of the step. A
     part that the costs do not explain, such as one with cold caches, is scaled as a whole. The result counts only if
-    the step then takes as long as without the profiler: medians of parts need not add up to that of the step.
+    the step then takes as long as without the profiler: medians of parts need not add up to that of the step, and the
+    logged time of an optimizer contains what its closure does.
     """
     steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
         return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     together, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
     parts = list(step_parts(recording, thread, pieces, unprofiled))
+    if not parts and solved:
+        parts = list(_logged_parts(recording, thread, pieces, unprofiled))
     left, rest, without = np.ones(len(pieces.begin), np.bool_), durations, unprofiled.step
     for part in parts:
         left, rest, without = left & ~part.rows, rest - part.took, without - part.without
@@ -105,6 +118,34 @@ def _solved(
         added[rows] = removed if explained else _scaled(steps, some, took, unprofiled, ns)
     step = _average_without(steps, pieces, durations, unprofiled)(added)
     return (added, True) if abs(step / unprofiled.step - 1) <= MAX_DIFFERENCE else (together, solved)
+
+
+def _logged_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
+    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded."""
+    steps = recording.steps
+    for name, spans in _parts(recording, thread):
+        took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
+        if name in unprofiled.parts and unprofiled.average(took) >= unprofiled.parts[name]:
+            yield StepPart(spans.contains(pieces.begin), took, unprofiled.parts[name])
+
+
+def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
+    """Yields the PARTS of the steps with their disjoint times on `thread`."""
+    trace, taken = recording.trace, EMPTY
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    updates = optimizer_time_of(trace, rows[trace.events.thread[rows] == thread], OPTIMIZER_STEP)
+    spans = _frames(trace, thread, _OWN_LOADER), _frames(trace, thread, _BACKWARD), updates
+    for part, found in zip(PARTS, spans, strict=True):
+        yield part, subtract(found, taken)
+        taken = merge(taken, found)
+
+
+def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
+    """Returns the time of the Python functions on `thread` whose names match `pattern`."""
+    events = trace.events
+    rows = name_matches(trace.names, events.name[:], lambda name: pattern.search(name) is not None)
+    rows &= events.thread[:] == thread
+    return union(events.start[rows], events.end[rows])
 
 
 def _part_solved(

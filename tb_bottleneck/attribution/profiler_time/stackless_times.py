@@ -22,6 +22,9 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 SMALLEST = 0.01
 """Smallest share of a step that is corrected as a part of its own. A choice."""
+SHORTEST_IN_COSTS = 10
+"""Smallest ratio of the mean time between two operators to the highest cost of recording an operator, which these times
+contain. A choice: shorter times are those of dispatching."""
 _MOST_NAMES = 1 << 31  # tables of names are smaller
 
 
@@ -55,11 +58,16 @@ class _Sections(Record, frozen=True, eq=False):
         left = np.maximum(length - operator_ns * self.cost[rows], LEAST_LEFT * length)
         return np.bincount(self.step[rows], left, self.steps).astype(np.float64)
 
+    def mean_ns(self, code: int) -> float:
+        """Returns the mean length of the sections with this code, in ns. There must be at least one."""
+        return float(np.diff(self.times)[self.code == code].mean())
+
 
 def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
     """Yields the parts of the recorded steps whose time without the profiler is known from steps without stacks.
 
-    Parts that do not run in every step are left out. A part that took longer without stacks keeps its time.
+    Parts that do not run in every step are left out, as are those of short times between operators. A part that took
+    longer without stacks keeps its time.
     """
     trace, stackless, costs = recording.trace, recording.trace.stackless, costs_of(recording.trace, stacks=False)
     if stackless is None or unprofiled.uneven or costs is None:
@@ -76,7 +84,7 @@ def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled
         took = recorded.per_step(code, 0.0)
         if code >= 0 and took.min() > 0 and took.mean() >= SMALLEST * unprofiled.step:
             times = without.per_step(code, costs.operator.usual)
-            if times.min() > 0:
+            if times.min() > 0 and without.mean_ns(code) >= SHORTEST_IN_COSTS * costs.operator.most:
                 yield StepPart(code_of_piece == code, took, min(float(np.median(times)), unprofiled.average(took)))
 
 

@@ -102,7 +102,8 @@ class Training:
             profiled = self.captures.running or self.busy
             took = int(self.step_ms * MS * (self.slowed if profiled else 1))
             self.now += took
-            self.captures.advance(StepRow(self.number, self.now, took, {"profiled": float(profiled)}), self.fetched_ahead)
+            figures = {"profiled": float(profiled), "loader_wait": took / 4, "backward": took / 2}
+            self.captures.advance(StepRow(self.number, self.now, took, figures), self.fetched_ahead)
             self.number += 1
 
 
@@ -120,6 +121,9 @@ def test_the_first_trace_comes_after_warm_up_and_says_how_long_an_unprofiled_ste
     assert facts["unprofiled_step_ns"] == 100 * MS
     assert facts["unprofiled_steps"] == 20
     assert facts["unprofiled_step_times_ns"] == [100 * MS] * 20
+    assert facts["unprofiled_loader_ns"] == 25 * MS
+    assert facts["unprofiled_backward_ns"] == 50 * MS
+    assert facts["unprofiled_optimizer_ns"] == 0, "none ran"
     assert len(training.recorded) == 1
 
 
