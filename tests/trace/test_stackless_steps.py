@@ -1,12 +1,8 @@
 """Steps that were recorded without stacks, after those with stacks."""
 
-import json
-from pathlib import Path
-
 import pytest
 from helpers.draw import drawn, drawn_trace, loaded
 
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.stackless_steps import KEY
 from tb_bottleneck.trace.steps import find_steps
@@ -52,10 +48,3 @@ def test_memory_of_later_steps_is_left_out() -> None:
         for ts in (8_000, 29_000, 31_000)
     ]
     assert len(loaded(made | {"traceEvents": made["traceEvents"] + events}).memory) == 2
-
-
-@pytest.mark.parametrize("count", [3, 4])
-def test_a_recording_of_one_kind_of_step_is_judged_by_it(tmp_path: Path, count: int) -> None:
-    path = tmp_path / "t.pt.trace.json"
-    path.write_text(json.dumps(drawn(DRAWING, 1000, **{KEY: count}, deviceProperties=[])))
-    assert diagnose(str(path)).window.steps == count

@@ -78,7 +78,7 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
         return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
     if recording.trace.stackless is not None:  # the profiler slowed these steps, too
-        median = min(median, float(np.median(np.diff(recording.trace.stackless.edges))))
+        median = min(median, float(np.diff(recording.trace.stackless.edges).max()))
     parts = {part: ns for part in PARTS if (ns := positive(context.get(f"unprofiled_{part}_ns"))) is not None}
     return LoggedSteps(median, min(steps, MAX_STEPS), known, parts if sum(parts.values()) < median else {})
 

@@ -38,6 +38,8 @@ from tb_bottleneck.trace.trace import Trace
 MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
 """Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
+MOST_OF_STEP = 0.5
+"""From this share of the step on, the logged time of the loader counts more than steps without stacks. A choice."""
 ROUNDS = 20
 _OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
 """The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
@@ -104,8 +106,8 @@ def _solved(
         return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     together, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
     parts = list(step_parts(recording, thread, pieces, unprofiled))
-    if not parts and solved:
-        parts = list(_logged_parts(recording, thread, pieces, unprofiled))
+    if solved and (not parts or unprofiled.parts.get("loader", 0.0) >= MOST_OF_STEP * unprofiled.step):
+        parts = list(_logged_parts(recording, thread, pieces, unprofiled)) or parts
     left, rest, without = np.ones(len(pieces.begin), np.bool_), durations, unprofiled.step
     for part in parts:
         left, rest, without = left & ~part.rows, rest - part.took, without - part.without

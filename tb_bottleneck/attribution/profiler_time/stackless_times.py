@@ -51,16 +51,18 @@ class _Sections(Record, frozen=True, eq=False):
     cost: Floats
     steps: int
 
-    def per_step(self, code: int, operator_ns: float) -> Floats:
-        """Returns the time in each step of the sections with this code, in ns, less the cost of recording operators."""
-        rows = (self.code == code) & (self.step >= 0)
+    def per_step(self, codes: Ints, operator_ns: float) -> tuple[Floats, Floats]:
+        """Returns the time in ns, less the cost of recording operators, and the number of the sections of each code.
+
+        Both arrays have the shape (codes, steps). `codes` are sorted.
+        """
+        code = np.minimum(np.searchsorted(codes, self.code), max(len(codes) - 1, 0))
+        rows = np.flatnonzero((codes[code] == self.code) & (self.step >= 0)) if len(codes) else np.empty(0, np.intp)
         length = np.diff(self.times)[rows]
         left = np.maximum(length - operator_ns * self.cost[rows], LEAST_LEFT * length)
-        return np.bincount(self.step[rows], left, self.steps).astype(np.float64)
-
-    def mean_ns(self, code: int) -> float:
-        """Returns the mean length of the sections with this code, in ns. There must be at least one."""
-        return float(np.diff(self.times)[self.code == code].mean())
+        cell, shape = code[rows] * self.steps + self.step[rows], (len(codes), self.steps)
+        sums = np.bincount(cell, left, len(codes) * self.steps).reshape(shape)
+        return sums, np.bincount(cell, minlength=len(codes) * self.steps).reshape(shape).astype(np.float64)
 
 
 def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
@@ -78,14 +80,31 @@ def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled
     recorded = _sections(trace.events.take(rows[trace.events.thread[rows] == thread]), recording.steps.edges)
     operators = stackless.operators
     without = _sections(operators.take(operators.thread == thread), stackless.edges)
+    pace = _pace(without, stackless.edges, costs.operator.usual, unprofiled)
     of_piece = np.searchsorted(recorded.times, pieces.begin, side="right") - 1
     code_of_piece = np.append(recorded.code, -1)[of_piece]  # before the first edge, and after the last: -1
-    for code in np.intersect1d(recorded.code, without.code).tolist():
-        took = recorded.per_step(code, 0.0)
-        if code >= 0 and took.min() > 0 and took.mean() >= SMALLEST * unprofiled.step:
-            times = without.per_step(code, costs.operator.usual)
-            if times.min() > 0 and without.mean_ns(code) >= SHORTEST_IN_COSTS * costs.operator.most:
-                yield StepPart(code_of_piece == code, took, min(float(np.median(times)), unprofiled.average(took)))
+    codes = np.intersect1d(recorded.code, without.code)
+    codes = codes[codes >= 0]
+    took, (times, counts) = recorded.per_step(codes, 0.0)[0], without.per_step(codes, costs.operator.usual)
+    in_all_steps = (took > 0).all(axis=1) & (times > 0).all(axis=1)
+    is_long = times.sum(axis=1) >= SHORTEST_IN_COSTS * costs.operator.most * counts.sum(axis=1)
+    chosen = in_all_steps & is_long & (took.mean(axis=1) >= SMALLEST * unprofiled.step)
+    for code, recorded_ns, stackless_ns in zip(codes[chosen], took[chosen], times[chosen], strict=True):
+        rows = code_of_piece == code
+        if rows.any():
+            ns = min(pace * float(np.median(stackless_ns)), unprofiled.average(recorded_ns))
+            yield StepPart(rows, recorded_ns, ns)
+
+
+def _pace(without: _Sections, edges: Ints, operator_ns: float, unprofiled: LoggedSteps) -> float:
+    """Returns the time of a part without the profiler / its time in steps without stacks, at most 1.
+
+    Steps without stacks can be slower than the cost of recording operators explains. It is not known whether operators,
+    Python or both take that time. Parts get half of it (the square root of the ratio of the steps). A choice.
+    """
+    operators = without.cost[without.step >= 0].sum() / without.steps
+    took = float(np.median(np.diff(edges))) - operator_ns * operators
+    return min(unprofiled.step / max(took, 1.0), 1.0) ** 0.5
 
 
 def _sections(operators: Events, edges: Ints) -> _Sections:
