@@ -27,7 +27,8 @@ Patterns decide whether a finding names the problem, and those for loaders accep
 3.10 and 3.13, some of the trainings were run again, first those with loops in Python. Eleven recordings, beside which
 tests had run or whose Python was to be timed alone, were made again; so were three because of what they showed: their
 steps had become slower, or ten times as slow, while they ran (`gan/one_by_one`, `lstm/own_cell`,
-`audio/batched_spectrogram`)."""
+`audio/batched_spectrogram`). The three trainings whose Python is timed were recorded again, with each Python, when the
+monitor had begun to record steps without stacks; all others were recorded before."""
 COLUMNS = """\
 With Python {main}. Regime: the verdict, and whether it is an expected one. Named: the first finding names the problem;
 a healthy training has severity `none`. Line: a finding states exactly the planted line, or the line that begins its
