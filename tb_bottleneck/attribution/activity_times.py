@@ -27,7 +27,7 @@ class ActivityTimes(Record, frozen=True, eq=False):
         return times_of([column[rows] for column in self.columns])
 
     def of(self, activity: Activity) -> Ints:
-        """Returns the column of `activity`, in ns."""
+        """Returns the host time that each row spends in `activity`, in ns."""
         return self.columns[activity]
 
     def total(self, *activities: Activity) -> Ints:

@@ -142,7 +142,7 @@ class HostTimeline:
 
     @cached_property
     def host_operators(self) -> HostOperators:
-        """The operators on the launching threads that compute on the host, and launch no work."""
+        """The operators on the launching threads that compute on tensors of the host and launch no work on a device."""
         launching = self.launching_threads
         among = np.zeros(len(self._trace.threads), np.bool_)
         among[launching] = True

@@ -10,7 +10,10 @@ Result = TypeVar("Result")
 
 
 def memoized(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
-    """Decorator that calls `function` once per argument, and caches the result. Callers must not modify the result."""
+    """Decorator that calls `function` once per argument object and caches the result while that object lives.
+
+    Callers must not modify the result.
+    """
     results: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
 
     @wraps(function)

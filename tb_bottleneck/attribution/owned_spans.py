@@ -52,7 +52,7 @@ class OwnedSpans(Table):
     regime: Ints = column("row of REGIMES", "the owner")
 
     def of(self, regime: Regime) -> Spans:
-        """Returns the spans that `regime` owns."""
+        """Returns the spans that `regime` owns, in ns; an empty set if it owns none."""
         rows = self.regime == REGIMES.index(regime)
         return union(self.start[rows], self.end[rows])
 

@@ -119,7 +119,7 @@ def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
 
 
 def _amounts(gaps: ChargeableGaps, host: HostTimeline, pairs: _Pairs) -> Ints:
-    """Returns the part of each pair's budget that is used for dispatching and latency."""
+    """Returns for each pair the part of its budget, in ns, that is used for dispatching and latency."""
     used: Ints = np.clip(gaps.until[pairs.gap] - pairs.begin, 0, pairs.budget)
     amount: Ints = np.minimum(pairs.budget - used, gaps.latency[pairs.gap])
     for rows, activities in host.by_thread_group(gaps.thread[pairs.gap]):

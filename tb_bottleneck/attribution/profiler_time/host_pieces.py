@@ -61,7 +61,7 @@ class HostPieces(Record, frozen=True, eq=False):
         return added
 
     def take(self, rows: Bools) -> "HostPieces":
-        """Returns the pieces that the mask `rows` selects."""
+        """Returns the pieces for which the mask `rows` (one element per piece) is True."""
         return HostPieces(
             self.begin[rows], self.end[rows], self.is_python[rows], self.is_wait[rows], self.edges[:, rows]
         )

@@ -81,7 +81,7 @@ def without_profiler_time(recording: Recording) -> Recording:
 
 
 def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> HostPieces:
-    """Returns the parts of `pieces` during which the device waits for Python outside torch."""
+    """Returns the parts of `pieces` (of `thread`) during which the device waits for Python outside torch."""
     activities = recording.host.activities(thread)
     waiting = subtract(recording.idle, merge(*(activities[activity] for activity in _IN_TORCH)))
     own, span = overlapping(pieces.begin, pieces.end, waiting.starts, waiting.ends)
@@ -195,7 +195,7 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:
-    """Returns the trace with all times mapped."""
+    """Returns a copy of `trace` in which `mapped` has shifted the times of events, memory and counters."""
     events = trace.events
     start = mapped.without(events.start)
     duration = packed(mapped.without(events.end) - start)

@@ -85,7 +85,10 @@ class TelemetryRecording:
         return Measure(mean, unit, per, int(counts.sum()), EVIDENCE_SOURCE)
 
     def of_series(self, name: str, unit: str, of_device: bool = False) -> Measure | Missing:
-        """Returns the mean of the series `name` over the judged time, or Missing if it was not recorded."""
+        """Returns the mean of the series `name` over the judged time, or Missing if it was not recorded.
+
+        If `of_device` is True, the series of the device is used. `unit` is as in Measure.
+        """
         return self.mean(self.windows.mean(name, of_device), unit, self.why_missing(name))
 
     def while_starved(self, values: Floats, unit: str, missing: str) -> Measure | Missing:
@@ -101,7 +104,10 @@ class TelemetryRecording:
         return Measure(mean, unit, "", int(counts.sum()), EVIDENCE_SOURCE)
 
     def per_step(self, column: str, unit: str) -> Measure | Missing:
-        """Returns the mean of `column` per judged step, or Missing if it was not recorded."""
+        """Returns the mean of the step column `column` per judged step, or Missing if it was not recorded.
+
+        `unit` is as in Measure.
+        """
         total, steps = self.windows.total(column), self.windows.steps
         is_known = ~np.isnan(total)
         if not steps[is_known].sum():

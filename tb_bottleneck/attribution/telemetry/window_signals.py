@@ -60,7 +60,10 @@ class Signals:
 
 
 def signals_of(windows: Windows) -> Signals:
-    """Returns the signals of all windows."""
+    """Returns the signals of all telemetry windows, one value per window.
+
+    A value that was not recorded is NaN, or 0 in `tenants` and `interrupted`.
+    """
     wall = windows.wall
     steps = windows.steps
     with np.errstate(invalid="ignore", divide="ignore"):
