@@ -27,8 +27,10 @@ choice."""
 
 
 class Role(IntEnum):
-    """What the program was doing when it allocated or freed a block. UNKNOWN: for example, a stack in a snapshot has no
-    frames, as in backward passes with stacks="python"."""
+    """What the program was doing when it allocated or freed a block of memory.
+
+    UNKNOWN: the recording does not tell. For example, a stack in a snapshot has no frames in backward passes with
+    stacks="python"."""
 
     UNKNOWN = 0
     FORWARD = 1
@@ -77,7 +79,7 @@ class Calls(Record, frozen=True, eq=False):
 
 
 def categories_of_calls(calls: Calls) -> Ints:
-    """Returns the category of each block of `calls`, as a row of CATEGORIES."""
+    """Returns the category of each block of `calls`, as an index into CATEGORIES (memory/categories.py)."""
     blocks, opened, closed = calls.blocks, calls.opened, calls.closed
     kept = ~blocks.freed
     backward = np.sort(blocks.opened[(opened == Role.BACKWARD) & blocks.known_begin])
@@ -111,14 +113,16 @@ def categories_of_calls(calls: Calls) -> Ints:
 
 
 def caches(calls: Calls, place: Ints) -> Bools:
-    """Returns a mask of the blocks of caches that grow in each pass, such as a cache of keys and values. `place` has
-    one number per block: the place that allocated it."""
+    """Returns a mask of the blocks that belong to caches that grow in each pass, such as a cache of keys and values.
+
+    `place` has one number per block, which identifies the place in the program that allocated it."""
     by_program = np.isin(calls.opened, (Role.FORWARD, Role.OTHER)) & (calls.closed != Role.BACKWARD)
     return np.asarray(by_program & _grows_in_turn(calls.blocks, place), np.bool_)
 
 
 def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
-    """Returns a mask of the blocks of caches: a place allocates a larger block each time, then frees the old one."""
+    """Returns a mask of the blocks that belong to caches. A cache is recognised by its place, the number in `place` of
+    the code that allocates it: this code allocates a larger block each time, then frees the previous one."""
     found = np.zeros(len(blocks), np.bool_)
     rows = np.flatnonzero(blocks.known_begin)
     rows = rows[np.lexsort((blocks.opened[rows], place[rows]))]
@@ -138,8 +142,11 @@ def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
 
 
 def _torn_down(blocks: Blocks, closed: Ints) -> Bools:
-    """Returns a mask of the blocks that are freed in a long sequence of frees, as at the end of a graph. Casts of
-    weights are not included: the end of autocast frees them in a sequence, too."""
+    """Returns a mask of the blocks that are freed in a long sequence of frees, as at the end of an autograd graph.
+
+    `closed` has the Role of the free of each block. Casts of weights are not included: the end of autocast frees
+    them in
+    a sequence, too."""
     freed = blocks.freed & (closed != Role.END_OF_AUTOCAST)
     rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
     rows[blocks.closed[freed]] = True
@@ -153,6 +160,6 @@ def _torn_down(blocks: Blocks, closed: Ints) -> Bools:
 
 
 def _contains(sorted_values: Ints, begin: Ints, end: Ints) -> Bools:
-    """Returns for each interval whether one of the values lies in (begin, end)."""
+    """Returns a mask: True for the intervals (begin[i], end[i]) that contain at least one of `sorted_values`."""
     first = np.searchsorted(sorted_values, begin, side="right")
     return np.asarray(np.searchsorted(sorted_values, end, side="left") > first, np.bool_)

@@ -17,7 +17,9 @@ AFTER = np.iinfo(np.int64).max // 2
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Table):
-    """Blocks of one device, sorted by allocation. A block from before the recording is known only if it is freed."""
+    """The blocks of memory of one device, sorted by allocation. A block is an allocated piece of memory from its
+    allocation
+    to its free. A block that was allocated before the recording is known only if it is freed in the recording."""
 
     size: Ints = column("bytes", "size as the allocator counts it")
     begin: Ints = column("ns", "allocation, or BEFORE")
@@ -28,24 +30,23 @@ class Blocks(Table):
 
     @property
     def known_begin(self) -> Bools:
-        """True for blocks that were allocated in the recording."""
+        """Mask of the blocks: True if the block was allocated in the recording."""
         return np.asarray(self.opened >= 0, np.bool_)
 
     @property
     def freed(self) -> Bools:
-        """True for blocks that were freed in the recording."""
+        """Mask of the blocks: True if the block was freed in the recording."""
         return np.asarray(self.end < AFTER, np.bool_)
 
     def alive(self, row: int) -> Bools:
-        """Returns a mask of the blocks that exist just after the memory event `row`."""
+        """Returns a mask of the blocks that exist just after the memory event with the index `row`."""
         return np.asarray((self.opened <= row) & (self.closed > row), np.bool_)
 
 
 def blocks_of(events: MemoryEvents) -> Blocks:
-    """Returns the blocks of one device: each allocation paired with the next event of its address.
+    """Returns the blocks of one device. Each allocation is paired with the next event that has the same address.
 
-    This is its free or, if the free was lost, the next allocation at this address.
-    """
+    This event is the free of the block or, if the free was lost, the next allocation at this address."""
     order = np.argsort(events.address, kind="stable")
     address, allocates = events.address[order], events.size[order] > 0
     same_next = np.append(address[1:] == address[:-1], False)
@@ -69,14 +70,18 @@ def blocks_of(events: MemoryEvents) -> Blocks:
 
 
 def peak_row(reserved: Ints, in_use: Ints) -> int:
-    """Returns the row of the peak: the most reserved bytes, then the most bytes in use; the last of equal rows."""
+    """Returns the index of the memory event at the peak. `reserved` and `in_use` are bytes after each event.
+
+    The peak has the most reserved bytes and, among equal events, the most bytes in use. Of equal peaks, the last
+    counts."""
     most_reserved = np.flatnonzero(reserved == reserved.max())
     most = in_use[most_reserved].max()
     return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])
 
 
 def bytes_before(events: MemoryEvents, blocks: Blocks) -> int:
-    """Returns the bytes that were allocated before the events, and are not freed in them."""
+    """Returns the number of bytes that were allocated before the first event, and that no event frees; 0 without
+    events."""
     if not len(events):
         return 0
     return max(int(events.allocated[0] - events.size[0]) - int(blocks.size[~blocks.known_begin].sum()), 0)

@@ -10,7 +10,8 @@ from tb_bottleneck.trace.table import Ints
 
 
 class Category(str, Enum):
-    """What memory is used for, in the order of the account. The values are those of the report's `memory.parts`."""
+    """What memory is used for, in the order in which a MemoryAccount lists it. The values are those of the report's
+    `memory.parts`."""
 
     PARAMETERS = "parameters"
     GRADIENTS = "gradients"
@@ -38,12 +39,11 @@ WORKSPACE_BYTES = (8_519_680, 33_554_432, 79_691_776)
 
 
 class MemoryAccount(Record, frozen=True):
-    """The state of one device's memory at its peak.
+    """The memory of one device at its peak, divided into categories.
 
     `bytes_of` has the bytes by category, which sum to the memory in use. `estimated` bytes are included: they were
-    allocated before a recording on the CPU, whose totals leave them out. `capacity` is the size of the device's memory;
-    None if unknown. `source` is trace, snapshot or telemetry.
-    """
+    allocated before a recording on the CPU, whose totals leave them out. `capacity` is the size of the device's memory
+    in bytes; None if unknown. `source` is "trace", "snapshot" or "telemetry"."""
 
     bytes_of: Mapping[Category, int]
     source: str
@@ -66,21 +66,21 @@ class MemoryAccount(Record, frozen=True):
 
     @property
     def headroom(self) -> int | None:
-        """Bytes that were still free at the peak; None if the capacity is unknown."""
+        """Bytes of the device's memory that were still free at the peak; None if `capacity` is unknown."""
         return None if self.capacity is None else max(self.capacity - self.peak, 0)
 
     @property
     def overhead(self) -> float:
-        """Reserved bytes / bytes in tensors, at the peak."""
+        """Ratio of the reserved bytes to the bytes in tensors, at the peak."""
         return self.reserved / max(self.allocated, 1)
 
     def share(self, category: Category) -> float:
-        """Returns the share (0 to 1) of a category in the bytes at the peak."""
+        """Returns the fraction (0 to 1) of the bytes at the peak that belong to `category`."""
         return self.bytes_of.get(category, 0) / max(self.peak, 1)
 
     @property
     def rows(self) -> list[tuple[Category, int]]:
-        """Pairs of category and bytes, without empty categories, in the order of CATEGORIES."""
+        """Pairs of category and bytes, in the order of CATEGORIES. Categories without bytes are left out."""
         return [(category, self.bytes_of[category]) for category in CATEGORIES if self.bytes_of.get(category)]
 
 
@@ -91,7 +91,9 @@ layers. A choice."""
 
 
 class EarlierBlocks(Record, frozen=True):
-    """Blocks from before the history whose category is not known for certain."""
+    """A summary of blocks that were allocated before the recording and whose category is not known for certain:
+    their total
+    size in `bytes`, and their number `count`."""
 
     bytes: int
     count: int
@@ -103,7 +105,7 @@ class EarlierBlocks(Record, frozen=True):
 
 
 def earlier_blocks(size: Ints, trains: bool) -> EarlierBlocks:
-    """Returns a summary of blocks with these sizes in bytes. `trains`: backward passes were recorded."""
+    """Returns a summary of blocks with the sizes `size` in bytes. `trains` is True if backward passes were recorded."""
     sizes, counts = np.unique(size, return_counts=True)
     order = np.argsort(-sizes * counts, kind="stable")[:MOST_SIZES]
     recur = int((sizes * counts)[counts > 1].sum()) >= RECUR * int(size.sum())

@@ -8,7 +8,8 @@ CRITICAL, WARNING, INFO = SEVERITIES = "critical", "warning", "info"
 
 @dataclass(frozen=True)
 class Value:
-    """One line of evidence: the key of the label, and a number with its unit (bytes, share, count), or a text."""
+    """One line of evidence for a finding. `name` is the key of the label. `value` is a number with its `unit` ("bytes",
+    "share", a fraction from 0 to 1, or "count"), or a text with the unit "text"."""
 
     name: str
     value: float | str
@@ -17,7 +18,9 @@ class Value:
 
 @dataclass(frozen=True)
 class MemoryFinding:
-    """A memory problem. `bytes` is the most that its fix can save at the peak; 0 if that is not known."""
+    """A memory problem. `cause` is its key, `severity` one of SEVERITIES.
+
+    `bytes` is the most that a fix can save at the peak; 0 if this is not known."""
 
     cause: str
     severity: str

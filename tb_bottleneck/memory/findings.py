@@ -44,7 +44,8 @@ _ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
 
 
 def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
-    """Returns the findings, the most severe first."""
+    """Returns the findings about the memory of a trace, the most severe first. `steps` are the steps of the
+    training."""
     in_fp32 = None if memory.on_cpu else _fp32_share(memory)
     evidence = [Value("fp32_share", in_fp32, "share")] if in_fp32 is not None and in_fp32 > DOMINATES else []
     found = [near_limit(memory.account, evidence), fragmentation(memory.account), growth_finding(memory, steps)]
@@ -61,8 +62,8 @@ def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
 
 
 def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFinding | None:
-    """Returns the finding if the peak is at least NEAR_LIMIT of the device's memory. `more` is added to the
-    evidence."""
+    """Returns the finding if the peak is at least NEAR_LIMIT of the device's memory; None otherwise, or if its size is
+    unknown. `more` are lines that are added to the evidence."""
     if account.capacity is None or account.peak < NEAR_LIMIT * account.capacity:
         return None
     share = account.peak / account.capacity
@@ -71,7 +72,9 @@ def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFind
 
 
 def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
-    """Returns the finding `cause` if `category` is more than DOMINATES of the peak."""
+    """Returns a finding with the key `cause` if `category` has more than the fraction DOMINATES of the bytes at the
+    peak,
+    otherwise None."""
     if account.share(category) <= DOMINATES:
         return None
     size = account.bytes_of[category]
@@ -80,7 +83,8 @@ def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryF
 
 
 def state_dominates(account: MemoryAccount) -> MemoryFinding | None:
-    """Returns the finding if the optimizer's state is the largest part, and at least STATE_DOMINATES of the peak."""
+    """Returns the finding if the optimizer's state is the largest category at the peak, and at least the fraction
+    STATE_DOMINATES of its bytes; otherwise None."""
     share = account.share(Category.OPTIMIZER)
     if share < STATE_DOMINATES or share < max(account.share(category) for category in account.bytes_of):
         return None
@@ -93,13 +97,16 @@ def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | N
 
 
 def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if activations dominate. None without a backward pass, where activations always dominate."""
+    """Returns the finding if activations dominate the peak, otherwise None. Also None if no backward pass was recorded:
+    activations always dominate then."""
     found = dominates(memory.account, Category.ACTIVATIONS, "activations_dominate")
     return found if memory.phases.trains else None
 
 
 def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if one block of activations, temporaries or inputs is more than ONE_TENSOR of the peak."""
+    """Returns the finding if one block of activations, temporaries or inputs has more than the fraction ONE_TENSOR
+    of the
+    bytes at the peak, otherwise None."""
     blocks = memory.blocks
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)]
     rows = np.flatnonzero(blocks.alive(memory.peak_row) & np.isin(memory.category, kinds))
@@ -110,7 +117,9 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
-    """Returns the finding if the largest block of `site` is more than ONE_TENSOR of the peak."""
+    """Returns the finding if the largest block of `site` has more than the fraction ONE_TENSOR of the bytes at the
+    peak,
+    otherwise None. A site is the place in the program that allocated the block."""
     share = site.largest / max(account.peak, 1)
     if share <= ONE_TENSOR:
         return None
@@ -120,7 +129,8 @@ def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | Non
 
 
 def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
-    """Returns the finding if more than FRAGMENTED of the peak was free when the allocator requested more memory."""
+    """Returns the finding if more than the fraction FRAGMENTED of the bytes at the peak was free when the allocator
+    requested more memory from the driver; otherwise None."""
     if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
         return None
     size = account.bytes_of[Category.FRAGMENTATION]
@@ -129,7 +139,8 @@ def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
 
 
 def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if reserved memory falls at least MIN_FLUSHES times before it rises again."""
+    """Returns the finding if the reserved memory falls at least MIN_FLUSHES times before it rises for the last time,
+    otherwise None."""
     change = np.diff(memory.events.reserved)
     rises = np.flatnonzero(change > 0)
     times = int(np.count_nonzero(change[: rises[-1]] < 0)) if len(rises) else 0
@@ -139,7 +150,8 @@ def cache_flushes(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if no backward pass allocates gradients, and zero_grad writes zeros."""
+    """Returns the finding if no backward pass allocates gradients, and zero_grad fills them with zeros; otherwise
+    None."""
     if not memory.phases.trains or memory.gradient_bytes:
         return None
     events = memory.trace.events
@@ -153,7 +165,9 @@ def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if, without a backward pass, at least KEPT of a forward pass's tensors exist at once."""
+    """Returns the finding if the run has no backward pass, but at least the fraction KEPT of the tensors of a
+    forward pass
+    exist at the same time, as if for a backward pass. Otherwise None."""
     if memory.phases.trains:
         return None
     blocks = memory.blocks
@@ -174,7 +188,8 @@ def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFindi
 
 
 def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if activations dominate a device's memory, and most matrix multiplications are in fp32."""
+    """Returns the finding if activations dominate the memory of a device, and most matrix multiplications run in fp32;
+    otherwise None. Always None for memory of the CPU."""
     account = memory.account
     if memory.on_cpu or account.share(Category.ACTIVATIONS) <= DOMINATES:
         return None
@@ -186,7 +201,8 @@ def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def _fp32_share(memory: TraceMemory) -> float | None:
-    """Returns the share of the matrix multiplications whose first input is in fp32; None without recorded types."""
+    """Returns the fraction of the matrix multiplications whose first input has the type fp32; None if types were not
+    recorded."""
     rows = _named(memory, Kind.CPU_OP, _PRODUCTS)
     types = [memory.trace.signatures[memory.trace.events.signature[row]][1] for row in rows.tolist()]
     known = [text for text in types if text]

@@ -25,11 +25,10 @@ SOON = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Memory that steps leave behind.
+    """Memory that steps allocate and do not free.
 
-    `left` has the bytes that each step leaves behind, `kept` is a mask of the blocks with these bytes, and
-    `activations` is the mean of the bytes of activations per step.
-    """
+    `left` has the bytes that each step leaves allocated, `kept` is a mask of the blocks with these bytes, and
+    `activations` is the mean of the bytes of activations per step."""
 
     left: Ints
     kept: Bools
@@ -37,31 +36,36 @@ class Growth:
 
     @property
     def per_step(self) -> int:
-        """Median of the bytes that a step leaves behind; 0 without steps."""
+        """Median of the bytes in `left`, which each step leaves allocated; 0 without steps."""
         return int(np.median(self.left)) if len(self.left) else 0
 
     def steady(self, peak: int) -> bool:
-        """Returns True if enough steps were recorded, each leaves memory, and the median is noticeable (MIN_SHARE)."""
+        """Returns True if enough steps were recorded, each leaves memory allocated, and the median is at least the
+        fraction
+        MIN_SHARE of `peak` (bytes)."""
         enough = len(self.left) >= MIN_STEPS and bool((self.left > 0).all())
         return enough and self.per_step >= MIN_SHARE * peak
 
     @property
     def of_graphs(self) -> bool:
-        """True if a step leaves about as many bytes as its activations have (at least GRAPH_SHARE of them)."""
+        """True if a step leaves about as many bytes as its activations have (at least the fraction GRAPH_SHARE),
+        which suggests
+        that the autograd graph is kept."""
         return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
 
 
 def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
-    """Returns the memory that the steps of a trace leave behind."""
+    """Returns the memory that the steps of a trace allocate and do not free."""
     return growth_between(steps.host, memory.blocks, memory.category)
 
 
 def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
-    """Returns the memory that the steps between the times `edges` (ns) leave behind.
+    """Returns the memory that steps allocate and do not free. `edges` has the start of each step and the end of the
+    last
+    step, in ns. `category` has the category of each block, as an index into CATEGORIES.
 
     The last step is left out, because no later step could free its blocks. Parameters and the optimizer's state, which
-    are allocated once, do not count.
-    """
+    are allocated once, do not count."""
     once = np.isin(category, (INDEX[Category.PARAMETERS], INDEX[Category.OPTIMIZER]))
     judged_steps = max(len(edges) - 2, 0)
     step = np.searchsorted(edges, blocks.begin, side="right") - 1
@@ -73,7 +77,7 @@ def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
 
 
 def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if each step leaves memory behind."""
+    """Returns the finding if each step allocates memory and does not free it, otherwise None."""
     growth = growth_of(memory, steps)
     if not growth.steady(memory.account.peak):
         return None
@@ -82,10 +86,10 @@ def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> MemoryFinding:
-    """Returns the finding about growing memory. `sites` are the places that allocated it, the most bytes first.
+    """Returns the finding about growing memory. `sites` are the places that allocated it, the place with the most bytes
+    first. `headroom` is the free memory of the device in bytes; None if unknown.
 
-    The finding is critical if the free memory `headroom` (bytes) is known and lasts for less than SOON steps.
-    """
+    The finding is critical if `headroom` lasts for less than SOON further steps."""
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
     steps_left = None if headroom is None else headroom // growth.per_step
     evidence += [] if steps_left is None else [Value("steps_left", steps_left, "count")]
@@ -96,6 +100,7 @@ def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> M
 
 
 def place_text(place: Place) -> str:
-    """Returns a place as text: line, module and operator, as far as they were recorded."""
+    """Returns a place in the program as text: line, module and operator, as far as they were recorded; empty if none
+    was."""
     line = f"{place.file}:{place.line} {place.function}" if place.line else f"{place.file} {place.function}".strip()
     return ", ".join(part for part in (line, place.module, place.operator) if part)

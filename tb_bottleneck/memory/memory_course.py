@@ -19,11 +19,11 @@ MAX_EVENTS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class MemoryCurve:
-    """Bytes in use by category at `times` (ns since the start of the step). `peak` is the index of the peak in `times`.
+    """Bytes in use by category, during one step, at `times` (ns since the start of the step).
 
-    Constant parts, such as parameters from before the recording, are included; cached memory is not. `length` is the
-    length of the step in ns.
-    """
+    `peak` is the index of the peak in `times`. Memory that does not change, such as parameters from before the
+    recording,
+    is included; cached memory is not. `length` is the length of the step in ns."""
 
     length: int
     times: Ints
@@ -62,7 +62,8 @@ def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
 
 
 def _by_category(memory: RecordedMemory, first: int, last: int) -> Ints:
-    """Returns the bytes by category after the events `first` to `last` - 1, with shape (categories, events)."""
+    """Returns the bytes in use by category after the memory events `first` to `last` - 1, with shape (categories,
+    events)."""
     blocks, count = memory.blocks, last - first
     change = np.zeros((len(CATEGORIES), count + 1), np.int64)
     open_at = np.clip(blocks.opened - first, 0, count)
@@ -73,7 +74,8 @@ def _by_category(memory: RecordedMemory, first: int, last: int) -> Ints:
 
 
 def _highest(total: Ints, peak: int) -> Rows:
-    """Returns at most POINTS rows: the highest of each group of neighbours, and the peak."""
+    """Returns the indices of at most POINTS + 1 values of `total`: the highest of each group of neighbours, and
+    `peak`."""
     groups = np.array_split(np.arange(len(total)), min(POINTS, len(total)))
     highest = [int(group[np.argmax(total[group])]) for group in groups]
     return distinct_values(np.array([*highest, peak], np.intp))
@@ -83,10 +85,9 @@ def _highest(total: Ints, peak: int) -> Rows:
 
 
 class MemoryHistory(Record, frozen=True, eq=False):
-    """Bytes in tensors by step: `peaks` has the highest value during the step, `ends` the value at its end.
+    """Bytes in tensors over the steps: `peaks` has the highest value during a step, `ends` the value at its end.
 
-    Each point stands for `steps` steps.
-    """
+    Each value stands for `steps` consecutive steps."""
 
     peaks: Ints
     ends: Ints
@@ -123,8 +124,9 @@ MIN_SHARE = 1e-3
 
 
 class Lifetime(Record, frozen=True):
-    """The lifetime of one block. `begin` and `end` are in ns since the start of the step; None if the block already
-    exists before the step, or still exists after it."""
+    """The lifetime of one block, which `site` describes. `begin` and `end` are in ns since the start of the step.
+    They are
+    None if the block already exists before the step, or still exists after it."""
 
     site: Site
     begin: int | None
@@ -134,9 +136,9 @@ class Lifetime(Record, frozen=True):
 def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
     """Returns blocks that exist in the step of the peak, the largest first; empty if the peak lies outside the steps.
 
-    The result has the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks
-    with the longest lifetime. `edges` has the start of each step and the end of the last step, in ns.
-    """
+    These are the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks
+    with the
+    longest lifetime. `edges` has the start of each step and the end of the last step, in ns."""
     step = step_of_peak(memory, edges)
     if step is None:
         return []
@@ -167,7 +169,9 @@ def _chosen(memory: RecordedMemory, rows: Rows, begin: int, end: int) -> Rows:
 
 
 class MemoryCourse(Record, frozen=True, eq=False):
-    """The course of the memory; a part is None or empty if the recording does not show it."""
+    """How the memory changes over time. `curve` and `lifetimes` describe the step with the peak, `history` all steps.
+
+    A field is None or empty if the recording does not show it."""
 
     curve: MemoryCurve | None
     lifetimes: list[Lifetime]
@@ -175,5 +179,6 @@ class MemoryCourse(Record, frozen=True, eq=False):
 
 
 def course_of(memory: RecordedMemory, edges: Ints) -> MemoryCourse:
-    """Returns the course of `memory`. `edges` has the start of each step and the end of the last step, in ns."""
+    """Returns how `memory` changes over time. `edges` has the start of each step and the end of the last step, in
+    ns."""
     return MemoryCourse(curve_of(memory, edges), lifetimes_of(memory, edges), history_of(memory, edges))

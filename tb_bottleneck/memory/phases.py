@@ -16,8 +16,9 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class Phase(IntEnum):
-    """The phase of a moment. PREPARATION is the time before the first layer of a forward pass; OTHER is the time after
-    a backward pass in which neither the optimizer nor a layer runs."""
+    """What a training does at a moment. PREPARATION is the time before the first layer of a forward pass; OTHER is
+    the time
+    after a backward pass in which neither the optimizer nor a layer runs."""
 
     FORWARD = 0
     BACKWARD = 1
@@ -44,7 +45,8 @@ _MAKES_BATCH = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """Phases as consecutive intervals: from `starts[i]` to `starts[i + 1]` (ns), the Phase is `phase[i]`."""
+    """The phases of a training as consecutive intervals: from `starts[i]` to `starts[i + 1]` (ns), the Phase is
+    `phase[i]`."""
 
     starts: Ints
     phase: Ints
@@ -55,17 +57,17 @@ class Phases:
 
     @property
     def ends(self) -> Ints:
-        """Ends of the intervals in ns."""
+        """End of each interval in ns. The last interval ends at the largest int64."""
         return np.append(self.starts[1:], np.iinfo(np.int64).max)
 
     @property
     def trains(self) -> bool:
-        """True if a backward pass was recorded."""
+        """True if the recording has a backward pass."""
         return bool((self.phase == Phase.BACKWARD).any())
 
 
 def find_phases(trace: Trace) -> Phases:
-    """Returns the phases of a recording. Without backward passes, everything outside the loader is forward."""
+    """Returns the phases of a recording. Without backward passes, everything outside the data loader is FORWARD."""
     spans = {
         Phase.LOADING: _spans_named(trace, _LOADING),
         Phase.BACKWARD: _backward(trace),
@@ -87,7 +89,8 @@ def _spans_named(trace: Trace, pattern: re.Pattern[str]) -> Spans:
 
 
 def _backward(trace: Trace) -> Spans:
-    """Returns the backward passes: runs of autograd nodes with no other operator between two of them."""
+    """Returns the time intervals of the backward passes. A pass is a sequence of autograd nodes with no other operator
+    between two of them."""
     rows = _outermost(trace)
     nodes = name_matches(trace.names, trace.events.name[rows], lambda name: bool(_BACKWARD.search(name)))
     if not nodes.any():
@@ -108,8 +111,10 @@ def _outermost(trace: Trace) -> Rows:
 
 
 def _with_preparation(trace: Trace, phases: Phases) -> Phases:
-    """Splits each forward interval at its first layer: the first module if stacks were recorded, else the first
-    operator that does more than make a batch."""
+    """Returns `phases` with each forward interval split at its first layer into PREPARATION and FORWARD.
+
+    The first layer is the first module if stacks were recorded, otherwise the first operator that does more than make a
+    batch."""
     layers = np.append(np.sort(_layer_starts(trace)), np.iinfo(np.int64).max)
     forward = np.flatnonzero(phases.phase == Phase.FORWARD)
     first = layers[np.searchsorted(layers, phases.starts[forward])]

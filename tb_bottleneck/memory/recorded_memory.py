@@ -12,61 +12,61 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 
 class Places(Protocol):
-    """Decodes keys to the places in the program that allocated blocks."""
+    """Translates keys, which are lists of integers, into the places in the program that allocated blocks."""
 
     def place(self, key: list[int]) -> Place:
-        """Returns the place with this key, a row of `place_keys`."""
+        """Returns the place with the key `key`, which is one row of `RecordedMemory.place_keys`."""
         ...
 
 
 class RecordedMemory(Protocol):
-    """One device's memory over time."""
+    """The memory of one device over time, as recorded in a trace or a snapshot."""
 
     @property
     def account(self) -> MemoryAccount:
-        """The memory by category at the peak."""
+        """The memory at the peak, divided into categories."""
         ...
 
     @property
     def events(self) -> MemoryEvents:
-        """Allocations and frees, by time."""
+        """Allocations and frees, sorted by time."""
         ...
 
     @property
     def blocks(self) -> Blocks:
-        """Blocks with their lifetimes."""
+        """Blocks of memory with their lifetimes, from allocation to free."""
         ...
 
     @property
     def category(self) -> Ints:
-        """The category of each block, as a row of CATEGORIES."""
+        """The category of each block, as an index into CATEGORIES."""
         ...
 
     @property
     def in_use(self) -> Ints:
-        """Bytes in tensors after each event, without estimates."""
+        """Bytes in tensors after each of `events`. Estimated bytes from before the recording are not included."""
         ...
 
     @property
     def peak_row(self) -> int | None:
-        """The row of the event with the peak; None without events."""
+        """The index in `events` of the event with the peak; None without events."""
         ...
 
     @property
     def places(self) -> Places:
-        """The places that allocated the blocks."""
+        """The decoder from `place_keys` to the places in the program that allocated the blocks."""
         ...
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the keys of the places of the blocks `chosen`: one row per block."""
+        """Returns for each block in `chosen` (indices into `blocks`) the key of the place that allocated it: one row
+        per block."""
         ...
 
 
 def step_of_peak(memory: RecordedMemory, edges: Ints) -> tuple[int, int] | None:
-    """Returns the start and the end of the step with the peak, in ns, or None if the peak lies outside the steps.
+    """Returns (start, end) in ns of the step with the peak; None if the peak lies outside the steps.
 
-    `edges` has the start of each step and the end of the last step, in ns.
-    """
+    `edges` has the start of each step and the end of the last step, in ns."""
     if memory.peak_row is None or len(edges) < 2:
         return None
     at = int(np.searchsorted(edges, memory.events.time[memory.peak_row], side="right")) - 1

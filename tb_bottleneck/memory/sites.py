@@ -23,12 +23,11 @@ MAX_DEPTH = 64
 
 
 class Place(Record, frozen=True):
-    """The place where blocks were allocated. Names are untrusted text, and empty if they were not recorded.
+    """A place in the program that allocated blocks. Names are untrusted text, and empty if they were not recorded.
 
     `line` is the line of the call in a snapshot, and in a trace that has the lines of calls; otherwise the first line
     of the function; 0 if it is not known, as for a function that already ran when the recording began. `path` has the
-    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first.
-    """
+    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first."""
 
     operator: str = ""
     module: str = ""
@@ -39,7 +38,8 @@ class Place(Record, frozen=True):
 
 
 class Site(Record, frozen=True):
-    """Blocks of one category from one place: total `bytes`, number of `blocks`, bytes of the `largest` block."""
+    """The blocks of one category that one place of the program allocated: their total size in `bytes`, their number
+    `blocks`, and the size in bytes of the `largest` block."""
 
     category: Category
     place: Place
@@ -49,10 +49,10 @@ class Site(Record, frozen=True):
 
 
 def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) -> list[Site]:
-    """Returns one site for each distinct row of `keys`, the most bytes first.
+    """Returns one site for each distinct row of `keys`, the site with the most bytes first.
 
-    The first column of `keys` is the category; `place_of` is called with the other columns. `size` is in bytes.
-    """
+    `keys` and `size` (bytes) have one row per block. The first column of `keys` is the category, an index into
+    CATEGORIES; `place_of` gets the other columns and returns the place."""
     first, which = distinct_rows(*(keys.T + 1))
     total = np.bincount(which, size, minlength=len(first)).astype(np.int64)
     count = np.bincount(which, minlength=len(first))
@@ -66,22 +66,26 @@ def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) 
 
 
 class TracePlaces:
-    """The places of the blocks of a trace.
+    """The places in the program that allocated the blocks of a trace.
 
-    A block that a backward operator allocates has the module and the line of the corresponding forward operator.
-    """
+    For a block that a backward operator allocates, the module and the line are those of the corresponding forward
+    operator."""
 
     def __init__(self, trace: Trace, blocks: Blocks) -> None:
         self._trace, self._blocks = trace, blocks
 
     def sites(self, category: Ints, chosen: Rows) -> list[Site]:
-        """Returns the places that allocated the blocks `chosen`, by `category`, the most bytes first."""
+        """Returns the blocks `chosen` (row numbers) grouped by category and place, the group with the most bytes first.
+        `category` has the category of every block."""
         keys = np.column_stack((category[chosen], self.keys(chosen)))
         return group_sites(keys, self._blocks.size[chosen], self.place)
 
     def keys(self, chosen: Rows) -> Ints:
-        """Returns four columns per block: operator, module and frame as rows of the names (or -1), and the line of the
-        call (or 0)."""
+        """Returns a key with four columns for each block in `chosen` (row numbers).
+
+        The columns are operator, module and Python frame, as rows of the trace's names (-1 if there is none), and
+        the line of
+        the call (0 if it was not recorded)."""
         trace = self._trace
         thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
         operator = self._around(thread, time, self._rows_named(Kind.CPU_OP, _is_operator))
@@ -98,7 +102,7 @@ class TracePlaces:
         return np.column_stack((*named, np.where(inside, trace.call_lines.of(call), 0)))
 
     def place(self, key: list[int]) -> Place:
-        """Returns the place with this key."""
+        """Returns the place with the key `key`, one row of `keys`."""
         names = self._trace.names
         operator, module, frame, called_in = key
         file, line, function = frame_parts(names[frame]) if frame >= 0 else ("", 0, "")
@@ -117,7 +121,8 @@ class TracePlaces:
         return rows[name_matches(self._trace.names, self._trace.events.name[rows], test)]
 
     def _around(self, thread: Ints, time: Ints, rows: Rows) -> Ints:
-        """Returns the innermost of the event rows `rows` on each thread at each time, or -1."""
+        """Returns for each pair of thread and time the innermost event of `rows` (event rows) that encloses it; -1
+        if none does."""
         trace = self._trace
         found = np.full(len(time), -1, np.int64)
         own = by_thread(np.arange(len(time)), thread)
@@ -129,7 +134,9 @@ class TracePlaces:
         return found
 
     def _modules_around(self, name: int) -> tuple[str, ...]:
-        """Returns the modules around the first call of a module. Each instance has a name of its own."""
+        """Returns the names of the modules that enclose the first call of a module, outermost first. `name` is the
+        row of its
+        name, which is different for each instance."""
         path: list[str] = []
         at = self._parents.get(name, -1)
         while at >= 0 and len(path) < MAX_DEPTH:
@@ -139,14 +146,17 @@ class TracePlaces:
 
     @cached_property
     def _running(self) -> set[int]:
-        """Names of the frames that already ran when the recording began, so that their line is not known."""
+        """Names (rows of the trace's names) of the functions that already ran when the recording began. The lines of
+        their frames
+        are therefore not known."""
         rows = np.flatnonzero(already_running_frames(self._trace))
         return set(self._trace.events.name[rows].tolist())
 
     @cached_property
     def _parents(self) -> dict[int, int]:
-        """A dict from the name of a module to the name of the module around its first call, or -1. Both are rows of the
-        names."""
+        """A dict: name of a module -> name of the module that encloses its first call, or -1 if none does. Names are
+        rows of the
+        trace's names."""
         trace = self._trace
         rows = trace.rows(Kind.PYTHON)
         rows = rows[name_matches(trace.names, trace.events.name[rows], _is_module)]

@@ -35,18 +35,18 @@ documentation of cudaMallocHost warns of excessive amounts without a number)."""
 
 @dataclass(frozen=True, eq=False)
 class TelemetryMemory:
-    """The memory of one device, or of the host, over a run. `kind` is the kind of the device, as in MemoryAccount."""
+    """The memory of one device, or of the host, over a monitored run. `kind` is the kind of the device, as in
+    MemoryAccount."""
 
     telemetry: Telemetry
     kind: str
 
     @cached_property
     def account(self) -> MemoryAccount | None:
-        """The state at the peak: memory of the allocator, split into tensors and cache, and memory outside torch.
+        """The memory at the peak, divided into tensors, the allocator's cache, and memory outside torch.
 
         None if neither the driver's nor the allocator's figures were recorded. The driver's figures include other
-        processes.
-        """
+        processes."""
         used, total = self._device("memory_used"), self._device("memory_total")
         reserved, allocated = self._highest("memory_reserved"), self._highest("memory_allocated_peak")
         if not len(used) and reserved is None:
@@ -63,22 +63,24 @@ class TelemetryMemory:
         return MemoryAccount(bytes_of, "telemetry", self.kind, in_tensors, held, capacity=capacity)
 
     def findings(self) -> list[MemoryFinding]:
-        """Returns the findings, the most severe first."""
+        """Returns the findings about the memory of the run, the most severe first."""
         account = self.account
         limit = near_limit(account, self._in_fp32()) if account is not None else None
         host = (self._host_short(), self._shared_short(), self._pinned_high())
         return by_severity((limit, self._growth(), *self._host_growth(), *host))
 
     def _in_fp32(self) -> list[Value]:
-        """Returns the share of the parameters in fp32 as one line of evidence; empty if it is not most of them."""
+        """Returns the fraction of the parameters in fp32 as one line of evidence; empty if at most the fraction
+        DOMINATES is in
+        fp32."""
         share = parameters_in_fp32(self.telemetry.facts.get("parameters_by_dtype")) or 0.0
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
     def _growth(self) -> MemoryFinding | None:
-        """Returns the finding about rising device memory, from the allocator's bytes in tensors.
+        """Returns the finding about rising device memory, from the allocator's bytes in tensors; None if it does not
+        rise.
 
-        Without these, the driver's figure is used, which includes the cache.
-        """
+        If these bytes were not recorded, the driver's figure is used, which includes the cache."""
         values = self._step_column("memory_allocated")
         if len(values) < MIN_READINGS:
             values = self._device("memory_used")
@@ -112,7 +114,8 @@ class TelemetryMemory:
         return MemoryFinding("host_memory_short", WARNING, 0, (Value("used", float(used.max()), "share"),))
 
     def _device(self, name: str) -> Floats:
-        """Returns the values of the series `name`, of the device with the highest value; empty without readings."""
+        """Returns the values of the series `name` for the device with the highest value of this series; empty
+        without readings."""
         found = [self._series(name, device) for device in self.telemetry.devices]
         return max(found, key=lambda values: float(values.max(initial=0.0)), default=np.empty(0))
 
@@ -130,12 +133,12 @@ class TelemetryMemory:
 
 
 def rising(cause: str, values: Floats) -> MemoryFinding | None:
-    """Returns the finding `cause` if `values` (bytes, in order of time) rise over the whole run, else None.
+    """Returns a finding with the key `cause` if `values` (bytes, in order of time) rise over the whole run,
+    otherwise None.
 
-    The first tenth is left out. The lowest value of each of PARTS parts must exceed that of the part before, by GROWTH
-    in total, and the growth must continue in the second half (STEADY). Healthy runs reach a level and stay there. The
-    tab applies the same rule to the visible range (memory_trend.ts).
-    """
+    The first tenth is left out. The rest is divided into PARTS parts. The lowest value of each part must exceed that of
+    the part before, by the fraction GROWTH in total, and the growth must continue in the second half (STEADY). Healthy
+    runs reach a level and stay there. The tab applies the same rule to the visible range (memory_trend.ts)."""
     values = values[len(values) // 10 :]
     if len(values) < MIN_READINGS:
         return None

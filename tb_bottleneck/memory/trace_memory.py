@@ -23,14 +23,14 @@ _KINDS = {0: "cpu", 1: "cuda", 6: "rocm", 12: "xpu"}  # c10/core/DeviceType.h
 
 @dataclass(frozen=True, eq=False)
 class TraceMemory:
-    """The memory events of one device, paired to blocks."""
+    """The memory of one device in a trace. `events` are its allocations and frees."""
 
     trace: Trace
     events: MemoryEvents
 
     @property
     def on_cpu(self) -> bool:
-        """True if the events are of host memory. Its totals leave out memory allocated before the recording."""
+        """True if the events are about host memory. Their totals leave out memory allocated before the recording."""
         return int(self.events.device_type[0]) == CPU_DEVICE_TYPE
 
     @property
@@ -50,7 +50,7 @@ class TraceMemory:
 
     @cached_property
     def category(self) -> Ints:
-        """The category of each block, as a row of CATEGORIES."""
+        """The category of each block, as an index into CATEGORIES."""
         calls = calls_of(self.trace, self.blocks, self.phases)
         category = categories_of_calls(calls)
         if not self.phases.trains:
@@ -65,12 +65,13 @@ class TraceMemory:
         return TracePlaces(self.trace, self.blocks)
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the keys of the places of blocks."""
+        """Returns for each block in `chosen` (row numbers) the key of the place that allocated it, for `places`."""
         return self.places.keys(chosen)
 
     @cached_property
     def earlier(self) -> int:
-        """Bytes allocated before the recording and not freed during the recording; 0 on the CPU, which has no count."""
+        """Bytes allocated before the recording and not freed in it. Always 0 on the CPU, where these bytes are not
+        counted."""
         if self.on_cpu:
             return 0
         return bytes_before(self.events, self.blocks)
@@ -83,12 +84,13 @@ class TraceMemory:
 
     @cached_property
     def peak_row(self) -> int:
-        """The row in `events` of the peak."""
+        """The index in `events` of the peak."""
         return peak_row(self.events.reserved, self.in_use)
 
     @cached_property
     def gradient_bytes(self) -> int:
-        """Bytes of one set of gradients, which is the size of the parameters that are trained; 0 if unknown."""
+        """Bytes of the gradients of one backward pass, which are as many as the bytes of the trained parameters; 0
+        if unknown."""
         chosen = self.category == INDEX[Category.GRADIENTS]
         interval = self.phases.at(self.blocks.begin[chosen & self.blocks.known_begin])
         in_backward = self.phases.phase[interval] == Phase.BACKWARD
@@ -97,7 +99,7 @@ class TraceMemory:
 
     @cached_property
     def account(self) -> MemoryAccount:
-        """The bytes per category at the peak."""
+        """The memory at the peak, divided into categories."""
         alive = self.blocks.alive(self.peak_row)
         sums = np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(np.int64)
         bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
@@ -122,18 +124,20 @@ class TraceMemory:
 
     @cached_property
     def state_bytes(self) -> int | None:
-        """Bytes of the optimizer's state, by its class and the size of the parameters; None if the class is unknown."""
+        """Bytes of the optimizer's state, computed from its class and the bytes of the parameters; None if the class
+        is unknown."""
         factor = state_per_parameter(self.trace)
         return None if factor is None else round(factor * self.gradient_bytes)
 
     def _before(self, seen: dict[Category, int]) -> dict[Category, int]:
-        """Returns the bytes from before the recording by category.
+        """Returns a dict with the bytes by category that were allocated before the recording. `seen` has the bytes
+        by category
+        that were allocated in the recording.
 
         Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
         and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
         by the bytes that the totals show; other bytes are of unknown kind. On the CPU nothing limits them, so that only
-        gradients count.
-        """
+        gradients count."""
         size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))
         parameters = max(size - seen[Category.PARAMETERS], 0)
         state = max((self.state_bytes or 0) - seen[Category.OPTIMIZER], 0)
@@ -146,7 +150,8 @@ class TraceMemory:
 
     @property
     def _unusable(self) -> int:
-        """Free bytes when reserved memory last grew: no free part was large enough for the request."""
+        """Free bytes at the time when reserved memory last grew before the peak: no free region was large enough for
+        the request."""
         reserved = self.events.reserved[: self.peak_row + 1]
         grown = np.flatnonzero(np.diff(reserved) > 0) + 1
         if not len(grown):
@@ -156,7 +161,9 @@ class TraceMemory:
 
 
 def trace_memory(trace: Trace) -> TraceMemory | Missing:
-    """Returns the memory of the device that the trace is about, or of the host if there is no device work."""
+    """Returns the memory of the device that does the work in `trace`, or of the host if there is no device work.
+    Returns
+    Missing, with the reason, if memory events are absent or incomplete."""
     events = trace.memory
     if not len(events):
         return Missing("no memory events were recorded (profile_memory=True)")
@@ -172,8 +179,9 @@ def trace_memory(trace: Trace) -> TraceMemory | Missing:
 
 
 def _of_one_device(events: MemoryEvents, index: int) -> MemoryEvents:
-    """Returns the events of the device with this index. If there are none, because ROCm numbers devices differently:
-    the events of the device with the most events."""
+    """Returns the events of the device with the index `index`. If there are none, because ROCm numbers devices
+    differently,
+    returns the events of the device with the most events."""
     devices, counts = np.unique(events.device, return_counts=True)
     if len(devices) > 1 and index in devices.tolist():
         return events.take(events.device == index)

@@ -31,7 +31,8 @@ _ROLES = {
 
 
 def calls_of(trace: Trace, blocks: Blocks, phases: Phases) -> Calls:
-    """Returns the blocks of a trace with the roles of the phases that allocate and free them."""
+    """Returns the blocks of a trace with the Role of each allocation and free, which follows from the phase at that
+    time."""
     interval = phases.at(blocks.begin)
     roles = np.array([_ROLES[kind] for kind in Phase], np.int64)
     brief = np.asarray(blocks.end <= _scope_ends(trace, blocks, phases, interval), np.bool_)
@@ -44,13 +45,13 @@ def calls_of(trace: Trace, blocks: Blocks, phases: Phases) -> Calls:
 
 
 def communicates(trace: Trace, blocks: Blocks) -> Bools:
-    """Returns a mask of the blocks that a collective or its wrapper allocates."""
+    """Returns a mask of the blocks that a collective operation or its wrapper allocates."""
     return _allocated_in(trace, blocks, _COMMUNICATES)
 
 
 def workspaces(trace: Trace, blocks: Blocks) -> Bools:
-    """Returns a mask of the blocks that are workspaces of cuBLAS: blocks of a default size that a matrix multiplication
-    allocates and that are not freed."""
+    """Returns a mask of the blocks that are workspaces of cuBLAS. They have a default size, are allocated by a matrix
+    multiplication, and are not freed."""
     sized = np.isin(blocks.size, WORKSPACE_BYTES) & ~blocks.freed
     return sized & _allocated_in(trace, blocks, _MULTIPLIES) if sized.any() else sized
 
@@ -68,7 +69,10 @@ def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Boo
 
 
 def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
-    """Returns for each block the time (ns) at which its phase ends: a block that is freed until then is temporary.
+    """Returns for each block the time (ns) at which its phase ends. A block that is freed by then is temporary.
+    `interval`
+    has the index of the phase that allocates each block.
+
     Without training, a forward pass has no end, and the end of the outermost operator is used."""
     ends = phases.ends[interval]
     if phases.trains:
@@ -85,8 +89,9 @@ def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) ->
 
 
 def constructed(blocks: Blocks, phases: Phases, category: Ints) -> Bools:
-    """Returns a mask of the blocks of model construction: made before the first backward pass, never freed, and with
-    the sizes of gradients. `category` is the category of each block."""
+    """Returns a mask of the blocks that the construction of the model allocates. They are allocated before the first
+    backward
+    pass, are never freed, and have the sizes of gradients. `category` is the category of each block."""
     backward = phases.starts[phases.phase == Phase.BACKWARD]
     if not len(backward):
         return np.zeros(len(blocks), np.bool_)

@@ -28,10 +28,9 @@ _ITEM_SIZE = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "sign
 
 
 def weights_read(trace: Trace) -> int:
-    """Returns the bytes of the weights of all modules that ran, 0 if modules or shapes were not recorded.
+    """Returns the bytes of the weights of all modules that ran; 0 if modules or shapes were not recorded.
 
-    A module that runs several times is counted once; weights that modules share are counted for each of them.
-    """
+    A module that runs several times is counted once. Weights that several modules share are counted for each module."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _WEIGHTS.__contains__)]
     module = _modules_around(trace, rows)
@@ -41,8 +40,9 @@ def weights_read(trace: Trace) -> int:
 
 
 def _modules_around(trace: Trace, rows: Rows) -> Ints:
-    """Returns for each event row in `rows` the name (a row of the trace's names) of the innermost module around it, or
-    -1."""
+    """Returns for each event row in `rows` the name of the innermost module around the event, as a row of the
+    trace's names;
+    -1 if no module encloses it."""
     found = np.full(len(rows), -1, np.int64)
     modules = trace.rows(Kind.PYTHON)
     modules = modules[name_matches(trace.names, trace.events.name[modules], lambda name: name.startswith(MODULE))]
@@ -74,8 +74,8 @@ _STEP = re.compile(r"^Optimizer\.step#(\w+)\.step")
 def state_per_parameter(trace: Trace) -> float | None:
     """Returns how many bytes of state the recorded optimizer keeps per byte of parameters; None if unknown.
 
-    Some classes keep more with certain options; an operator of the step then shows it.
-    """
+    Some classes keep more with certain options. An operator in the optimizer's step then shows that the option is
+    used."""
     name = optimizer_name(trace)
     entry = next((entry for entry in load("optimizers.toml")["optimizer"] if entry["name"] == name), None)
     if entry is None:
@@ -87,7 +87,9 @@ def state_per_parameter(trace: Trace) -> float | None:
 
 
 def state_of(name: str) -> float | None:
-    """Returns how many bytes of state the class `name` usually keeps per byte of parameters; None if unknown."""
+    """Returns how many bytes of state the optimizer class `name` usually keeps per byte of parameters; None if the
+    class is
+    unknown. Upper and lower case do not matter."""
     for entry in load("optimizers.toml")["optimizer"]:
         if entry["name"].lower() == name.lower():
             return float(entry.get("usual", entry["state"]))

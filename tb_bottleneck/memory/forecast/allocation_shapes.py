@@ -24,7 +24,9 @@ _MAX_DIMENSIONS = 12
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator around an allocation. `operands` is None if its inputs were not recorded."""
+    """One call of an operator during which a block was allocated. `name` is the operator; `operands` has its inputs,
+    None if
+    they were not recorded."""
 
     name: str
     operands: Operands | None
@@ -36,7 +38,9 @@ class Call:
 
     @cached_property
     def product(self) -> tuple[Shape, int] | None:
-        """The shape of the result and the contracted dimension of a matrix product, or None."""
+        """The shape of the result of a matrix product, and the size of the dimension over which it sums. None if the
+        operator
+        is not a matrix product, or its shapes do not match."""
         matrices = [shape for shape in self.inputs if len(shape) in (2, 3)]
         if self.name not in _PRODUCTS or len(matrices) < 2:
             return None
@@ -47,7 +51,7 @@ class Call:
 
     @cached_property
     def results(self) -> tuple[Shape, ...]:
-        """Shapes that the result may have, the most likely first."""
+        """Shapes that the result of the operator may have, the most likely first."""
         stated = [self.product[0]] if self.product is not None else []
         if self.name.startswith(_SIZED) and self.operands is not None and self.operands.concrete:
             sizes = _sizes(self.operands.concrete[0])
@@ -60,10 +64,9 @@ _SIZED = ("aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::rand"
 
 
 def chains_of(trace: Trace, blocks: Blocks) -> Ints:
-    """Returns the event rows of the operators around each allocation, innermost first; -1 for none.
+    """Returns for each block the event rows of the operators that enclose its allocation, innermost first.
 
-    The result has the shape (blocks, DEPTH).
-    """
+    The result has the shape (blocks, DEPTH). It is -1 where fewer operators enclose the allocation."""
     chain = np.full((len(blocks), DEPTH), -1, np.int64)
     own = by_thread(np.arange(len(blocks)), blocks.thread)
     for thread, rows in by_thread(trace.rows(Kind.CPU_OP), trace.events.thread).items():
@@ -81,10 +84,13 @@ def chains_of(trace: Trace, blocks: Blocks) -> Ints:
 
 
 def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Shape, Call] | None:
-    """Returns the shape of a block and the call in `chain` that shows this shape; None if no call does.
+    """Returns the shape of a block, and the first call in `chain` that can produce a tensor with this shape and
+    size; None
+    if no call can.
 
-    `size` is the size of the block in bytes, rounded up to a multiple of `rounding`.
-    """
+    `chain` has the calls around the allocation, innermost first. `size` is the size of the block in bytes, rounded
+    up to
+    a multiple of `rounding`."""
     for call in chain:
         for shape in call.results:
             count = math.prod(shape)
@@ -94,14 +100,14 @@ def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Sha
 
 
 class Calls:
-    """Decodes the calls of a trace. Calls with the same operator and inputs are decoded once."""
+    """Decodes the operator calls of a trace. Calls with the same operator and inputs are decoded only once."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._known: dict[tuple[int, int], Call] = {}
 
     def of(self, row: int) -> Call:
-        """Returns the call of the event row `row`."""
+        """Returns the call that is stored in the event row `row` of the trace."""
         events = self._trace.events
         key = int(events.name[row]), int(events.signature[row])
         if key not in self._known:
@@ -121,7 +127,8 @@ def _tensors(dims: tuple[object, ...]) -> Iterator[Shape]:
 
 @lru_cache(4096)
 def _sizes(text: str) -> Shape | None:
-    """Returns the sizes in the text of a list, as in "[8, 32]"."""
+    """Returns the sizes in `text`, the text of a list such as "[8, 32]"; None if it is not a list of positive
+    integers."""
     if len(text) > 200 or not text.startswith("["):
         return None
     try:

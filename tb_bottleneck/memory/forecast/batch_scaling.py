@@ -26,7 +26,9 @@ _MAX_TRIED = 8
 
 
 def samples_of(memory: TraceMemory) -> int | None:
-    """Returns the samples of a forward pass, from the shape of the first layer's input; None if it was not recorded."""
+    """Returns the number of samples in a forward pass, from the shape of the first layer's input; None if no such
+    shape was
+    recorded."""
     trace = memory.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _FIRST_LAYERS.__contains__)]
@@ -52,16 +54,17 @@ _BATCH_DIMENSIONS = 3
 
 @dataclass(frozen=True, eq=False)
 class BatchScaling:
-    """Two masks of the blocks. `grows`: the size is proportional to the samples. `sure`: this decision is certain, for
-    example because recorded shapes prove it."""
+    """Two masks of the blocks. `grows` is True if the size of the block is proportional to the number of samples.
+    `sure` is
+    True if the value in `grows` is certain, for example because recorded shapes prove it."""
 
     grows: Bools
     sure: Bools
 
 
 class ScalingRules:
-    """Decides which blocks of one recording grow with the batch. `samples` is the number of samples in a forward
-    pass."""
+    """Decides which blocks of one recording grow with the batch size. `samples` is the number of samples in a
+    forward pass."""
 
     def __init__(self, memory: TraceMemory, samples: int) -> None:
         self._memory = memory
@@ -69,7 +72,8 @@ class ScalingRules:
         self._calls = Calls(memory.trace)
 
     def scaling(self) -> BatchScaling:
-        """Returns the decision for each block. Blocks that equal calls allocate are decided once."""
+        """Returns for each block whether it grows with the batch size. Blocks that equal calls allocate are decided
+        only once."""
         memory, blocks = self._memory, self._memory.blocks
         phase = memory.phases.phase[memory.phases.at(blocks.begin)]
         chain = chains_of(memory.trace, blocks)
@@ -100,8 +104,12 @@ class ScalingRules:
         return self._with_shape(shape, call, phase)
 
     def _without_shape(self, size: int, phase: int) -> tuple[bool, bool]:
-        """Returns (grows, sure) for a block of `size` bytes whose shape is unknown. It does not grow if it has the size
-        of a parameter in the backward pass, or (sure) less than a byte per sample."""
+        """Returns (grows, sure) for a block of `size` bytes whose shape is unknown. `phase` is the Phase of its
+        allocation.
+
+        Such a block does not grow if it is allocated in the backward pass and has the size of a parameter (not
+        sure), or if
+        it has less than a byte per sample (sure)."""
         if phase == Phase.BACKWARD and size in self._parameter_bytes:
             return False, False
         return size >= self._samples, size < self._samples
@@ -121,13 +129,15 @@ class ScalingRules:
         return batch, not batch
 
     def _has_batch(self, shape: Shape) -> bool:
-        """Returns True if one of the first dimensions is the samples, or the samples times other dimensions."""
+        """Returns True if one of the first dimensions of `shape` is the number of samples, or a product of this
+        number and other
+        dimensions."""
         return any(size in self._batch_sizes for size in shape[:_BATCH_DIMENSIONS])
 
     @cached_property
     def _batch_sizes(self) -> set[int]:
-        """Sizes that a batch dimension can have: the samples, and products of the samples and neighbouring
-        dimensions."""
+        """Sizes that a dimension with the batch can have: the number of samples, and products of this number and the
+        neighbouring dimensions."""
         found = {self._samples}
         trace = self._memory.trace
         for row in np.unique(trace.events.signature[trace.rows(Kind.CPU_OP)], return_index=True)[1].tolist():
@@ -141,7 +151,8 @@ class ScalingRules:
 
     @cached_property
     def _parameters(self) -> set[Shape]:
-        """Shapes of the parameters: the inputs of the optimizer's operators."""
+        """Shapes of the parameters. They are the shapes of the inputs of operators in the last step of the
+        optimizer."""
         trace = self._memory.trace
         events = trace.events
         steps = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
@@ -162,7 +173,7 @@ class ScalingRules:
 
 
 def _longest(calls: tuple[Call, ...]) -> int:
-    """Returns the largest dimension among the inputs of `calls`; 2**62 if there are no inputs."""
+    """Returns the largest dimension of the inputs of `calls`; 2**62 if the calls have no inputs."""
     return max((max(shape) for call in calls for shape in call.inputs), default=1 << 62)
 
 

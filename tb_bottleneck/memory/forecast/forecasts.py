@@ -26,10 +26,9 @@ OTHER_OPTIMIZERS = {"AdamW": "SGD", "Adam": "SGD", "SGD": "AdamW"}
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted peak in bytes, with its interval `low` to `high`.
+    """A predicted peak in bytes. The actual peak is expected between `low` and `high` (bytes).
 
-    `change` is the key of the changed condition; `values` fill the placeholders of its title.
-    """
+    `change` is the key of the changed condition; `values` fill the placeholders of its title."""
 
     change: str
     values: dict[str, str]
@@ -38,12 +37,15 @@ class Forecast:
     high: float
 
     def fits(self, capacity: int | None) -> bool | None:
-        """Returns True if the upper bound fits into `capacity` bytes with a reserve; None if `capacity` is None."""
+        """Returns True if `high` plus a reserve fits into `capacity` bytes, False if not; None if `capacity` is
+        None."""
         return None if capacity is None else self.high <= capacity * (1 - RESERVE)
 
 
 class Forecaster:
-    """Predicts from one recording. Each method returns None if the recording does not allow the prediction."""
+    """Predicts the peak under other conditions from one recording. Each method returns None if the recording does
+    not allow
+    the prediction."""
 
     def __init__(self, memory: TraceMemory, samples: int | None) -> None:
         self.memory = memory
@@ -53,7 +55,7 @@ class Forecaster:
         self._scaling: BatchScaling | None = None
 
     def batch(self, samples: int) -> Forecast | None:
-        """Returns the peak with `samples` samples per step."""
+        """Returns the forecast of the peak for `samples` samples per step; None if the recorded number is unknown."""
         if self.samples is None or samples < 1:
             return None
         factor = samples / self.samples
@@ -68,16 +70,20 @@ class Forecaster:
         return self._forecast("batch", {"samples": f"{samples:,}"}, low, peak, high)
 
     def unchanged(self) -> Forecast:
-        """Returns the recorded peak as a forecast, for another device."""
+        """Returns the recorded peak as a forecast. It is compared with the capacity of another device."""
         return self._forecast("device", {}, self._now, self._now, self._now)
 
     def largest_batch(self) -> Forecast | None:
-        """Returns the forecast for the largest batch, recorded batch x a power of two, that fits into the device."""
+        """Returns the forecast for the largest batch that fits into the device, among the recorded batch times a
+        power of two;
+        None if twice the batch does not fit."""
         factor = self.largest_factor(self.memory.account.capacity)
         return self.batch(self.samples * factor) if self.samples is not None and factor > 1 else None
 
     def largest_factor(self, capacity: int | None) -> int:
-        """Returns the largest power of two by which the batch can grow in `capacity` bytes; 1 if unknown."""
+        """Returns the largest power of two, up to MAX_GROWTH, by which the batch can grow and still fit into
+        `capacity` bytes;
+        1 if twice the batch does not fit, or this is unknown."""
         factor = 1
         while capacity is not None and self.samples is not None and 2 * factor <= MAX_GROWTH:
             forecast = self.batch(self.samples * 2 * factor)
@@ -87,7 +93,9 @@ class Forecaster:
         return factor
 
     def checkpointing(self) -> Forecast | None:
-        """Returns the peak if one class of repeated modules is checkpointed: the one that lowers the peak most."""
+        """Returns the forecast of the peak if all modules of one repeated class are checkpointed. The class is the
+        one that
+        lowers the peak most. None if no class lowers it."""
         found = checkpointed_peak(self.memory)
         if found is None:
             return None
@@ -95,12 +103,15 @@ class Forecaster:
         return self._forecast("checkpointing", {"module": found.module}, *bounds)
 
     def precision(self) -> Forecast | None:
-        """Returns the peak with automatic mixed precision."""
+        """Returns the forecast of the peak with automatic mixed precision; None if the run seems to use it, or types
+        are missing."""
         peaks = mixed_precision_peaks(self.memory)
         return None if peaks is None else self._forecast("precision", {}, *peaks)
 
     def optimizer(self, name: str) -> Forecast | None:
-        """Returns the peak with the optimizer `name`."""
+        """Returns the forecast of the peak with the optimizer class `name`, instead of the recorded one; None if the
+        size of the
+        state of one of them is unknown."""
         state, now, parameters = state_of(name), self.memory.state_bytes, self.memory.gradient_bytes
         if state is None or now is None or not parameters:
             return None
@@ -108,7 +119,9 @@ class Forecaster:
         return self._forecast("optimizer", {"name": name}, peak, peak, peak)
 
     def sharding(self, ranks: int) -> Forecast | None:
-        """Returns the peak with optimizer state, gradients and parameters sharded over `ranks` (ZeRO stage 3)."""
+        """Returns the forecast of the peak if optimizer state, gradients and parameters are sharded over `ranks`
+        processes (ZeRO
+        stage 3); None for fewer than two ranks."""
         parameters = self.memory.gradient_bytes
         if ranks < 2 or not parameters:
             return None
@@ -141,8 +154,10 @@ class Forecaster:
         return self._scaling
 
     def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
-        """Returns the forecast for `low`, `peak` and `high`, which are bytes in tensors. Adds margins, the estimated
-        bytes of the account, and cached memory in proportion to the tensors."""
+        """Returns the forecast with the key `change` for the peaks `low`, `peak` and `high`, in bytes of tensors.
+
+        Adds margins, the estimated bytes of the account, and reserved but unused memory in proportion to the tensors.
+        `values` fill the placeholders of the forecast's title."""
         account = self.memory.account
         overhead = 1.0 if self.memory.on_cpu else account.overhead
         shift = account.estimated

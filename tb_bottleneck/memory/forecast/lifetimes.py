@@ -15,10 +15,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """Lifetimes of blocks: from row `opened` to row `closed` of the memory events, with `size` in bytes.
+    """Lifetimes of blocks. Lifetime i lasts from the memory event `opened[i]` to the event `closed[i]`, with
+    `size[i]` bytes.
 
-    A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the recording.
-    """
+    A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the
+    recording."""
 
     opened: Ints
     closed: Ints
@@ -31,10 +32,9 @@ def lives_of(blocks: Blocks, size: Floats | Ints) -> Lives:
 
 
 def peak_of(memory: RecordedMemory, lives: Lives, fixed: float = 0.0) -> float:
-    """Returns the most bytes in use after any event. `fixed` bytes are in use all the time.
+    """Returns the largest number of bytes in use after any memory event. `fixed` bytes are in use all the time.
 
-    The lifetimes may have other sizes or ends than the recorded ones.
-    """
+    The sizes and ends in `lives` may differ from the recorded ones."""
     rows = len(memory.events)
     change = np.zeros(rows + 2)
     np.add.at(change, lives.opened + 1, lives.size)
@@ -46,10 +46,11 @@ def peak_of(memory: RecordedMemory, lives: Lives, fixed: float = 0.0) -> float:
 def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
     """Returns the lifetimes of `blocks` if each of `calls` freed some of its blocks at its end, as with checkpointing.
 
-    A call has the rows of these blocks in `blocks`, and the row of the last memory event in the call. The backward pass
-    computes the blocks again: they exist from the event with which it frees the first of them in the recording, until
-    just after their own recorded free.
-    """
+    A call is a pair: the rows of these blocks in `blocks`, and the row of the last memory event in the call. The
+    backward
+    pass computes the blocks again: they exist from the event with which it frees the first of them in the recording,
+    until
+    just after their own recorded free."""
     closed = blocks.closed.copy()
     more: list[Ints] = []
     for rows, last in calls:

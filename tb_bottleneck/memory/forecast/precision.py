@@ -55,7 +55,8 @@ def mixed_precision_peaks(memory: TraceMemory) -> tuple[float, float, float] | N
 
 
 def _stays(memory: TraceMemory) -> Bools:
-    """Returns a mask of the blocks that stay in 32 bits with autocast, because such an operator allocates them."""
+    """Returns a mask of the blocks that stay in 32 bits with autocast, because an operator that autocast runs in fp32
+    allocates them."""
     trace, chain = memory.trace, chains_of(memory.trace, memory.blocks)
     names = trace.events.name[np.maximum(chain, 0)]
     stays = name_matches(trace.names, names.reshape(-1), lambda name: bool(_HIGH.match(name))).reshape(chain.shape)
@@ -67,8 +68,9 @@ _INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The effect of checkpointing all instances of one class of modules: `module` is the class, `peak` the peak in
-    bytes of tensors."""
+    """The effect of checkpointing all instances of one class of modules: `module` is the name of the class, `peak`
+    the new
+    peak in bytes of tensors."""
 
     module: str
     peak: float
@@ -92,8 +94,8 @@ def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
 
 
 def _repeated(memory: TraceMemory) -> dict[str, Rows]:
-    """Returns a dict from classes of modules with several instances to the event rows of their calls in forward
-    passes."""
+    """Returns a dict: name of a module class -> event rows of its calls in forward passes. Only classes with several
+    instances are included."""
     trace = memory.trace
     rows = trace.rows(Kind.PYTHON)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: bool(_INSTANCE.match(name)))]
@@ -109,8 +111,10 @@ def _repeated(memory: TraceMemory) -> dict[str, Rows]:
 
 
 def _calls(memory: TraceMemory, calls: Rows) -> Iterator[tuple[Rows, int]]:
-    """Yields for each of the `calls` of modules the rows of the blocks that it keeps, without the last one (its
-    result), and the row of its last memory event."""
+    """Yields two values for each call of a module. `calls` has the event rows of these calls.
+
+    The first value has the rows of the activations that the call keeps, without the last one, its result. The second is
+    the row of the last memory event in the call."""
     blocks, events = memory.blocks, memory.trace.events
     activations = memory.category == INDEX[Category.ACTIVATIONS]
     firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()

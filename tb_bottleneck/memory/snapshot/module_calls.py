@@ -32,12 +32,11 @@ Call = tuple[Rows, int]
 
 
 class RepeatedModule(Record, frozen=True, eq=False):
-    """A class of modules with several calls in a forward pass.
+    """A class of modules that is called several times in a forward pass.
 
     `caller` is the line of the program (FILE:LINE) that calls the modules that keep the most bytes. `calls` has a pair
     for each call: the rows of the blocks that the call keeps, without its last tensor (the result), and the row of its
-    last allocation. `depth` is the number of frames around a call.
-    """
+    last allocation. `depth` is the number of stack frames around a call."""
 
     caller: str
     depth: int
@@ -87,8 +86,9 @@ def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> t
 
 
 def _path(memory: SnapshotMemory, stack: int) -> list[int]:
-    """Returns the Python frames of a stack, outermost first, as rows of the snapshot's frames. Torch's frames between
-    the call of a module and its `forward` are left out."""
+    """Returns the Python frames of a stack, outermost first, as rows of the snapshot's frames. `stack` is the number
+    of the
+    stack. Frames of torch between the call of a module and its `forward` are left out."""
     frames = memory.snapshot.frames
     python = [row for row in memory.snapshot.stacks[stack] if frames[row].file.endswith(".py")]
     return [row for row in reversed(python) if _DISPATCH not in frames[row].file.replace("\\", "/")]
@@ -99,8 +99,10 @@ def _key(caller: Frame, callee: Frame) -> tuple[str, ...]:
 
 
 def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], dict[int, tuple[int, int]]]:
-    """Returns a dict: class of modules -> stack -> (number of the calling place, line in `forward`). A class is the
-    file and function of the caller, and the file of `forward`. A place is the whole path of frames up to the call."""
+    """Returns a dict: class of modules -> stack -> (number of the calling place, line in `forward`).
+
+    A class is a tuple of the file and function of the caller, and the file of `forward`. A calling place is the whole
+    path of frames up to the call. `stacks` has the numbers of the stacks to search."""
     found: defaultdict[tuple[str, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
     numbers: dict[tuple[int, int], int] = {}  # of a path, by the number of the path around it and its last frame
     for stack in stacks:
@@ -136,7 +138,7 @@ def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]
 
 
 def _period(values: Ints) -> int:
-    """Returns the length of the shortest sequence that, repeated, gives the values."""
+    """Returns the length of the shortest sequence that gives `values` when it is repeated."""
     size = len(values)
     for length in range(1, size // 2 + 1):
         if size % length == 0 and (values[length:] == values[:-length]).all():

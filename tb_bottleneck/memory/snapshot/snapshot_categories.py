@@ -11,11 +11,10 @@ _OF_EARLIER = {**ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Cate
 
 
 def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
-    """Returns a copy of `category` in which old, replaced optimizer states are temporaries.
+    """Returns a copy of `category` in which optimizer states that were replaced by new ones count as temporaries.
 
-    An optimizer that is written by hand may make new states in each step. At an event `row` within the step, an old
-    state still exists beside the new one.
-    """
+    A hand-written optimizer may allocate new states in each step. At an event `row` within the step, an old state still
+    exists beside the new one."""
     blocks = calls.blocks
     states = (category == INDEX[Category.OPTIMIZER]) & blocks.alive(row)
     old = np.flatnonzero(states & blocks.freed & (calls.closed == Role.OPTIMIZER))
@@ -33,8 +32,10 @@ def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
 
 
 def categories_of_earlier(role: Ints) -> Ints:
-    """Returns the categories of blocks that are older than the history and still exist at its end. `role` has the Role
-    of the stack that allocated each block. Blocks without a recorded stack remain BEFORE_RECORDING."""
+    """Returns the categories of blocks that were allocated before the recorded history and still exist at its end.
+
+    `role` has the Role of the stack that allocated each block. Blocks without a recorded stack remain
+    BEFORE_RECORDING."""
     told = np.full(len(role), INDEX[Category.BEFORE_RECORDING], np.int64)
     for kind, category in _OF_EARLIER.items():
         told[role == kind] = INDEX[category]

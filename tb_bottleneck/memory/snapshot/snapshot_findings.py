@@ -17,7 +17,7 @@ _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
 
 def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
-    """Returns the findings, the most severe first."""
+    """Returns the findings about the memory of a snapshot, the most severe first."""
     account, growth = memory.account, memory.growth
     return by_severity(
         (
@@ -35,7 +35,9 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
 
 
 def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
-    """Returns a finding if the blocks in `chosen` are at least CONSIDERABLE of the peak, otherwise None."""
+    """Returns a finding with the key `cause` if the blocks in the mask `chosen` have at least the fraction
+    CONSIDERABLE of
+    the bytes at the peak, otherwise None."""
     size = memory.at_peak(chosen)
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
@@ -46,8 +48,9 @@ def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFi
 
 
 def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding if gradients from before the history are at least CONSIDERABLE of the peak; None otherwise,
-    and if the peak is in the optimizer, which needs the gradients."""
+    """Returns the finding if gradients from before the history have at least the fraction CONSIDERABLE of the bytes
+    at the
+    peak. Otherwise None; also None if the peak is in the optimizer's step, which needs the gradients."""
     row, size = memory.peak_row, memory.weights.bytes
     if row is None or not memory.weights.gradients_kept or size < CONSIDERABLE * memory.account.peak:
         return None
@@ -59,8 +62,9 @@ def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding if one tensor is a large part of the peak, else None. Temporaries of the optimizer and
-    matrices of attention do not count, because they have findings of their own."""
+    """Returns the finding if one tensor has a large fraction of the bytes at the peak, otherwise None. Temporaries
+    of the
+    optimizer and matrices of attention are left out, because they have findings of their own."""
     others = ~memory.attention & ~memory.optimizer_temporaries
     tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)
@@ -68,9 +72,9 @@ def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding about the last failed request that was recorded; None if no request failed.
+    """Returns the finding about the last request for memory that failed; None if no recorded request failed.
 
-    The entry of a failed request has the size of the request and the free bytes of the device."""
+    The snapshot's entry of a failed request has the size of the request and the free bytes of the device."""
     entries, events = memory.snapshot.entries, memory.events
     failed = (entries["action"] == ACTIONS.index("oom")) & (entries["device"] == memory.device)
     if not failed.any():

@@ -44,7 +44,8 @@ class SnapshotMemory:
 
     @cached_property
     def _entries(self) -> dict[str, Ints]:
-        """The allocations, frees and changes of segments, in order, as columns by name."""
+        """The allocations, frees and changes of segments of this device, in order: a dict from column names to
+        values."""
         entries = self.snapshot.entries
         kinds = [ACTIONS.index(name) for name in (*_CALLS, *_GROWS, *_SHRINKS)]
         chosen = (entries["device"] == self.device) & np.isin(entries["action"], kinds)
@@ -52,7 +53,9 @@ class SnapshotMemory:
 
     @cached_property
     def _final(self) -> dict[str, Ints]:
-        """The blocks at the end, as columns. `private` is above 0 for blocks in the private pools of CUDA graphs."""
+        """The blocks of this device at the end of the recording: a dict from column names to values. `private` is
+        above 0 for
+        blocks in the private pools of CUDA graphs."""
         segments, blocks = self.snapshot.segments, self.snapshot.blocks
         mine = segments["device"][blocks["segment"]] == self.device if len(blocks["segment"]) else np.zeros(0, np.bool_)
         found = {name: values[mine] for name, values in blocks.items()}
@@ -60,7 +63,7 @@ class SnapshotMemory:
 
     @cached_property
     def reserved_at_end(self) -> int:
-        """Bytes of all segments at the end."""
+        """Bytes of all segments, which the allocator has reserved, at the end of the recording."""
         segments = self.snapshot.segments
         return int(segments["total"][segments["device"] == self.device].sum())
 
@@ -73,7 +76,9 @@ class SnapshotMemory:
 
     @cached_property
     def events(self) -> MemoryEvents:
-        """The allocations and frees as memory events. Calls for segments change only the reserved bytes of events."""
+        """The allocations and frees as memory events. Entries about segments become no events; they only change the
+        reserved
+        bytes of the events after them."""
         entries, size = self._entries, self._changes
         action = entries["action"]
         grown = np.where(_is(action, *_GROWS), entries["size"], 0) - np.where(
@@ -107,12 +112,14 @@ class SnapshotMemory:
 
     @cached_property
     def _call_stacks(self) -> Ints:
-        """The stack of each allocation and free in `events`, and a final 0 for blocks that are never freed."""
+        """Number of the stack of each event in `events`. A 0 is appended for blocks that are never freed."""
         return np.append(self._entries["stack"][self._changes != 0], 0)
 
     @cached_property
     def stack(self) -> Ints:
-        """The stack of each block in `blocks`: of its allocation, or of its free if the allocation was not recorded."""
+        """Number of the stack of each block in `blocks`: the stack of its allocation, or of its free if the
+        allocation was not
+        recorded."""
         return self._call_stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
 
     @cached_property
@@ -132,7 +139,8 @@ class SnapshotMemory:
 
     @cached_property
     def _earlier(self) -> dict[str, Ints]:
-        """Blocks that exist at the end and were allocated before the recorded calls, as columns by name."""
+        """Blocks that exist at the end and were allocated before the recorded calls: a dict from column names to
+        values."""
         blocks, events = self._final, self.events
         alive = self.blocks.known_begin & ~self.blocks.freed
         recorded = np.unique(events.address[self.blocks.opened[alive]])
@@ -141,7 +149,7 @@ class SnapshotMemory:
 
     @cached_property
     def peak_row(self) -> int | None:
-        """The row in `events` of the peak; None if no calls were recorded."""
+        """The index in `events` of the peak; None if no allocator calls were recorded."""
         return peak_row(self.events.reserved, self.events.allocated) if len(self.events) else None
 
     @cached_property
@@ -151,14 +159,18 @@ class SnapshotMemory:
 
     @cached_property
     def category(self) -> Ints:
-        """The category of each block in `blocks`, as a row of CATEGORIES."""
+        """The category of each block in `blocks`, as an index into CATEGORIES."""
         told = categories_of_calls(self.calls)
         told[caches(self.calls, self.stack)] = INDEX[Category.KEPT]
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:
-        """Returns the times of the optimizer's steps, in ns: their annotations; otherwise the first allocation of the
-        optimizer, or of a forward pass, after each backward pass."""
+        """Returns the times of the optimizer's steps, in ns; empty if none is found. `opened` has the Role of each
+        allocation.
+
+        They come from annotations. Without these, a step is the first allocation of the optimizer, or of a forward
+        pass,
+        after each backward pass."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations
@@ -178,7 +190,9 @@ class SnapshotMemory:
 
     @cached_property
     def edges(self) -> Ints:
-        """Instants in ns that bound the steps: first and last allocation or free, the optimizer's steps between."""
+        """Times in ns that separate the steps: the first and the last allocation or free, and the optimizer's steps
+        between
+        them."""
         time, updates = self.events.time, self.calls.updates
         if len(time):
             updates = updates[(updates > time[0]) & (updates <= time[-1])]
@@ -186,13 +200,15 @@ class SnapshotMemory:
 
     @property
     def _asked(self) -> Ints:
-        """Requested sizes of the earlier blocks, rounded like blocks: a reused block may be larger than the request."""
+        """Requested sizes in bytes of the blocks in `_earlier`, rounded as the allocator rounds. A block that is
+        used again may be
+        larger than the request."""
         size, requested = self._earlier["size"], self._earlier["requested"]
         return np.where(requested > 0, np.minimum(-(-requested // ROUNDING) * ROUNDING, size), size)
 
     @cached_property
     def weights(self) -> WeightSets:
-        """The number of parameters of each size."""
+        """The number of parameters of each size, derived from the sizes of the blocks."""
         blocks, opened = self.blocks, self.calls.opened
         step = np.searchsorted(self.calls.updates, blocks.begin, side="right")
         backward = opened == Role.BACKWARD
@@ -208,7 +224,7 @@ class SnapshotMemory:
 
     @cached_property
     def _earlier_category(self) -> Ints:
-        """The category of each earlier block."""
+        """The category of each block in `_earlier`, as an index into CATEGORIES."""
         earlier = self._earlier
         told = categories_of_earlier(self.roles[earlier["stack"]])
         told = categories_by_size(self._asked, told == INDEX[Category.BEFORE_RECORDING], self.weights, told)
@@ -217,7 +233,7 @@ class SnapshotMemory:
 
     @cached_property
     def account(self) -> MemoryAccount:
-        """The state at the peak; at the end if no calls were recorded. The categories sum to the reserved bytes."""
+        """The memory at the peak, or at the end if no calls were recorded. The categories sum to the reserved bytes."""
         row = self.peak_row
         sums = np.bincount(self._earlier_category, self._earlier["size"], minlength=len(CATEGORIES)).astype(np.int64)
         in_use = int(self._earlier["size"].sum())
@@ -241,15 +257,17 @@ class SnapshotMemory:
 
     @cached_property
     def unknown_earlier(self) -> EarlierBlocks | None:
-        """The blocks at the end that are older than the history, and whose category is unknown; None without such
-        blocks."""
+        """A summary of the blocks that exist at the end, were allocated before the history, and have an unknown
+        category; None
+        without such blocks."""
         size = self._earlier["size"][self._earlier_category == INDEX[Category.BEFORE_RECORDING]]
         return earlier_blocks(size, bool((self.calls.opened == Role.BACKWARD).any())) if len(size) else None
 
     @cached_property
     def attention(self) -> Bools:
-        """A mask of `blocks`: matrices of attention that is not fused. These are the blocks of the attention's softmax,
-        and other blocks of the attention with the same sizes."""
+        """Mask of `blocks`: True for the matrices of attention that is not fused. They are the blocks that the
+        attention's softmax
+        allocates, and other blocks of the attention with the same sizes."""
         attends, softmax = attention_stacks(self.snapshot)
         own = self.blocks.known_begin & attends[self.stack]
         sizes = np.unique(self.blocks.size[own & softmax[self.stack]])
@@ -257,29 +275,31 @@ class SnapshotMemory:
 
     @cached_property
     def optimizer_temporaries(self) -> Bools:
-        """A mask of `blocks`: blocks that the optimizer allocates and frees in one step."""
+        """Mask of `blocks`: True for blocks that the optimizer allocates and frees in one step."""
         temporary = self.category == INDEX[Category.TEMPORARIES]
         return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
 
     def at_peak(self, chosen: Bools) -> int:
-        """Returns the bytes of the recorded blocks in `chosen` that exist at the peak."""
+        """Returns the total bytes of the blocks in the mask `chosen` that exist at the peak; 0 without recorded
+        calls."""
         row = self.peak_row
         return 0 if row is None else int(self.blocks.size[chosen & self.blocks.alive(row)].sum())
 
     @cached_property
     def older(self) -> int:
-        """Bytes that were allocated before the recorded calls and are not freed in them: they are in use all the
+        """Bytes that were allocated before the recorded calls and are not freed in them, so they are in use all the
         time."""
         return bytes_before(self.events, self.blocks)
 
     @property
     def has_16_bits(self) -> bool:
-        """True if the weights have 16 bits, because their states or copies have twice their bytes."""
+        """True if the weights seem to have 16 bits: there are copies or states of the weights with twice their size."""
         return has_larger_copies(self._asked, self.weights)
 
     @property
     def _split(self) -> int:
-        """Free bytes in partly used segments at the end: the allocator cannot give them back."""
+        """Free bytes at the end in segments that are partly used. The allocator cannot return these bytes to the
+        driver."""
         blocks = self._final
         used = np.unique(blocks["segment"][blocks["state"] >= _ACTIVE])
         inside = (blocks["state"] < _ACTIVE) & np.isin(blocks["segment"], used) & (blocks["private"] == 0)
@@ -293,16 +313,16 @@ class SnapshotMemory:
 
     @cached_property
     def growth(self) -> Growth:
-        """The memory that steps allocate and do not free. A step is the time between two updates of the optimizer."""
+        """The memory that steps allocate and do not free. A step is the time between two steps of the optimizer."""
         return growth_between(np.unique(self.calls.updates), self.blocks, self.category)
 
     @cached_property
     def places(self) -> SnapshotPlaces:
-        """The places that allocated the blocks."""
+        """The decoder from stacks to the places in the program that allocated the blocks."""
         return SnapshotPlaces(self.snapshot)
 
     def sites(self) -> list[Site]:
-        """Returns the places that allocated the memory of the peak, the most bytes first."""
+        """Returns the places that allocated the memory of the peak, the place with the most bytes first."""
         row = self.peak_row
         alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
         return self.places.sites(
@@ -312,25 +332,25 @@ class SnapshotMemory:
         )
 
     def sites_of(self, chosen: Bools) -> list[Site]:
-        """Returns the places that allocated those blocks of the mask `chosen` that exist at the peak.
+        """Returns the places that allocated the blocks in the mask `chosen`, as far as these exist at the peak.
 
-        The place with the most bytes comes first.
-        """
+        The place with the most bytes comes first."""
         rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
         return self.places.sites(self.blocks.size[rows], self.stack[rows], self.category[rows])
 
     def growing_sites(self) -> list[Site]:
-        """Returns the places that allocated the blocks in `growth.kept`, the most bytes first."""
+        """Returns the places that allocated the blocks in `growth.kept`, the place with the most bytes first."""
         kept = self.growth.kept
         return self.places.sites(self.blocks.size[kept], self.stack[kept], self.category[kept])
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the places of blocks of the recorded calls, as keys of `places`."""
+        """Returns the keys, for `places`, of the places that allocated the blocks `chosen` (row numbers in
+        `blocks`)."""
         return self.places.keys(self.stack[chosen])
 
 
 def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:
-    """Returns the memory of the device with the most reserved bytes."""
+    """Returns the memory of the device that has the most reserved bytes in `snapshot`."""
     segments = snapshot.segments
     devices = segments["device"] if len(segments["device"]) else snapshot.entries["device"]
     weights = segments["total"] if len(segments["device"]) else np.ones(len(devices))
@@ -344,10 +364,9 @@ def _is(action: Ints, *names: str) -> Bools:
 
 
 def passes_before(opened: Ints, event: Ints) -> Ints:
-    """Returns for each block the number of backward passes that begin before it. A step may have several passes.
+    """Returns for each block the number of backward passes that begin before the block. A step may have several passes.
 
-    `opened` are the roles of the allocations, `event` their rows of the memory events.
-    """
+    `opened` has the Role of the allocation of each block, `event` the index of this allocation in the memory events."""
     rows = np.argsort(event, kind="stable")
     passing = np.isin(opened[rows], (Role.FORWARD, Role.BACKWARD))
     is_backward = opened[rows[passing]] == Role.BACKWARD
@@ -359,8 +378,9 @@ def passes_before(opened: Ints, event: Ints) -> Ints:
 
 
 def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:
-    """Returns a mask of the blocks in `chosen` that belong to one step: the step whose chosen blocks have the most
-    bytes."""
+    """Returns a mask of those blocks in the mask `chosen` that belong to one step: the step whose chosen blocks have
+    the most
+    bytes. `step` has the number of the step of each block, `size` its bytes."""
     if not chosen.any():
         return chosen
     return np.asarray(chosen & (step == np.bincount(step[chosen], size[chosen]).argmax()), np.bool_)

@@ -53,7 +53,9 @@ def _role(matches: Bools, python: Bools, stack: Iterable[int]) -> Role:
 
 
 def frame_text(frame: Frame) -> str:
-    """Returns "file:function" of a frame, with the separators of Linux also for a snapshot of Windows."""
+    """Returns "file:function" of a frame. Backslashes become slashes, so that snapshots from Windows look like those
+    from
+    Linux."""
     return f"{frame.file}:{frame.function}".replace("\\", "/")
 
 
@@ -69,11 +71,10 @@ _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_a
 
 
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
-    """Returns two masks of the stacks: those inside an attention that is not fused, and those inside its softmax.
+    """Returns two masks of the stacks: stacks inside attention that is not fused, and stacks inside its softmax.
 
-    Attention is a function with this name or, outside of torch, a part of a function that calls both batched products
-    and a softmax within NEARBY lines.
-    """
+    A function is attention if it has this name or, outside of torch, if it calls both batched products and a softmax
+    within NEARBY lines."""
     texts = [frame_text(frame) for frame in snapshot.frames]
     signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT, _SOFTMAX_OPERATOR)
     told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]
@@ -89,7 +90,7 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
 
 
 def _distance(values: Ints, others: Ints) -> Ints:
-    """Returns for each value the distance to the nearest of `others`, which must not be empty."""
+    """Returns for each of `values` the distance to the nearest of `others`, which must not be empty."""
     ordered = np.unique(others)
     after = np.searchsorted(ordered, values)
     nearest = (ordered[np.clip(after - side, 0, len(ordered) - 1)] for side in (0, 1))
@@ -97,10 +98,11 @@ def _distance(values: Ints, others: Ints) -> Ints:
 
 
 def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:
-    """Returns for each stack its innermost Python function outside of torch, as a number, and the line of the call.
+    """Returns for each stack a number that identifies its innermost Python function outside of torch, and the line
+    of the
+    call in it.
 
-    Both are -1 if there is none.
-    """
+    Both are -1 if the stack has no such function."""
     number: dict[tuple[str, str], int] = {}
     of_frame = [
         (number.setdefault((frame.file, frame.function), len(number)), frame.line)
@@ -121,7 +123,9 @@ _NODE = re.compile(r"\b(\w+Backward\d*)::apply\b")
 
 
 class SnapshotPlaces:
-    """Decodes the stacks of a snapshot. Stacks with the same operator and the same lines of the program are equal."""
+    """Translates the stacks of a snapshot into places. Stacks with the same operator and the same lines of the
+    program have
+    the same place."""
 
     def __init__(self, snapshot: AllocatorSnapshot) -> None:
         self._snapshot = snapshot
@@ -133,21 +137,23 @@ class SnapshotPlaces:
         self._short = short_paths(files)
 
     def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
-        """Returns the places of blocks with these stacks, the most bytes first."""
+        """Returns the blocks grouped by category and place, the group with the most bytes first. The arguments have
+        one entry per
+        block: its `size` in bytes, the number of its `stack`, and its `category`."""
         return group_sites(np.column_stack((category, self.keys(stack))), size, self.place)
 
     def keys(self, stack: Ints) -> Ints:
-        """Returns the number of the place of each stack, as a table with one column."""
+        """Returns for each stack number in `stack` the number of its place, as an array with one column."""
         distinct = distinct_values(stack)
         numbers = np.array([self._number_of(number) for number in distinct.tolist()], np.int64)
         return numbers[np.searchsorted(distinct, stack)].reshape(-1, 1)
 
     def place(self, key: list[int]) -> Place:
-        """Returns the place with this key."""
+        """Returns the place with the key `key`, one row of `keys`."""
         return self._places[key[0]]
 
     def short(self, file: str) -> str:
-        """Returns the path of a file of the program without the folders that all files of the program share."""
+        """Returns the path of a file without the folders that all files of the program share."""
         return self._short.get(file) or short_paths([file])[file]
 
     def _number_of(self, stack: int) -> int:
@@ -160,7 +166,9 @@ class SnapshotPlaces:
         return self._of_stack[stack]
 
     def _decoded(self, stack: int) -> Place:
-        """Returns the innermost line of the program, its callers, and the innermost operator."""
+        """Returns the place of the stack with the number `stack`: the innermost line of the program, its callers,
+        and the
+        innermost operator."""
         operator, lines = "", []
         for row in self._snapshot.stacks[stack]:
             frame = self._snapshot.frames[row]
@@ -176,10 +184,10 @@ class SnapshotPlaces:
 
 
 def short_paths(files: Iterable[str]) -> dict[str, str]:
-    """Returns each path without the folders that all paths share: names of users and machines, which say nothing.
+    """Returns a dict from each path to its text without the folders that all paths share. These are names of users and
+    machines, which say nothing.
 
-    Windows paths are supported. If there is a single path, or the paths share no folder, each keeps its last folder.
-    """
+    Windows paths are supported. If there is a single path, or the paths share no folder, each keeps its last folder."""
     parts = {file: [it for it in file.replace("\\", "/").split("/") if it not in ("", ".")] for file in files}
     for resolved in parts.values():
         while ".." in resolved[1:]:
@@ -194,7 +202,8 @@ def short_paths(files: Iterable[str]) -> dict[str, str]:
 
 
 def _operator(function: str) -> str:
-    """Returns the operator or the autograd node to which a C++ frame belongs; empty if there is none."""
+    """Returns the name of the operator or the autograd node in `function`, the name of a C++ frame; empty if there
+    is none."""
     operator = _OPERATOR.search(function)
     node = _NODE.search(function)
     return f"aten::{operator[1]}" if operator else node[1] if node else ""

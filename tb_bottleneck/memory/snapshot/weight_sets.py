@@ -46,8 +46,8 @@ Counts = Mapping[int, int]
 
 
 class WeightSets(Record, frozen=True, eq=False):
-    """`parameters` maps sizes in bytes to the number of parameters. `gradients_kept` is True if their gradients are
-    older than the history."""
+    """The parameters of a model by size. `parameters` maps sizes in bytes to the number of parameters with this size.
+    `gradients_kept` is True if the gradients of the parameters were allocated before the history."""
 
     parameters: Counts
     gradients_kept: bool
@@ -82,8 +82,10 @@ def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable
 
 
 def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: Ints) -> Ints:
-    """Returns a copy of `category` in which the `unknown` blocks have the category that their size shows. All blocks
-    are from before a history. `size` is in bytes."""
+    """Returns a copy of `category` in which the blocks of the mask `unknown` have the category that their size
+    indicates.
+
+    All blocks are from before the recorded history. `size` is in bytes."""
     told = category.copy()
     kinds = [Category.PARAMETERS, *([Category.GRADIENTS] if sets.gradients_kept else [])]
     kinds += [Category.OPTIMIZER] * MOST_STATES
@@ -105,14 +107,16 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
 
 
 def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
-    """Returns True if blocks with these sizes (bytes) include copies or states of the parameters with twice their
-    size."""
+    """Returns True if blocks with the sizes `size` (bytes) include copies or states of the parameters in `sets` with
+    twice
+    the parameters' size."""
     return _are_there(_copies(sets, LARGER), _counts(size), LARGER * sets.bytes)
 
 
 def _copies(sets: WeightSets, factor: float) -> Counts:
-    """Returns the number of blocks by size if the parameters were copied to a type that is `factor` times as large.
-    Leaves out sizes that parameters have, too."""
+    """Returns a dict: size in bytes -> number of blocks, if all parameters were copied to a type that is `factor`
+    times as
+    large. Sizes that parameters have, too, are left out."""
     told: dict[int, int] = {}
     for each, count in sets.parameters.items():
         copy = -(-int(each * factor) // ROUNDING) * ROUNDING
@@ -122,8 +126,10 @@ def _copies(sets: WeightSets, factor: float) -> Counts:
 
 
 def _are_there(copies: Counts, found: Counts, all_bytes: float) -> bool:
-    """Returns True if `found` has enough blocks for most of `copies`. Both map sizes to numbers of blocks. These copies
-    must have at least AGREES of the bytes of `copies`, and SEEN of `all_bytes`."""
+    """Returns True if most of the blocks in `copies` are in `found`. Both map sizes in bytes to numbers of blocks.
+
+    The sizes with enough blocks in `found` must have at least the fraction AGREES of the bytes of `copies`, and the
+    fraction SEEN of `all_bytes`."""
     complete = sum(copy * count for copy, count in copies.items() if found.get(copy, 0) >= count)
     asked = sum(copy * count for copy, count in copies.items())
     return complete >= AGREES * asked and complete >= SEEN * all_bytes > 0
@@ -135,11 +141,12 @@ def _counts(size: Ints) -> dict[int, int]:
 
 
 def _states_of(states: Counts, before: Counts) -> int:
-    """Returns how many states the optimizer keeps for each parameter.
+    """Returns how many states the optimizer keeps for each parameter. `states` are the blocks that the optimizer
+    allocated,
+    `before` those from before the history; both map sizes in bytes to numbers of blocks.
 
     If parameters and their gradients are both in `before`, there are two blocks of each size, which shows the number.
-    Otherwise, it is 2 (as with Adam) if most numbers in `states` are even, else 1.
-    """
+    Otherwise, it is 2 (as with Adam) if most numbers in `states` are even, else 1."""
     votes = {
         sets: sum(size * count for size, count in states.items() if count * 2 == sets * before.get(size, 0))
         for sets in range(1, MOST_STATES + 1)
@@ -154,7 +161,9 @@ def _states_of(states: Counts, before: Counts) -> int:
 
 def _sets_of(before: Counts, passed: Counts) -> int | None:
     """Returns how many blocks in `before` there are for each block in `passed` of the same size; None if sizes
-    disagree."""
+    disagree.
+
+    Both map sizes in bytes to numbers of blocks: from before the history, and of one backward pass."""
     votes: dict[int, int] = {}
     for size, count in passed.items():
         sets, rest = divmod(before.get(size, 0), count)
