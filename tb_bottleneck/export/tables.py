@@ -104,7 +104,7 @@ TABLES = {"events": EVENTS, "kernels": KERNELS, "collectives": COLLECTIVES, "ran
 
 @dataclass(frozen=True)
 class Words:
-    """A column of text. `rows` are indices into `words`. `missing` is a mask of the rows without a text."""
+    """A column of text. Row i has the text `words[rows[i]]`. `missing` is a mask of the rows without a text."""
 
     rows: Ints
     words: Sequence[str]
@@ -113,7 +113,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of integers. `missing` is a mask of the rows without a number."""
+    """A column of integers. `rows` has one value per row. `missing` is a mask of the rows without a number."""
 
     rows: Ints
     missing: Bools | None = None
@@ -123,7 +123,7 @@ Table = dict[str, Words | Numbers]
 
 
 def events_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the columns of all complete events, sorted by start."""
+    """Returns the columns of the table `events`, by name: all complete events of the trace, sorted by start."""
     events = trace.events
     signature = [tuple(part.decode("utf-8", "replace") for part in signature) for signature in trace.signatures]
     return {
@@ -143,7 +143,7 @@ def events_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def kernels_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the columns of the operations of all devices, sorted by start."""
+    """Returns the columns of the table `kernels`, by name: the operations of all devices, sorted by start."""
     ops, calls, events = trace.all_device_ops, trace.calls, trace.events
     call = np.where(ops.launched, ops.call, 0)
     called, operator = trace.calling_operators
@@ -172,7 +172,9 @@ def kernels_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def collectives_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the columns of the collectives and messages of the judged steps, sorted by start."""
+    """Returns the columns of the table `collectives`, by name: collectives and messages between ranks in the steps
+    that the
+    report judges, sorted by start. The columns are empty if `recording` is None."""
     table = GroupTable(trace.header)
     none = np.empty(0, np.int64)
     rows = Communications(*[none] * len(fields(Communications)))

@@ -23,7 +23,7 @@ ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 
 
 class BottleneckPlugin(base_plugin.TBPlugin):
-    """One instance serves many threads; all mutable state is behind the locks of its four parts."""
+    """The plugin. One instance serves many threads. Its four parts keep the state that changes, each behind a lock."""
 
     plugin_name = PLUGIN_NAME
 
@@ -50,8 +50,9 @@ class BottleneckPlugin(base_plugin.TBPlugin):
         return True
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
-        """Returns the tab: an ES module with a `render()` that draws the page. TensorBoard's reload button stays
-        enabled."""
+        """Returns how TensorBoard shows the tab: an ES module with a function `render()` that draws the page.
+        TensorBoard's reload
+        button stays enabled."""
         return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
 
     def close(self) -> None:
@@ -63,11 +64,12 @@ class BottleneckPlugin(base_plugin.TBPlugin):
 
 
 def logdir_of(context: base_plugin.TBContext) -> str:
-    """Returns the logdir as the user specified it: `--logdir`, or `--logdir_spec`, or ""."""
+    """Returns the logdir as the user specified it, with `--logdir` or `--logdir_spec`; "" if neither was given."""
     return str(context.logdir or getattr(context.flags, "logdir_spec", "") or "")
 
 
 def roots_of(context: base_plugin.TBContext) -> tuple[Root, ...]:
-    """Returns the directories to scan. Relative paths are resolved now, because the working directory may change."""
+    """Returns the directories to scan. Relative paths are resolved at once, because the working directory may
+    change."""
     roots = (Root(str(context.logdir)),) if context.logdir else parse_logdir_spec(logdir_of(context))
     return tuple(root.resolved() for root in roots)

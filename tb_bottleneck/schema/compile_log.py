@@ -26,12 +26,13 @@ _NUMBER = re.compile(r"^\d+/\d+: ")
 
 
 class CompileEntries:
-    """Collects entries of the fact `compile_log`; `shown` returns a file's path as it is shown.
+    """Collects the entries of the fact `compile_log`: what torch.compile did. `shown` returns a file's path as it is
+    shown.
 
     A compilation: its id (`frame/number`), function, file, line, start (us since 1970), duration (us), and the failed
     guard. A break: file, line, function, reason, count. A failure, for a function that torch runs without compiling:
-    file, line, function, reason. A call that made torch compile: id and start of the compilation, file, line, function.
-    """
+    file, line, function, reason. A call that made torch compile: id and start of the compilation, file, line,
+    function."""
 
     def __init__(self, shown: Callable[[str], str]) -> None:
         self._shown = shown
@@ -42,10 +43,9 @@ class CompileEntries:
         self._running: dict[str, list[object]] = {}  # calls of compilations without a record yet, by their id
 
     def add(self, record: Any) -> None:
-        """Adds a compilation, once, and the function's failure if there was one.
+        """Adds the compilation that `record` describes, if it is new, and the function's failure if there was one.
 
-        The record has the names of torch/_dynamo/utils.py, CompilationMetrics.
-        """
+        The record has the fields of CompilationMetrics in torch/_dynamo/utils.py."""
         number: Any = getattr(record, "compile_id", None)
         start: Any = getattr(record, "start_time_us", None)
         if number is None or start is None or len(self._compilations) >= MAX_COMPILATIONS:
@@ -63,18 +63,19 @@ class CompileEntries:
             self._failures[file, line] = [file, line, function, _failure(record)]
 
     def add_break(self, file: str, line: int, function: str, reason: object) -> None:
-        """Counts a break."""
+        """Counts a graph break at `line` of `file`, in `function`. `reason` is torch's text about the cause."""
         place = (self._shown_file(file), line, function[:100], _two_lines(reason))
         if place in self._breaks or len(self._breaks) < MAX_BREAKS:
             self._breaks[place] = self._breaks.get(place, 0) + 1
 
     def add_call(self, number: str, file: str, line: int, function: str) -> None:
-        """Adds the line of the program that makes torch begin the compilation with the id `number`."""
+        """Adds a call that made torch compile: `line` of `file`, in `function`, began the compilation with the id
+        `number`."""
         if len(self._running) < MAX_COMPILATIONS:
             self._running[number] = [self._shown_file(file), line, function[:100]]
 
     def forget_breaks(self) -> None:
-        """Begins to count the breaks again."""
+        """Removes all graph breaks that were counted so far."""
         self._breaks.clear()
 
     def fact(self) -> dict[str, list[list[object]]]:
@@ -93,7 +94,8 @@ class CompileEntries:
 
 
 def _failure(record: Any) -> str:
-    """Returns why torch gave a function up: at which line, whether in a loop, and what ended the graph."""
+    """Returns as text why torch stopped compiling a function: at which line, whether in a loop, and what ended the
+    graph."""
     reason, line = str(getattr(record, "fail_reason", None) or ""), getattr(record, "fail_user_frame_lineno", None)
     place = [f"line {line}"] * bool(line) + ["in a loop"] * (LOOP in reason)
     what = _two_lines(reason.removeprefix(str(record.fail_type)).lstrip())
@@ -101,13 +103,14 @@ def _failure(record: Any) -> str:
 
 
 def _first_line(text: object) -> str:
-    """Returns the failed guard in one line, without the number of the compilation and without folders."""
+    """Returns the first line of `text`, which names the failed guard, without the number of the compilation and without
+    folders."""
     line = next(iter(str(text or "").splitlines()), "")
     return _clean(_NUMBER.sub("", line))
 
 
 def _two_lines(text: object) -> str:
-    """Returns what ended a graph, and torch's explanation."""
+    """Returns the first two lines of `text` as one line: what ended a graph, and torch's explanation."""
     lines = [line.strip().removeprefix("Explanation: ") for line in str(text or "").splitlines()[:2]]
     return _clean(": ".join(line.rstrip(".") for line in lines if not line.startswith("Hint")))
 

@@ -23,7 +23,7 @@ HOST = "host"
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """The unit and the meaning of a signal."""
+    """The unit and the meaning of a signal. The module's first lines list the units."""
 
     unit: str
     meaning: str

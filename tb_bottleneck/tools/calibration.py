@@ -27,10 +27,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass
 class Calibration:
-    """The result for a device: `figures` by name (NAMES in base/calibrations.py has names and units).
+    """The measured rates of a device: `figures` by name (NAMES in base/calibrations.py has names and units).
 
-    `driver` is the version of the driver or library. `left_out` has the reason for each missing figure, by name.
-    """
+    `driver` is the version of the driver or library. `left_out` has the reason for each missing figure, by name."""
 
     device: str
     driver: str
@@ -56,7 +55,7 @@ class BenchmarkDevice:
         self._clock = clock
 
     def seconds_of(self, run: Callable[[], object]) -> float:
-        """Returns the seconds per call of `run`, in the fastest of ROUNDS rounds of many calls."""
+        """Returns the seconds per call of `run`, in the fastest of ROUNDS rounds. A round has many calls."""
         for _ in range(2):  # the first run creates plans and raises the clocks
             run()
         self.synchronize()
@@ -115,7 +114,7 @@ Figure = Callable[[BenchmarkDevice], float]
 
 
 class _NotAvailable(Exception):
-    """This device does not have this figure; str() is the reason."""
+    """Raised if a figure cannot be measured on this device; str() is the reason."""
 
 
 def _measure(
@@ -133,7 +132,11 @@ def _measure(
 
 
 def _product(dtype: str, tf32: bool = False) -> Figure:
-    """Returns the figure of a matmul: 2 n³ operations for two square matrices of side n."""
+    """Returns a function that measures matrix multiplications of the type `dtype`, in operations per second. With
+    `tf32`, torch
+    may use TF32.
+
+    A product of two square matrices of side n has 2 n³ operations."""
 
     def figure(benchmark: BenchmarkDevice) -> float:
         torch = benchmark.torch
@@ -154,7 +157,9 @@ def _product(dtype: str, tf32: bool = False) -> Figure:
 
 
 def _copy(benchmark: BenchmarkDevice) -> float:
-    """Returns bytes per second: bytes read plus bytes written, because both use the memory bus."""
+    """Returns the rate of a copy in bytes per second. Bytes read and bytes written both count, because both use the
+    memory
+    bus."""
     on_gpu = benchmark.device.type == "cuda"
     count = min(GPU_COPY_BYTES, _free_bytes(benchmark) // _PART_OF_FREE) if on_gpu else CPU_COPY_BYTES
     source = benchmark.torch.ones(count, device=benchmark.device, dtype=benchmark.torch.uint8)
@@ -174,7 +179,7 @@ def _link(pinned: bool, to_device: bool) -> Figure:
 
 
 def _launch(benchmark: BenchmarkDevice) -> float:
-    """Returns the host's nanoseconds for one in-place addition of a single number, including dispatch."""
+    """Returns the host time in ns for one in-place addition of a single number, including torch's dispatch."""
     number = benchmark.torch.zeros(1, device=benchmark.device)
     return benchmark.host_seconds_of(lambda: number.add_(1), LAUNCHES) * 1e9
 

@@ -54,8 +54,9 @@ TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
 
 
 class ComparisonRoutes:
-    """The handlers of compare, series, what_if and devices. A worker process computes the answers, except that of
-    devices."""
+    """The HTTP handlers of the routes `compare`, `series`, `what_if` and `devices`. A worker process computes the
+    answers,
+    except that of `devices`."""
 
     def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs
@@ -116,7 +117,9 @@ class ComparisonRoutes:
         ids: Sequence[str],
         new_question: Callable[[Sequence[ComparedRecording]], RecordingQuestion],
     ) -> Response:
-        """Returns the reply to the question about the recordings with these ids."""
+        """Returns the reply to a question about the recordings with the ids `ids`. `new_question` makes the question
+        from these
+        recordings. The reply is an error 404 if one of the recordings does not exist."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -128,7 +131,7 @@ class ComparisonRoutes:
 
 
 def compared_recording(recording: RecordingFile, scan: LogdirScan) -> ComparedRecording:
-    """Returns the recording as part of a question, with the telemetry of the same run."""
+    """Returns `recording` in the form that questions contain, together with the telemetry files of the same run."""
     name = recording.source if recording.run in ("", ".") else f"{recording.run}/{recording.source}"
     telemetry = telemetry_beside(recording, scan.listing.recordings)
     files = tuple(TelemetryFile(file.path, file.mtime_ns) for file in telemetry)
@@ -138,7 +141,7 @@ def compared_recording(recording: RecordingFile, scan: LogdirScan) -> ComparedRe
 def telemetry_beside(recording: RecordingFile, candidates: Sequence[RecordingFile]) -> list[RecordingFile]:
     """Returns the newest telemetry files in the folder of `recording` or in its monitor folder, oldest first.
 
-    At most MAX_TELEMETRY_FILES files of `candidates` are returned."""
+    The files are taken from `candidates`. At most MAX_TELEMETRY_FILES files are returned."""
     folder = os.path.dirname(recording.path)
     monitor_folder = os.path.join(folder, MONITOR_FOLDER)
     files = [

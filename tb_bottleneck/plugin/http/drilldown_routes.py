@@ -82,7 +82,9 @@ def answer_text(
 
 
 def _points_per_column(telemetry: Telemetry) -> int:
-    """Returns the number of points per column at which all columns together stay within MAX_READINGS."""
+    """Returns the number of points per column at which all columns of `telemetry` together have at most
+    MAX_ANSWERED_READINGS
+    points."""
     return MAX_ANSWERED_READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
 
 
@@ -109,7 +111,7 @@ def _steps(telemetry: Telemetry, most: int, since: int, until: int | None) -> di
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """Returns the values with None in place of NaN, which JSON does not have."""
+    """Returns `values` as a list, with None in place of NaN, because JSON has no NaN."""
     numbers: list[float | None] = values.tolist()
     if (values != values).any():
         return [None if value != value else value for value in numbers]
@@ -124,23 +126,26 @@ _NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
 
 class DrilldownRoutes:
-    """The handlers of the routes into a trace. A worker process computes the answers."""
+    """The HTTP handlers of the routes that return details of a trace. A worker process computes the answers."""
 
     def __init__(self, lookup: RecordingLookup, questions: QuestionQueue) -> None:
         self._lookup = lookup
         self._questions = questions
 
     def timeline(self, request: Request) -> Response:
-        """Replies with the timeline of recording `id` from `begin` to `end` (ns), drawn `pixels` wide."""
+        """Replies with the timeline of recording `id` from `begin` to `end` (ns), at the resolution of `pixels`
+        columns."""
         return self._ask(request, TimelineQuestion, ("begin", "end", "pixels"))
 
     def tables(self, request: Request) -> Response:
-        """Replies with the tables of the judged window of recording `id`."""
+        """Replies with the tables of recording `id`: operators, kernels and others, for the steps that the report
+        judges."""
         return self._ask(request, TablesQuestion, ())
 
     def tree(self, request: Request) -> Response:
-        """Replies with the tree of a recording's time or, with the parameter `with`, the difference from another
-        recording."""
+        """Replies with the tree of the time of recording `id`. With the parameter `with`, replies with the
+        difference from the
+        recording with that id."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording
@@ -168,7 +173,7 @@ class DrilldownRoutes:
         return self._reply(request, question)
 
     def details(self, request: Request) -> Response:
-        """Replies with all calls of one `operator` or one `kernel`, given by name."""
+        """Replies with all calls of one operator or one kernel. The parameter `operator` or `kernel` has its name."""
         operator, kernel = request.args.get("operator"), request.args.get("kernel")
         if bool(operator) == bool(kernel) or len(operator or kernel or "") > MAX_NAME:
             return error(400, f"Use either `operator` or `kernel`, with a name of at most {MAX_NAME} characters.")
@@ -182,7 +187,9 @@ class DrilldownRoutes:
         return self._ask_of_trace(request, lambda trace: FindQuestion(trace, text))
 
     def dependencies(self, request: Request) -> Response:
-        """Replies with what the operation at `begin` (ns) on `track` waited for."""
+        """Replies with what one operation waited for. The operation is given by its start `begin` (ns) and its
+        `track`, a row of
+        the timeline."""
         track = request.args.get("track", "")
         try:
             begin = finite_number(request.args.get("begin", ""))
@@ -199,7 +206,7 @@ class DrilldownRoutes:
         return self._reply(request, new_question(TraceFile.of(id_of(recording), recording)))
 
     def slice(self, request: Request) -> Response:
-        """Replies with the part of a trace from `begin` to `end` (ns) as a gzipped trace."""
+        """Replies with the events of a trace from `begin` to `end` (ns), as a gzipped trace."""
         return self._ask(request, SliceQuestion, ("begin", "end"), encoding="gzip")
 
     def _ask(

@@ -26,14 +26,15 @@ LARGEST_NS = 2.0**62  # beyond any recording's clock, and still an integer of 64
 
 
 class RecordingLookup:
-    """Finds the recordings that requests name. Any thread may call every method."""
+    """Finds the recordings that HTTP requests name. Any thread may call every method."""
 
     def __init__(self, runs: RunIndex, recordings: RecordingRegistry) -> None:
         self._runs = runs
         self._recordings = recordings
 
     def recording(self, request: Request) -> RecordingFile | Response:
-        """Returns the recording with the request's id, or the response that says why there is none. Starts the analysis
+        """Returns the recording with the request's parameter `id`, or an error response if there is none. Also
+        starts the analysis
         of all recordings."""
         requested_id = request.args.get("id", "")
         if not requested_id:
@@ -49,7 +50,7 @@ class RecordingLookup:
         return recording
 
     def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
-        """Returns the trace whose id is in the parameter `name`, or the response that says why there is none."""
+        """Returns the trace whose id is in the request's parameter `name`, or an error response if there is none."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -59,7 +60,9 @@ class RecordingLookup:
         return recording
 
     def trace(self, request: Request) -> RecordingFile | Response:
-        """Like `recording`, but returns a response with the reason if the recording is no trace."""
+        """Returns the trace with the request's parameter `id`. Returns an error response with the reason if there is
+        no such
+        recording, or if the recording is no trace."""
         recording = self.recording(request)
         if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
@@ -90,12 +93,11 @@ MAX_WAITED = 64
 
 
 class JobRoute:
-    """The handler: it answers with the job that a recording is a rank of.
+    """The HTTP handler of the route `job`, which replies with the job that a recording is a rank of.
 
     The server itself reads no trace. A worker process reads the saved report of the job. Without a saved report, a
     worker process reads the traces if the job has at most MAX_COMPUTED ranks. Otherwise the job is judged by the
-    accounts of the ranks that are analysed so far.
-    """
+    accounts of the ranks that are analysed so far."""
 
     def __init__(
         self,
@@ -112,7 +114,8 @@ class JobRoute:
         self._jobs = jobs
 
     def job(self, request: Request) -> Response:
-        """Replies with the job of the trace `id`; with `brief=1` only with the verdict of the job."""
+        """Replies with the job that the trace `id` belongs to. With `brief=1`, the reply has only the verdict of the
+        job."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording
@@ -133,7 +136,8 @@ class JobRoute:
     def _from_ranks(
         self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str, client: str
     ) -> Response:
-        """Returns the job from its ranks. `because` is why there is no saved report."""
+        """Returns the job of `recording`, computed from its ranks. `because` is the reason why there is no saved
+        report."""
         traces = _traces(recording, scan)
         known = [(each, digest) for each in traces if (digest := self._analyses.look(each)[1]) is not None]
         if len(known) < len(traces) <= MAX_WAITED:
@@ -167,8 +171,9 @@ def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
 
 
 def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:
-    """Returns the job that `recording` belongs to, from the digests in `known`; an answer without a job if there is
-    none."""
+    """Returns the job that `recording` belongs to, computed from the digests in `known`. If the recording belongs to
+    none, the
+    answer has no job."""
     reports = [_as_report(each, digest) for each, digest in known]
     answer = JobAnswer(
         id=id_of(recording), state="done", progress=1.0, basis="none", command=save_command(recording.path)
@@ -190,7 +195,7 @@ def _table(
 
 
 def _as_report(recording: RecordingFile, digest: Digest) -> Report:
-    """Returns the parts of the report that `jobs_of` and `rank_rows` read."""
+    """Returns a report with only those fields, taken from `digest`, that `jobs_of` and `rank_rows` read."""
     report = Report(
         run=recording.run,
         source=recording.source,

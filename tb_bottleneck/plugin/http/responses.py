@@ -35,11 +35,10 @@ _THIS_MACHINE = ("", "::1", "::ffff:127.0.0.1")  # "": a Unix socket
 
 @dataclass(frozen=True)
 class Response:
-    """The result of a handler: the content, and how it is sent.
+    """The result of an HTTP handler: the content, and how it is sent.
 
     `code` is the HTTP status, `encoding` the compression of the content, if any. `tag` identifies the content; if it is
-    empty, a tag is made from the content.
-    """
+    empty, a tag is made from the content."""
 
     content: bytes
     media_type: str
@@ -57,17 +56,20 @@ def error(code: int, sentence: str) -> Response:
 
 
 def message(content: Message, code: int = 200) -> Response:
-    """Returns a message in its JSON form."""
+    """Returns an HTTP response with the protobuf message `content` as JSON and the HTTP status `code`."""
     return Response(as_json(content).encode(), "application/json", code)
 
 
 def pending(state: AnalysisState) -> Response:
-    """Returns a response with status 202 and the progress: there is no answer yet, the client has to ask again."""
+    """Returns a response with HTTP status 202 and the progress `state`. It means: the answer is not ready, ask
+    again."""
     return message(Pending(state=state.name, progress=state.progress), 202)
 
 
 def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> Response:
-    """Returns the response for a reply of a worker process. `encoding` is the compression of an answer, if any."""
+    """Returns the HTTP response for `reply`, the reply of a worker process. `encoding` is the compression of an
+    answer, if
+    any."""
     match reply:
         case bytes():
             return Response(reply, "application/json", encoding=encoding)
@@ -93,7 +95,9 @@ def client_of(request: Request) -> str:
 
 
 def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
-    """Returns the handler as a WSGI application. With `hosts`, it refuses requests for other host names."""
+    """Returns `handler` as a WSGI application. With `hosts`, the application refuses requests for host names that
+    this policy
+    does not accept."""
 
     def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -106,7 +110,7 @@ def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
 
 
 def _handled(handler: Handler, request: Request) -> Response:
-    """Returns the handler's response. An exception costs this request only, and is logged."""
+    """Returns the response of `handler`. If the handler raises an exception, logs it and returns an error 500."""
     if request.method not in METHODS:
         return error(405, "This plugin only answers GET and HEAD.")
     try:
@@ -117,17 +121,21 @@ def _handled(handler: Handler, request: Request) -> Response:
 
 
 class _NotModified(WsgiResponse):
-    """A 304 that keeps its media type: werkzeug drops it, and TensorBoard then logs two lines for each."""
+    """A response with HTTP status 304 that keeps its media type. werkzeug's own response drops the type, and
+    TensorBoard then
+    logs two lines for each response."""
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
-        """Returns the headers as they are sent."""
+        """Returns the HTTP headers of the response, with the media type."""
         headers = super().get_wsgi_headers(environ)
         headers["Content-Type"] = self.headers["Content-Type"]
         return headers
 
 
 def _as_wsgi(request: Request, response: Response) -> WsgiResponse:
-    """Returns the response through TensorBoard's own `Respond`; a 304 if the client has the content already."""
+    """Returns `response` as a WSGI response, made by TensorBoard's own `Respond`. The status is 304 if the client
+    already has
+    the content."""
     headers = []
     content: bytes = response.content
     code = response.code
@@ -159,8 +167,7 @@ class SharedResponse:
     would be made, compressed and hashed for each client every second. With this class, that list is at most 6 s old,
     and a list of ten recordings at most 40 ms.
 
-    Any thread may call `get`.
-    """
+    Any thread may call `get`."""
 
     def __init__(self, make: Callable[[], Response], now: Callable[[], float] = time.monotonic) -> None:
         self._make = make
@@ -171,7 +178,7 @@ class SharedResponse:
         self._content = b""
 
     def get(self) -> Response:
-        """Returns the response, compressed. Raises what making it raises."""
+        """Returns the response, compressed. An exception while the response is made is passed on to the caller."""
         last = self._last
         if last is not None and (self._now() < self._valid_until or self._making.locked()):
             return last

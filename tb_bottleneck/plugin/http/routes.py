@@ -22,11 +22,10 @@ from tb_bottleneck.schema.signals import PLUGIN_NAME
 
 
 class Routes:
-    """All routes and the state that they answer from. GET and HEAD only.
+    """All HTTP routes of the plugin, and the state from which they answer. The methods are GET and HEAD.
 
     A request writes nothing to the disk. Requests for the list of runs, or for a recording by `id`, start the analysis
-    of all recordings in the background, if it is not done yet.
-    """
+    of all recordings in the background, if it is not done yet."""
 
     def __init__(
         self,
@@ -52,7 +51,7 @@ class Routes:
         self._runs_response = SharedResponse(self._make_runs)
 
     def apps(self) -> dict[str, App]:
-        """Returns the routes as WSGI applications, by path."""
+        """Returns a dict: path of a route -> WSGI application."""
         handlers = {
             "/runs": self.runs,
             "/report": self.report,
@@ -90,7 +89,9 @@ class Routes:
         return Response(self._run_list.text(scan).encode(), "application/json")
 
     def report(self, request: Request) -> Response:
-        """Replies with the report of recording `id` and its review, or with the progress of its analysis."""
+        """Replies with the report of recording `id` and what reviewers wrote about it. While the recording is being
+        analysed,
+        replies with the progress."""
         recording = self._lookup.recording(request)
         if isinstance(recording, Response):
             return recording
@@ -106,7 +107,9 @@ class Routes:
         return message(answer)
 
     def ledger(self, request: Request) -> Response:
-        """Replies with the predicted and the measured gains of fixes, or with the progress of an analysis."""
+        """Replies with the predicted and the measured gains of fixes. While a recording of a fix is being analysed,
+        replies with
+        the progress."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -139,6 +142,7 @@ class Routes:
         return Response(text.encode(), "application/json")
 
     def static(self, request: Request) -> Response:
-        """Replies with a file of the built tab, given by the path after `static/`."""
+        """Replies with a file of the built web page. The path of the request has the name of the file after
+        `static/`."""
         file = static_files.read(request.path.partition(f"/{PLUGIN_NAME}/static/")[2])
         return error(404, "The built tab has no such file.") if file is None else Response(*file)

@@ -24,7 +24,7 @@ ROWS_AT_A_TIME, TRAININGS_AT_A_TIME = 100, 50
 
 
 class _Row(Record, frozen=True, gc=False):
-    """One recording's entry as JSON, with the inputs that it was built from."""
+    """The JSON text of one recording's entry in the list, with the inputs from which it was built."""
 
     state: AnalysisState
     digest: Digest | None
@@ -34,7 +34,7 @@ class _Row(Record, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """The last answer; the next one reuses the parts that did not change. Never modified."""
+    """The last answer and its parts. The next answer uses those parts again that did not change. Never modified."""
 
     scan: LogdirScan | None = None
     jobs: tuple[KnownJob, ...] = ()
@@ -43,10 +43,11 @@ class _Snapshot:
 
 
 class RunListBuilder:
-    """Builds the list of recordings. A tab asks every second; the list may be long, and little of it changes.
+    """Builds the list of recordings. The web page asks for it every second. The list may be long, and little of it
+    changes.
 
-    Any thread may call `text`: it builds its answer from an immutable snapshot of the last one, and replaces it.
-    """
+    Any thread may call `text`: it builds its answer from an immutable snapshot of the last one, and replaces this
+    snapshot."""
 
     def __init__(self, logdir: str, analyses: RecordingRegistry) -> None:
         self._logdir = logdir
@@ -76,7 +77,7 @@ class RunListBuilder:
         return text
 
     def _grouped(self, rows: dict[RecordingFile, _Row], jobs: tuple[KnownJob, ...]) -> list[dict[str, Any]]:
-        """Returns the trainings with several recordings, as dicts for JSON."""
+        """Returns the trainings that have several recordings, as dicts for JSON."""
         positions = {recording: position for position, recording in enumerate(rows)}
         trainings = self._trainings.trainings([(recording, row.digest) for recording, row in rows.items()], jobs)
         several = [each for each in trainings if len(each.recordings) > 1]

@@ -51,12 +51,15 @@ class HostPolicy:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ, host: str = "") -> "HostPolicy":
-        """Returns the policy of this environment. `host` is TensorBoard's own `--host`."""
+        """Returns the policy that the environment variables in `environment` configure. `host` is TensorBoard's own
+        `--host`."""
         proxies = (_host_of(environment.get(name, "")) for name in _PROXY_VARIABLES)
         return cls([host, *proxies, *environment.get(HOSTS_VARIABLE, "").split(",")])
 
     def accepts(self, host: str) -> bool:
-        """Returns True for a Host header with an accepted name. HTTP/1.0 requests have none: no browser sends them."""
+        """Returns True if the Host header `host` has an accepted name, or is empty: HTTP/1.0 requests may have none,
+        and no
+        browser sends such requests."""
         name = _name_of(host)
         if self._any or not host or _is_address(name):
             return True
@@ -76,7 +79,7 @@ def refusal(host: str) -> str:
 
 
 def _name_of(host: str) -> str:
-    """Returns the name of `name:port` or `[address]:port`, in lower case."""
+    """Returns the name in a Host header of the form `name:port` or `[address]:port`, in lower case."""
     name = host.strip().lower()
     if name.startswith("["):
         return name[1:].partition("]")[0]
@@ -100,7 +103,7 @@ def _host_of(url: str) -> str:
 
 @cache
 def _own_names() -> frozenset[str]:
-    """Returns the names of this machine."""
+    """Returns the host names of this machine, in lower case."""
     names = {socket.gethostname()}
     with suppress(OSError):  # the resolver is broken
         names.add(socket.getfqdn())

@@ -31,19 +31,20 @@ MAX_COMPUTED_KEPT = 256
 
 
 class Questions(Protocol):
-    """Answers questions about saved reports."""
+    """Answers questions about the saved reports of jobs."""
 
     def ask(self, question: RecordingQuestion, client: str, patience: float) -> Reply | AnalysisState:
-        """Returns the reply, or the progress if there is none within `patience` seconds."""
+        """Returns the reply to `question`, or the progress if there is no reply within `patience` seconds. `client`
+        identifies who
+        asks."""
 
 
 @dataclass(frozen=True)
 class KnownJob:
-    """A job with a report.
+    """A job (a training on several ranks) that has a report.
 
     `recordings` are those of its ranks, in order of rank. `first` is the recording of the rank that explains the
-    verdict of the job. `summary` is what the list shows about the job.
-    """
+    verdict of the job. `summary` is what the list of recordings shows about the job."""
 
     recordings: tuple[RecordingFile, ...]
     first: RecordingFile
@@ -52,8 +53,11 @@ class KnownJob:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """The jobs with a report. `digests` has the digests of the ranks in saved reports; `held` are the traces that must
-    not be analysed now."""
+    """All jobs that have a report.
+
+    `digests` has the digests of the ranks in saved reports; `held` are the traces that must not be analysed now,
+    because
+    a saved report about them is being read."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)
@@ -71,7 +75,9 @@ class _Scan:
 
 @dataclass(frozen=True)
 class _SavedJob:
-    """A saved report. It stays the same as long as the traces do, so that the list builds its rows once."""
+    """A job whose report was saved to a file. The object is kept until the traces change, so that the list builds
+    its rows
+    only once."""
 
     job: KnownJob
     digests: Mapping[RecordingFile, Digest]
@@ -90,7 +96,7 @@ class JobIndex:
 
     @property
     def known(self) -> KnownJobs:
-        """The jobs as of the last update."""
+        """The jobs that had a report at the last call of `update`."""
         return self._known
 
     def update(self, recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]) -> KnownJobs:
@@ -109,7 +115,7 @@ class JobIndex:
         return self._known
 
     def learn(self, reply: bytes, recordings: Iterable[RecordingFile]) -> None:
-        """Keeps the job in `reply`, a JobAnswer as JSON, which was computed from some of these recordings."""
+        """Stores the job in `reply`, a JobAnswer as JSON. It was computed from some of `recordings`."""
         by_id = {id_of(recording): recording for recording in recordings}
         job, table = _parsed(reply)
         members = [by_id.get(id_) for id_ in table.get("id", ())]
@@ -120,7 +126,9 @@ class JobIndex:
         self._complete = False
 
     def _is_read(self, question: SavedJobQuestion, recordings: Iterable[RecordingFile]) -> bool:
-        """Asks a worker process for a saved report, and returns True once there is a reply."""
+        """Returns True if there is a reply to `question`, which is about a saved report, or if no process can answer
+        questions.
+        Asks a worker process if nothing was asked yet."""
         if question not in self._read and self._questions is not None:
             reply = self._questions.ask(question, patience=0.0, client="list")
             if not isinstance(reply, AnalysisState):
@@ -131,10 +139,10 @@ class JobIndex:
 def saved_question(
     recording: RecordingFile, saved: Iterable[RecordingFile], state: str, brief: bool = False, rows: bool = False
 ) -> SavedJobQuestion | None:
-    """Returns the question about the job of `recording`; None if its run has no saved reports (`saved` is empty).
+    """Returns the question about the saved report of the job that `recording` belongs to; None if `saved` is empty.
 
-    `state` is the state of the run's traces (`state_of_traces`). `brief` and `rows` are as in SavedJobQuestion.
-    """
+    `saved` are the saved reports of the run. `state` is the state of the run's traces (`state_of_traces`). `brief` and
+    `rows` are as in SavedJobQuestion."""
     newest = sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True)[:MAX_SAVED]
     files = tuple(TraceFile.of("", file) for file in newest)
     trace = TraceFile.of(id_of(recording), recording)
@@ -152,8 +160,9 @@ def state_of_traces(traces: Iterable[RecordingFile]) -> str:
 def _questions(
     recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]
 ) -> Iterable[tuple[RecordingFile, SavedJobQuestion]]:
-    """Yields for each saved report the trace of the lowest rank, and the question about the report. The newest reports
-    of each run come first."""
+    """Yields a pair for each saved report: the trace of the lowest rank, and the question about the report. The
+    newest report
+    of each run comes first."""
     by_run: dict[str, list[RecordingFile]] = {}
     for file in sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True):
         by_run.setdefault(file.run, []).append(file)
@@ -191,14 +200,15 @@ def _together(
 
 
 def _parsed(reply: bytes) -> tuple[Job, dict[str, Any]]:
-    """Returns the job, and the columns of the table of its ranks as a dict, because messages are slow with thousands of
-    ranks."""
+    """Returns the job in `reply`, and the table of its ranks as a dict of columns. The table is not a message, because
+    messages are slow with thousands of ranks."""
     answer = json.loads(reply)
     return json_format.ParseDict(answer["job"], Job()), answer["ranks"]
 
 
 def _saved_job(reply: bytes, recordings: Iterable[RecordingFile]) -> _SavedJob | None:
-    """Returns the job of a saved report; None if recordings of its ranks are not listed."""
+    """Returns the job in `reply`, the answer about a saved report; None if a recording of a rank is not in
+    `recordings`."""
     by_id = {id_of(recording): recording for recording in recordings if recording.is_trace}
     job, table = _parsed(reply)
     ranks = [by_id.get(id_) for id_ in table["id"]]
@@ -222,7 +232,8 @@ def _known_job(job: Job, table: Mapping[str, Any], members: tuple[RecordingFile,
 
 
 def _digests(job: Job, table: Mapping[str, Any], members: Collection[RecordingFile]) -> Iterable[Digest]:
-    """Yields a digest for each rank in the table of the ranks. These digests have no sentences and no memory."""
+    """Yields a digest for each rank in `table`, the table of the ranks. These digests have no sentences and no memory.
+    `members` are the recordings of the ranks."""
     columns = {column["regime"]: column["share"] for column in table["account"]}
     for row, recording in enumerate(members):
         shares = {regime: float(columns[regime][row]) if regime in columns else 0.0 for regime in REGIMES}

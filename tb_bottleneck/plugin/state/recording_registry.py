@@ -16,7 +16,8 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The recordings of one scan, sorted once: clients ask many times between two scans. Never modified."""
+    """The recordings of one scan, sorted into groups once, because clients ask many times between two scans. Never
+    modified."""
 
     recordings: tuple[RecordingFile, ...] = ()
     telemetry: frozenset[RecordingFile] = frozenset()
@@ -38,7 +39,7 @@ class _Wanted:
 
 
 class RecordingRegistry:
-    """Provides the reports and digests of all recordings. Any thread may call every method."""
+    """Provides the reports of all recordings, and their digests (short summaries). Any thread may call every method."""
 
     def __init__(self, analyses: AnalysisQueue, telemetry: TelemetryRegistry, jobs: JobIndex | None = None) -> None:
         self._analyses = analyses
@@ -49,12 +50,14 @@ class RecordingRegistry:
         self._taking_over = threading.Lock()
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
-        """Makes these the only recordings to analyse. Ranks that a saved report of a job describes are analysed only on
-        request. If the recordings are those of the last call, the call takes the same time for any number of them.
+        """Makes `recordings` the only recordings to analyse. Ranks that a saved report of a job (`saved_jobs`)
+        describes are
+        analysed only on request. If the recordings are those of the last call, the time of a call does not depend on
+        their
+        number.
 
         Only one request takes over the recordings of a new scan; meanwhile, other requests answer from the last scan.
-        With thousands of recordings this takes some ten ms, and many times as long if all requests do it at once.
-        """
+        With thousands of recordings this takes some ten ms, and many times as long if all requests do it at once."""
         if not self._taking_over.acquire(blocking=False):
             return
         try:
@@ -70,7 +73,7 @@ class RecordingRegistry:
             self._taking_over.release()
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the recording's progress, and its digest once there is one."""
+        """Returns the progress of the analysis of `recording`, and its digest; None if there is no digest yet."""
         state, digest = (self._telemetry if recording.is_telemetry else self._analyses).look(recording)
         if digest is None and (of_job := self._jobs.known.digests.get(recording)) is not None:
             return DONE, of_job
@@ -82,8 +85,10 @@ class RecordingRegistry:
         return self._jobs.known.jobs
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
-        """Returns the recording's report, joined with existing reports of the other evidence source in the same
-        directory and of equal ranks; or the progress of the analysis."""
+        """Returns the report of `recording`, or the progress of its analysis.
+
+        The report is joined with existing reports from the other source of evidence (trace or telemetry) in the same
+        directory, and of equal ranks."""
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
@@ -97,7 +102,9 @@ class RecordingRegistry:
         return (self._telemetry if recording.is_telemetry else self._analyses).report(recording)
 
     def _equal_ranks(self, recording: RecordingFile) -> list[RecordingFile]:
-        """Returns the analysed recordings of other ranks of the run with an equal account, the lowest ranks first."""
+        """Returns analysed recordings of other ranks of the same run whose account equals that of `recording`, the
+        lowest rank
+        first."""
         from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
 
         own = self.look(recording)[1]
@@ -115,7 +122,9 @@ class RecordingRegistry:
         return [other for _, other in sorted(equal.items())[:MAX_COMPARED]]
 
     def _joined(self, recording: RecordingFile, report: Report) -> Report:
-        """Returns the report, joined with the existing reports of the other evidence source about the same training."""
+        """Returns `report`, joined with existing reports about the same training from the other source of evidence
+        (trace or
+        telemetry)."""
         place = place_of_path(recording.path)
         known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
         jobs = [job for job in self.jobs if place_of_path(job.first.path) == place]

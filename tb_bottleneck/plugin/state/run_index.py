@@ -20,20 +20,22 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """A bounded map that drops the least recently used entry. The map has no lock; its owner must hold one."""
+    """A map with a limited number of entries. If it is full, the least recently used entry is removed. The map has
+    no lock;
+    its owner must hold one."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._entries: OrderedDict[Key, Value] = OrderedDict()
 
     def get(self, key: Key) -> Value | None:
-        """Returns the value and marks it as used; returns None if there is none."""
+        """Returns the value of `key` and marks it as used; returns None if the map has no such key."""
         if key in self._entries:
             self._entries.move_to_end(key)
         return self._entries.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Adds the value, and drops the least recently used one if there are too many."""
+        """Adds `value` under `key`, and removes the least recently used entry if the map has too many."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         if len(self._entries) > self._capacity:
@@ -44,7 +46,7 @@ class LruCache(Generic[Key, Value]):
         return list(self._entries.values())
 
     def keep(self, wanted: Callable[[Key], bool]) -> None:
-        """Drops every key for which `wanted` returns False."""
+        """Removes every entry for whose key `wanted` returns False."""
         for key in [key for key in self._entries if not wanted(key)]:
             del self._entries[key]
 
@@ -55,7 +57,8 @@ PAUSE_FACTOR = 10.0  # the pause after a scan is at least this many times as lon
 
 @dataclass(frozen=True)
 class LogdirScan:
-    """The result of one scan. `by_id` has the recordings by opaque id, `notes` and `reviews` what reviewers wrote."""
+    """The result of one scan of the logdir. `by_id` maps ids to recordings; `notes` and `reviews` are what reviewers
+    wrote."""
 
     listing: Listing
     by_id: Mapping[str, RecordingFile]
@@ -64,12 +67,15 @@ class LogdirScan:
 
 
 def id_of(recording: RecordingFile) -> str:
-    """Returns the opaque id of a recording. It depends on path and run only, so it survives a restart."""
+    """Returns the id by which clients name a recording. It depends only on the recording's path and run, so it stays
+    the same
+    after a restart."""
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 
 class RunIndex:
-    """Answers from memory; a thread of its own scans the disk. Any thread may call every method."""
+    """Holds the last scan of the logdir in memory. A thread of its own scans the disk. Any thread may call every
+    method."""
 
     def __init__(self, roots: Sequence[Root], scan: Callable[[Sequence[Root]], Listing] = scan_all) -> None:
         self._roots = roots
@@ -80,7 +86,7 @@ class RunIndex:
         self._thread: threading.Thread | None = None
 
     def latest(self) -> LogdirScan | None:
-        """Returns the last scan, or None until the first one has ended. Starts the next scan if it is due."""
+        """Returns the last scan, or None until the first scan has ended. Starts the next scan if it is due."""
         self._start_scan_if_due()
         with self._lock:
             return self._last

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class TelemetryEntry:
-    """One event file: its reader, and the report of what was read. Has a lock of its own."""
+    """One event file of a monitor: its reader, and the report about what was read. Each entry has its own lock."""
 
     def __init__(self, recording: RecordingFile) -> None:
         # imports the rules: only servers with telemetry do
@@ -75,7 +75,7 @@ class TelemetryEntry:
 
 
 class TelemetryRegistry:
-    """The telemetry under the logdir. Any thread may call every method."""
+    """The telemetry files under the logdir, with their digests and reports. Any thread may call every method."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,7 +88,7 @@ class TelemetryRegistry:
         self._closed = False
 
     def want(self, recordings: Iterable[RecordingFile]) -> None:
-        """Makes these the only files to read, and drops the results of all others."""
+        """Makes `recordings` the only files to read, and drops the results of all others."""
         wanted = frozenset(recordings)
         with self._lock:
             if wanted is not self._wanted:
@@ -98,7 +98,7 @@ class TelemetryRegistry:
                 self._thread.start()
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the progress of `recording` and its digest, or None while there is no digest.
+        """Returns the progress of `recording`, and its digest; None if there is no digest yet.
 
         A run that is no longer live is judged again as a whole."""
         with self._lock:
@@ -114,7 +114,7 @@ class TelemetryRegistry:
             return DONE, digest
 
     def report(self, recording: RecordingFile) -> Report:
-        """Reads what was added to the file of `recording`, and returns a copy of its report."""
+        """Reads what was added to the file of `recording` since the last call, and returns a copy of its report."""
         entry = self.entry(recording)
         with entry.lock:
             report = Report()
@@ -122,7 +122,8 @@ class TelemetryRegistry:
         return report
 
     def entry(self, recording: RecordingFile) -> TelemetryEntry:
-        """Returns the entry of this file. Hold its lock while you use it."""
+        """Returns the entry of the file of `recording`. The caller must hold the entry's lock while it uses the
+        entry."""
         with self._lock:
             entry = self._entries.get(recording.path)
             if entry is None:
@@ -139,7 +140,7 @@ class TelemetryRegistry:
             thread.join()
 
     def _replace(self, wanted: frozenset[RecordingFile]) -> None:
-        """Replaces the files to read. The caller holds the lock."""
+        """Makes `wanted` the only files to read. The caller holds the lock."""
         self._wanted, digests = wanted, self._digests
         by_path = {recording.path: recording for recording in wanted}
         for unwanted in digests.keys() - by_path.keys():
@@ -152,7 +153,8 @@ class TelemetryRegistry:
         }
 
     def _judge_changed(self) -> None:
-        """Judges the files that changed, the newest first, until there is none."""
+        """Judges the files that changed, the newest first, until no changed file is left. Runs in a thread of its
+        own."""
         while True:
             with self._lock:
                 if self._closed or not self._stale:
@@ -181,10 +183,10 @@ class TelemetryRegistry:
 
 
 def last_record(telemetry: "Telemetry") -> int:
-    """Returns the time of the run's last record in ns since 1970, or 0 if its monitor recorded the end of the run."""
+    """Returns the time of the run's last record in ns since 1970; 0 if the monitor recorded that the run ended."""
     return 0 if telemetry.ended else telemetry.last
 
 
 def is_live(last: int) -> bool:
-    """Returns True if `last` (ns since 1970) is less than LIVE_SECONDS ago."""
+    """Returns True if `last`, the time of a run's last record in ns since 1970, is less than LIVE_SECONDS from now."""
     return abs(time.time() - last / 1e9) < LIVE_SECONDS

@@ -21,12 +21,12 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 
 
 class GroupedTraining(Record, frozen=True, gc=False):
-    """The recordings of one training. The first one has the verdict of the training.
+    """The recordings of one training. The verdict of the first one is the verdict of the training.
 
-    `because` says why the verdict of the other evidence source is trusted; empty if it is not. `job` is the summary of
-    the job with its verdict, if the training is a job. `alert` is the memory problem of the first recording, if it has
-    one.
-    """
+    `because` says why the verdict of the other source of evidence (trace or telemetry) is trusted; empty if it is not.
+    `job` is the summary of the job with its verdict, if the training is a job. `alert` is the memory problem of the
+    first
+    recording, if it has one."""
 
     recordings: tuple[RecordingFile, ...]
     because: str = ""
@@ -35,7 +35,7 @@ class GroupedTraining(Record, frozen=True, gc=False):
 
 
 class _Place(Record, frozen=True, gc=False):
-    """The trainings of a directory or of a monitor's logdir, and the inputs that they were built from."""
+    """The trainings in one place (see `place_of_path`), and the inputs from which they were built."""
 
     recordings: tuple[RecordingFile, ...]
     digests: tuple[Digest | None, ...]
@@ -44,13 +44,16 @@ class _Place(Record, frozen=True, gc=False):
 
 
 class TrainingIndex:
-    """Groups recordings by training. Any thread may call `trainings`: what it replaces is never modified."""
+    """Groups recordings by training. Any thread may call `trainings`, because shared data is replaced and never
+    modified."""
 
     def __init__(self) -> None:
         self._places: dict[str, _Place] = {}
 
     def trainings(self, known: Known, jobs: Sequence[KnownJob] = ()) -> tuple[GroupedTraining, ...]:
-        """Returns the trainings of the recordings in `known`, by place. `jobs` are the jobs that have a report."""
+        """Returns the trainings of the recordings in `known`, sorted by place (see `place_of_path`). `known` has
+        pairs of a
+        recording and its digest. `jobs` are the jobs that have a report."""
         by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
         for recording, digest in in_turns(known, RECORDINGS_AT_A_TIME):
             by_place.setdefault(place_of_path(recording.path), []).append((recording, digest))
@@ -72,7 +75,7 @@ def place_of_path(path: str) -> str:
 
 
 def directory_of(recording: RecordingFile) -> str:
-    """Returns the directory of a recording, with slashes."""
+    """Returns the directory of a recording, written with slashes on all systems."""
     return with_slashes(os.path.dirname(recording.path))
 
 
@@ -117,8 +120,11 @@ def _alert(report: Report) -> MemoryAlert | None:
 
 
 def _job(ranks: Sequence[int], located: Located, known: KnownJob | None) -> TrainingJob | None:
-    """Returns the summary of a job; None if there are no ranks. Without a report of the job, the summary has no
-    verdict: accounts of single ranks may name a rank that does not hold up the others."""
+    """Returns the summary of a job; None if `ranks`, the indices of its ranks in `located`, is empty.
+
+    Without a report of the job (`known` is None), the summary has no verdict: accounts of single ranks may name a
+    rank that
+    does not hold up the others."""
     if known is not None:
         return known.summary
     return TrainingJob(world_size=located[ranks[0]][1].world_size, ranks=len(ranks)) if ranks else None

@@ -28,11 +28,10 @@ may be added again before its first entry is dropped."""
 
 
 class WaitingRecordings:
-    """The recordings that wait for their analysis, in the order in which they are taken.
+    """The recordings that wait for their analysis, in the order in which they will be analysed.
 
     Requested recordings come first, the latest request before earlier ones; then the newest recordings. Every method
-    but `replace` takes about the same time for ten recordings as for ten thousand. Not thread-safe.
-    """
+    but `replace` takes about the same time for ten recordings as for ten thousand. Not thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: set[RecordingFile] = set()
@@ -48,26 +47,26 @@ class WaitingRecordings:
         return frozenset(self._waiting)
 
     def add(self, recording: RecordingFile) -> None:
-        """Adds a recording, if it does not wait already."""
+        """Adds a recording, if it is not yet in the queue."""
         if recording not in self._waiting:
             self._waiting.add(recording)
             heappush(self._aged, self._aged_entry(recording))
 
     def ask_for(self, recording: RecordingFile) -> None:
-        """Adds a recording, and moves it to the head."""
+        """Adds a recording if it is not yet in the queue, and moves it to the first position."""
         self.add(recording)
         self._asked.pop(recording, None)
         self._asked[recording] = None
 
     def replace(self, recordings: frozenset[RecordingFile]) -> None:
-        """Makes `recordings` the only waiting ones. Recordings that were asked for stay at the head."""
+        """Makes `recordings` the only waiting ones. Those among them that were requested before stay first."""
         self._waiting = set(recordings)
         self._asked = {each: None for each in self._asked if each in recordings}
         self._aged = [self._aged_entry(each) for each in recordings]
         heapify(self._aged)
 
     def take(self) -> RecordingFile:
-        """Removes the first recording, and returns it. Raises IndexError if none waits."""
+        """Removes the first recording from the queue and returns it. Raises IndexError if the queue is empty."""
         while self._asked:
             recording = self._asked.popitem()[0]
             if recording in self._waiting:
@@ -94,7 +93,8 @@ MAX_RETRIES = 2
 
 @dataclass(frozen=True)
 class AnalysisState:
-    """The progress of one recording: `name` is waiting, analysing or done; `progress` is the share done, 0 to 1."""
+    """The progress of one recording's analysis. `name` is "waiting", "analysing" or "done"; `progress` is the completed
+    fraction, 0 to 1."""
 
     name: str
     progress: float
@@ -105,7 +105,9 @@ DONE = AnalysisState("done", 1.0)
 
 
 class AnalysisQueue:
-    """The queue, its slots and its results, behind one lock. Any thread may call every method."""
+    """The queue of recordings, its slots (pairs of a thread and a worker process) and their results, behind one
+    lock. Any
+    thread may call every method."""
 
     def __init__(self, analyse: str, limits: WorkerLimits) -> None:
         self._analyse = analyse
@@ -127,9 +129,11 @@ class AnalysisQueue:
         self._closed = False
 
     def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
-        """Makes these the only recordings to analyse, and drops the results of all others. Those in `on_request` are
-        only analysed after `report` was called for them. If nothing changed, the call only records that a client still
-        asks."""
+        """Makes `recordings` the only recordings to analyse, and drops the results of all others.
+
+        Recordings in `on_request` are only analysed after `report` was called for them. If nothing changed, the call
+        only
+        records that a client still asks."""
         wanted = frozenset(recordings)
         with self._changed:
             self._last_request = now = time.monotonic()
@@ -142,8 +146,9 @@ class AnalysisQueue:
             self._start_slots()
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
-        """Returns the recording's report. If there is none yet, moves the recording to the head of the queue and
-        returns its progress."""
+        """Returns the report of `recording`. If there is none yet, makes the recording the next one to analyse, and
+        returns the
+        progress of its analysis."""
         with self._changed:
             report = self._reports.get(recording)
             if report is not None:
@@ -155,13 +160,14 @@ class AnalysisQueue:
             return self._running.get(recording, WAITING)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the recording's progress, and its digest once there is one. Changes nothing."""
+        """Returns the progress of the analysis of `recording`, and its digest; None if there is no digest yet.
+        Changes nothing."""
         with self._changed:
             digest = self._digests.get(recording)
             return (DONE if digest else self._running.get(recording, WAITING)), digest
 
     def close(self) -> None:
-        """Ends all slots and their processes; returns when they are gone."""
+        """Ends all slots (threads) and their worker processes. Returns when all have ended."""
         with self._changed:
             self._closed = True
             slots = dict(self._slots)
@@ -171,7 +177,8 @@ class AnalysisQueue:
             thread.join()
 
     def _replace(self, wanted: frozenset[RecordingFile], on_request: frozenset[RecordingFile]) -> None:
-        """Replaces the recordings to analyse. The caller holds the lock."""
+        """Makes `wanted` the only recordings to analyse, those in `on_request` only on request. The caller holds the
+        lock."""
         self._wanted, self._on_request = wanted, on_request
         for by_recording in (self._digests, self._requested_at, self._retry_at, self._retries):
             for unwanted in by_recording.keys() - wanted:
@@ -183,7 +190,8 @@ class AnalysisQueue:
             self._interrupt(superseded)
 
     def _start_slots(self) -> None:
-        """Wakes the idle slots, and starts further ones as needed. The caller holds the lock."""
+        """Wakes the idle slots (pairs of a thread and a worker process), and starts more if needed. The caller holds
+        the lock."""
         self._changed.notify_all()
         idle = len(self._slots) - len(self._running)
         missing = min(len(self._waiting) - idle, self._limits.processes - len(self._slots))
@@ -194,7 +202,7 @@ class AnalysisQueue:
             thread.start()
 
     def _serve(self, worker: WorkerProcess) -> None:
-        """Analyses recordings until there was no work for a while. Each slot runs this in its thread."""
+        """Analyses recordings with `worker` until there is no work for some time. The thread of each slot runs this."""
         while (recording := self._take(worker)) is not None:
             outcome = worker.analyse(recording, partial(self._advance, recording))
             self._finish(recording, outcome)
@@ -207,13 +215,14 @@ class AnalysisQueue:
         return time.monotonic() - self._last_request > self._limits.abandoned_seconds
 
     def _interrupt(self, recording: RecordingFile) -> None:
-        """Ends the analysis of this recording. The caller holds the lock."""
+        """Stops the running analysis of `recording`. The caller holds the lock."""
         if recording not in self._interrupted:
             self._interrupted.add(recording)
             self._workers[recording].interrupt()
 
     def _take(self, worker: WorkerProcess) -> RecordingFile | None:
-        """Returns the next recording, or None if there was none for a while."""
+        """Returns the next recording for `worker`. Returns None if there is none for some time, or the queue is
+        closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
             if self._closed or not self._waiting or self._is_abandoned():
@@ -249,7 +258,9 @@ class AnalysisQueue:
                 self._retry_at[recording] = time.monotonic() + delay
 
     def _retry_delay(self, recording: RecordingFile, reasons: set[str]) -> float | None:
-        """Returns after how many seconds the recording is read again; None if its result is final."""
+        """Returns after how many seconds `recording` is read again; None if its result is final. `reasons` are the
+        codes of the
+        problems that its report states."""
         if GROWING in reasons:
             return self._limits.retry_seconds
         retries = self._retries.get(recording, 0)

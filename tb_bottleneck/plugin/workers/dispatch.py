@@ -53,11 +53,10 @@ ProgressCallback: TypeAlias = Callable[[int, int], None]
 
 
 def answer(question: RecordingQuestion, traces: TraceCache, progress: ProgressCallback | None = None) -> bytes:
-    """Returns the answer: a message of ../../schema as JSON, or a gzipped trace for a SliceQuestion.
+    """Returns the answer to `question`: a message of ../../schema as JSON, or a gzipped trace for a SliceQuestion.
 
     Raises:
-        BottleneckError: the question has no answer; the message says why.
-    """
+        BottleneckError: the question has no answer; the message says why."""
     if isinstance(question, SliceQuestion):
         return _slice(question, traces, progress)
     return as_json(_message(question, traces, progress)).encode()
@@ -168,7 +167,8 @@ def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> Wha
 
 
 def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
-    """Opens a recording together with the telemetry of the same run."""
+    """Opens a recording together with the telemetry of the same run. Returns an UnjudgedRun, with the reasons, if the
+    recording has no verdict."""
     telemetry = [file.path for file in recording.telemetry]
     run = open_recordings(recording.name, [recording.trace.path], telemetry, progress)
     if not isinstance(run, UnjudgedRun):

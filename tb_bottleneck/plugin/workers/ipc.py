@@ -38,7 +38,7 @@ class Refusal:
 
 
 def as_report(recording: RecordingFile, failure: WorkerFailure) -> Report:
-    """Returns an unreadable recording's report with the failure as its only reason."""
+    """Returns a report for a recording that could not be read. Its only reason is `failure`."""
     detail = failure.detail.encode("utf-8", "replace").decode()  # it may quote a path, which need not be Unicode
     reason = HealthReason(code=failure.code, detail=f"{recording.source}: {detail}.", fix=FIXES[failure.code])
     return Report(
@@ -56,8 +56,9 @@ MAX_LIMIT = 1e6  # GiB or seconds: practically unlimited, and still a valid limi
 
 
 def _spare_cores() -> int:
-    """Returns the cores that this process may use, minus one for the server and a training on the same machine; at
-    least 1."""
+    """Returns the number of cores that this process may use, minus one for the server and a training on the same
+    machine;
+    at least 1."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, cores - 1)
@@ -65,7 +66,8 @@ def _spare_cores() -> int:
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Limits on the resources of the worker processes. Environment variables change them."""
+    """Limits on the resources of the worker processes. Environment variables can change them, see
+    `from_environment`."""
 
     processes: int = 1  # at a time
     memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs at most about 1.4 GB
@@ -76,11 +78,11 @@ class WorkerLimits:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "WorkerLimits":
-        """Returns the defaults, changed by TB_BOTTLENECK_PROCESSES, _MEMORY_GIB and _SECONDS_PER_FILE.
+        """Returns the default limits, changed by the variables TB_BOTTLENECK_PROCESSES, TB_BOTTLENECK_MEMORY_GIB and
+        TB_BOTTLENECK_SECONDS_PER_FILE in `environment`.
 
         Raises:
-            ValueError: a variable is not a positive number; the message names it.
-        """
+            ValueError: a variable is not a positive number; the message names it."""
         return cls(
             processes=int(_positive(environment, "TB_BOTTLENECK_PROCESSES", min(2, _spare_cores()))) or 1,
             memory_bytes=int(
@@ -118,21 +120,22 @@ class FrameKind(Enum):
 
 
 def write_frame(pipe: IO[bytes], kind: FrameKind, payload: bytes) -> None:
-    """Writes one frame and flushes: one byte of kind, four bytes of length, the payload.
+    """Writes one frame to `pipe` and flushes. A frame is one byte for `kind`, four bytes for the length, and the
+    payload.
 
     Raises:
-        OSError: the other end is closed.
-    """
+        OSError: the other end is closed."""
     pipe.write(_HEAD.pack(kind.value, len(payload)) + payload)
     pipe.flush()
 
 
 def read_frame(pipe: IO[bytes]) -> tuple[FrameKind, bytes] | None:
-    """Returns the next frame, or None if the other end was closed, even in the middle of a frame.
+    """Returns the next frame of `pipe` as (kind, payload). Returns None if the other end was closed, even in the
+    middle of a
+    frame.
 
     Raises:
-        ValueError: the bytes are not a frame.
-    """
+        ValueError: the bytes are not a frame."""
     head = pipe.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -142,14 +145,13 @@ def read_frame(pipe: IO[bytes]) -> tuple[FrameKind, bytes] | None:
 
 
 def pack_share(share: float) -> bytes:
-    """Returns a share, 0 to 1, as a payload."""
+    """Returns the bytes of a frame's payload for `share`, the completed fraction (0 to 1) of the work."""
     return struct.pack(">d", share)
 
 
 def unpack_share(payload: bytes) -> float:
-    """Returns the share that `pack_share` packed.
+    """Returns the fraction (0 to 1) that `pack_share` packed into `payload`.
 
     Raises:
-        struct.error: the payload is not a share.
-    """
+        struct.error: the payload is not a fraction."""
     return float(struct.unpack(">d", payload)[0])

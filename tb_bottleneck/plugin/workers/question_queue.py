@@ -27,16 +27,15 @@ Slot = Hashable
 
 
 class QuestionSchedule:
-    """The waiting and the running questions; decides which question a worker process answers next.
+    """The waiting and the running questions. Decides which question a worker process answers next.
 
     No recording and no client can occupy all processes. Questions about one file are answered one after the other: the
     first one reads the file, and a damaged file occupies only one process. A question about a file goes to the process
     that has the file in memory, if that process is idle. Among the clients, the one with the fewest running questions
-    is next; among equal ones, the one whose last turn was longest ago. Of the questions of one client, the newest is
+    is next; among equal ones, the one that was served longest ago. Of the questions of one client, the newest is
     next, because it is on the screen.
 
-    A schedule has no lock; its owner must hold one.
-    """
+    A schedule has no lock; its owner must hold one."""
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[RecordingQuestion, str] = OrderedDict()  # with their clients
@@ -46,8 +45,9 @@ class QuestionSchedule:
         self._last_turn: dict[str, int] = {}
 
     def add(self, question: RecordingQuestion, client: str) -> None:
-        """Adds a question, or makes it the newest one. If too many wait, drops the oldest question of the client with
-        the most questions."""
+        """Adds a question of `client`, or makes it the newest one. If too many questions wait, drops the oldest
+        question of the
+        client with the most questions."""
         self.waiting[question] = client
         self.waiting.move_to_end(question)
         if len(self.waiting) > WAITING_LIMIT:
@@ -55,8 +55,9 @@ class QuestionSchedule:
             del self.waiting[next(each for each, asked_by in self.waiting.items() if asked_by == busiest)]
 
     def next(self, slot: Slot, idle: Iterable[Slot]) -> RecordingQuestion | None:
-        """Returns the question that this process should answer; None if it should wait. `idle` are all processes
-        without a question."""
+        """Returns the question that the process of `slot` should answer; None if it should wait. `idle` are all
+        slots whose
+        processes have no question."""
         busy = frozenset[str]().union(*map(paths_of, self.running))
         elsewhere = frozenset[str]().union(*(self._read_by.get(other, frozenset()) for other in idle if other != slot))
         elsewhere -= self._read_by.get(slot, frozenset())
@@ -69,7 +70,7 @@ class QuestionSchedule:
         return None
 
     def start(self, question: RecordingQuestion, slot: Slot) -> None:
-        """Moves `question` from the waiting to the running questions, with `slot` as the process that answers it."""
+        """Moves `question` from the waiting to the running questions. The process of `slot` answers it."""
         client = self.waiting.pop(question)
         self.running[question] = slot, client
         self._read_by[slot] = paths_of(question)
@@ -79,12 +80,13 @@ class QuestionSchedule:
             del self._last_turn[min(self._last_turn, key=self._last_turn.__getitem__)]
 
     def end(self, question: RecordingQuestion) -> str:
-        """Removes `question` from the running ones, answered or not. Returns the client that asked it."""
+        """Removes `question` from the running questions, answered or not. Returns the client that asked it."""
         _, client = self.running.pop(question)
         return client
 
     def forget(self, slot: Slot) -> None:
-        """Forgets which files `slot` has in memory. Must be called when the process of `slot` has ended."""
+        """Removes the record of which files the process of `slot` has in memory. Must be called when the process has
+        ended."""
         self._read_by.pop(slot, None)
 
 
@@ -100,7 +102,8 @@ SECONDS_PER_QUESTION = 300.0
 
 @dataclass
 class _Interest:
-    """The requests that wait for the reply to a question now, and when the last one ended."""
+    """How many requests wait for the reply to a question now, and when the last request ended (monotonic clock,
+    seconds)."""
 
     requests: int = 0
     ended: float = 0.0
