@@ -172,9 +172,8 @@ def kernels_table(trace: Trace, recording: Recording | None) -> Table:
 
 
 def collectives_table(trace: Trace, recording: Recording | None) -> Table:
-    """Returns the columns of the table `collectives`, by name: collectives and messages between ranks in the steps
-    that the
-    report judges, sorted by start. The columns are empty if `recording` is None."""
+    """Returns the columns of the table `collectives`, by name: collectives and messages between ranks in the steps that
+    the report judges, sorted by start. The columns are empty if `recording` is None."""
     table = GroupTable(trace.header)
     none = np.empty(0, np.int64)
     rows = Communications(*[none] * len(fields(Communications)))

@@ -144,9 +144,8 @@ def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
 def _torn_down(blocks: Blocks, closed: Ints) -> Bools:
     """Returns a mask of the blocks that are freed in a long sequence of frees, as at the end of an autograd graph.
 
-    `closed` has the Role of the free of each block. Casts of weights are not included: the end of autocast frees
-    them in
-    a sequence, too."""
+    `closed` has the Role of the free of each block. Casts of weights are not included: the end of autocast frees them
+    in a sequence, too."""
     freed = blocks.freed & (closed != Role.END_OF_AUTOCAST)
     rows = np.zeros(int(max(blocks.opened.max(initial=0), blocks.closed.max(initial=0))) + 2, np.bool_)
     rows[blocks.closed[freed]] = True

@@ -18,8 +18,8 @@ AFTER = np.iinfo(np.int64).max // 2
 @dataclass(frozen=True, eq=False)
 class Blocks(Table):
     """The blocks of memory of one device, sorted by allocation. A block is an allocated piece of memory from its
-    allocation
-    to its free. A block that was allocated before the recording is known only if it is freed in the recording."""
+    allocation to its free. A block that was allocated before the recording is known only if it is freed in the
+    recording."""
 
     size: Ints = column("bytes", "size as the allocator counts it")
     begin: Ints = column("ns", "allocation, or BEFORE")

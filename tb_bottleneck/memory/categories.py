@@ -91,9 +91,8 @@ layers. A choice."""
 
 
 class EarlierBlocks(Record, frozen=True):
-    """A summary of blocks that were allocated before the recording and whose category is not known for certain:
-    their total
-    size in `bytes`, and their number `count`."""
+    """A summary of blocks that were allocated before the recording and whose category is not known for certain: their
+    total size in `bytes`, and their number `count`."""
 
     bytes: int
     count: int

@@ -73,8 +73,7 @@ def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFind
 
 def dominates(account: MemoryAccount, category: Category, cause: str) -> MemoryFinding | None:
     """Returns a finding with the key `cause` if `category` has more than the fraction DOMINATES of the bytes at the
-    peak,
-    otherwise None."""
+    peak, otherwise None."""
     if account.share(category) <= DOMINATES:
         return None
     size = account.bytes_of[category]
@@ -104,9 +103,8 @@ def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | 
 
 
 def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if one block of activations, temporaries or inputs has more than the fraction ONE_TENSOR
-    of the
-    bytes at the peak, otherwise None."""
+    """Returns the finding if one block of activations, temporaries or inputs has more than the fraction ONE_TENSOR of
+    the bytes at the peak, otherwise None."""
     blocks = memory.blocks
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)]
     rows = np.flatnonzero(blocks.alive(memory.peak_row) & np.isin(memory.category, kinds))
@@ -118,8 +116,7 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
     """Returns the finding if the largest block of `site` has more than the fraction ONE_TENSOR of the bytes at the
-    peak,
-    otherwise None. A site is the place in the program that allocated the block."""
+    peak, otherwise None. A site is the place in the program that allocated the block."""
     share = site.largest / max(account.peak, 1)
     if share <= ONE_TENSOR:
         return None
@@ -165,9 +162,8 @@ def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if the run has no backward pass, but at least the fraction KEPT of the tensors of a
-    forward pass
-    exist at the same time, as if for a backward pass. Otherwise None."""
+    """Returns the finding if the run has no backward pass, but at least the fraction KEPT of the tensors of a forward
+    pass exist at the same time, as if for a backward pass. Otherwise None."""
     if memory.phases.trains:
         return None
     blocks = memory.blocks

@@ -41,16 +41,14 @@ class Growth:
 
     def steady(self, peak: int) -> bool:
         """Returns True if enough steps were recorded, each leaves memory allocated, and the median is at least the
-        fraction
-        MIN_SHARE of `peak` (bytes)."""
+        fraction MIN_SHARE of `peak` (bytes)."""
         enough = len(self.left) >= MIN_STEPS and bool((self.left > 0).all())
         return enough and self.per_step >= MIN_SHARE * peak
 
     @property
     def of_graphs(self) -> bool:
-        """True if a step leaves about as many bytes as its activations have (at least the fraction GRAPH_SHARE),
-        which suggests
-        that the autograd graph is kept."""
+        """True if a step leaves about as many bytes as its activations have (at least the fraction GRAPH_SHARE), which
+        suggests that the autograd graph is kept."""
         return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
 
 
@@ -61,8 +59,7 @@ def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
 
 def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
     """Returns the memory that steps allocate and do not free. `edges` has the start of each step and the end of the
-    last
-    step, in ns. `category` has the category of each block, as an index into CATEGORIES.
+    last step, in ns. `category` has the category of each block, as an index into CATEGORIES.
 
     The last step is left out, because no later step could free its blocks. Parameters and the optimizer's state, which
     are allocated once, do not count."""

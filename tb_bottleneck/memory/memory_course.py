@@ -22,8 +22,7 @@ class MemoryCurve:
     """Bytes in use by category, during one step, at `times` (ns since the start of the step).
 
     `peak` is the index of the peak in `times`. Memory that does not change, such as parameters from before the
-    recording,
-    is included; cached memory is not. `length` is the length of the step in ns."""
+    recording, is included; cached memory is not. `length` is the length of the step in ns."""
 
     length: int
     times: Ints
@@ -124,9 +123,8 @@ MIN_SHARE = 1e-3
 
 
 class Lifetime(Record, frozen=True):
-    """The lifetime of one block, which `site` describes. `begin` and `end` are in ns since the start of the step.
-    They are
-    None if the block already exists before the step, or still exists after it."""
+    """The lifetime of one block, which `site` describes. `begin` and `end` are in ns since the start of the step. They
+    are None if the block already exists before the step, or still exists after it."""
 
     site: Site
     begin: int | None
@@ -136,9 +134,8 @@ class Lifetime(Record, frozen=True):
 def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
     """Returns blocks that exist in the step of the peak, the largest first; empty if the peak lies outside the steps.
 
-    These are the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks
-    with the
-    longest lifetime. `edges` has the start of each step and the end of the last step, in ns."""
+    These are the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks with
+    the longest lifetime. `edges` has the start of each step and the end of the last step, in ns."""
     step = step_of_peak(memory, edges)
     if step is None:
         return []

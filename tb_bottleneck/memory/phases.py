@@ -16,9 +16,8 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class Phase(IntEnum):
-    """What a training does at a moment. PREPARATION is the time before the first layer of a forward pass; OTHER is
-    the time
-    after a backward pass in which neither the optimizer nor a layer runs."""
+    """What a training does at a moment. PREPARATION is the time before the first layer of a forward pass; OTHER is the
+    time after a backward pass in which neither the optimizer nor a layer runs."""
 
     FORWARD = 0
     BACKWARD = 1

@@ -83,9 +83,8 @@ class TracePlaces:
     def keys(self, chosen: Rows) -> Ints:
         """Returns a key with four columns for each block in `chosen` (row numbers).
 
-        The columns are operator, module and Python frame, as rows of the trace's names (-1 if there is none), and
-        the line of
-        the call (0 if it was not recorded)."""
+        The columns are operator, module and Python frame, as rows of the trace's names (-1 if there is none), and the
+        line of the call (0 if it was not recorded)."""
         trace = self._trace
         thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
         operator = self._around(thread, time, self._rows_named(Kind.CPU_OP, _is_operator))
@@ -121,8 +120,8 @@ class TracePlaces:
         return rows[name_matches(self._trace.names, self._trace.events.name[rows], test)]
 
     def _around(self, thread: Ints, time: Ints, rows: Rows) -> Ints:
-        """Returns for each pair of thread and time the innermost event of `rows` (event rows) that encloses it; -1
-        if none does."""
+        """Returns for each pair of thread and time the innermost event of `rows` (event rows) that encloses it; -1 if
+        none does."""
         trace = self._trace
         found = np.full(len(time), -1, np.int64)
         own = by_thread(np.arange(len(time)), thread)
@@ -134,9 +133,8 @@ class TracePlaces:
         return found
 
     def _modules_around(self, name: int) -> tuple[str, ...]:
-        """Returns the names of the modules that enclose the first call of a module, outermost first. `name` is the
-        row of its
-        name, which is different for each instance."""
+        """Returns the names of the modules that enclose the first call of a module, outermost first. `name` is the row
+        of its name, which is different for each instance."""
         path: list[str] = []
         at = self._parents.get(name, -1)
         while at >= 0 and len(path) < MAX_DEPTH:
@@ -147,16 +145,14 @@ class TracePlaces:
     @cached_property
     def _running(self) -> set[int]:
         """Names (rows of the trace's names) of the functions that already ran when the recording began. The lines of
-        their frames
-        are therefore not known."""
+        their frames are therefore not known."""
         rows = np.flatnonzero(already_running_frames(self._trace))
         return set(self._trace.events.name[rows].tolist())
 
     @cached_property
     def _parents(self) -> dict[int, int]:
         """A dict: name of a module -> name of the module that encloses its first call, or -1 if none does. Names are
-        rows of the
-        trace's names."""
+        rows of the trace's names."""
         trace = self._trace
         rows = trace.rows(Kind.PYTHON)
         rows = rows[name_matches(trace.names, trace.events.name[rows], _is_module)]

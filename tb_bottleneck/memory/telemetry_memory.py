@@ -71,8 +71,7 @@ class TelemetryMemory:
 
     def _in_fp32(self) -> list[Value]:
         """Returns the fraction of the parameters in fp32 as one line of evidence; empty if at most the fraction
-        DOMINATES is in
-        fp32."""
+        DOMINATES is in fp32."""
         share = parameters_in_fp32(self.telemetry.facts.get("parameters_by_dtype")) or 0.0
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
@@ -114,8 +113,8 @@ class TelemetryMemory:
         return MemoryFinding("host_memory_short", WARNING, 0, (Value("used", float(used.max()), "share"),))
 
     def _device(self, name: str) -> Floats:
-        """Returns the values of the series `name` for the device with the highest value of this series; empty
-        without readings."""
+        """Returns the values of the series `name` for the device with the highest value of this series; empty without
+        readings."""
         found = [self._series(name, device) for device in self.telemetry.devices]
         return max(found, key=lambda values: float(values.max(initial=0.0)), default=np.empty(0))
 
@@ -133,8 +132,8 @@ class TelemetryMemory:
 
 
 def rising(cause: str, values: Floats) -> MemoryFinding | None:
-    """Returns a finding with the key `cause` if `values` (bytes, in order of time) rise over the whole run,
-    otherwise None.
+    """Returns a finding with the key `cause` if `values` (bytes, in order of time) rise over the whole run, otherwise
+    None.
 
     The first tenth is left out. The rest is divided into PARTS parts. The lowest value of each part must exceed that of
     the part before, by the fraction GROWTH in total, and the growth must continue in the second half (STEADY). Healthy

@@ -89,8 +89,8 @@ class TraceMemory:
 
     @cached_property
     def gradient_bytes(self) -> int:
-        """Bytes of the gradients of one backward pass, which are as many as the bytes of the trained parameters; 0
-        if unknown."""
+        """Bytes of the gradients of one backward pass, which are as many as the bytes of the trained parameters; 0 if
+        unknown."""
         chosen = self.category == INDEX[Category.GRADIENTS]
         interval = self.phases.at(self.blocks.begin[chosen & self.blocks.known_begin])
         in_backward = self.phases.phase[interval] == Phase.BACKWARD
@@ -124,15 +124,14 @@ class TraceMemory:
 
     @cached_property
     def state_bytes(self) -> int | None:
-        """Bytes of the optimizer's state, computed from its class and the bytes of the parameters; None if the class
-        is unknown."""
+        """Bytes of the optimizer's state, computed from its class and the bytes of the parameters; None if the class is
+        unknown."""
         factor = state_per_parameter(self.trace)
         return None if factor is None else round(factor * self.gradient_bytes)
 
     def _before(self, seen: dict[Category, int]) -> dict[Category, int]:
-        """Returns a dict with the bytes by category that were allocated before the recording. `seen` has the bytes
-        by category
-        that were allocated in the recording.
+        """Returns a dict with the bytes by category that were allocated before the recording. `seen` has the bytes by
+        category that were allocated in the recording.
 
         Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
         and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
@@ -162,8 +161,7 @@ class TraceMemory:
 
 def trace_memory(trace: Trace) -> TraceMemory | Missing:
     """Returns the memory of the device that does the work in `trace`, or of the host if there is no device work.
-    Returns
-    Missing, with the reason, if memory events are absent or incomplete."""
+    Returns Missing, with the reason, if memory events are absent or incomplete."""
     events = trace.memory
     if not len(events):
         return Missing("no memory events were recorded (profile_memory=True)")
@@ -180,8 +178,7 @@ def trace_memory(trace: Trace) -> TraceMemory | Missing:
 
 def _of_one_device(events: MemoryEvents, index: int) -> MemoryEvents:
     """Returns the events of the device with the index `index`. If there are none, because ROCm numbers devices
-    differently,
-    returns the events of the device with the most events."""
+    differently, returns the events of the device with the most events."""
     devices, counts = np.unique(events.device, return_counts=True)
     if len(devices) > 1 and index in devices.tolist():
         return events.take(events.device == index)

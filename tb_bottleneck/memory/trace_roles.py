@@ -70,8 +70,7 @@ def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Boo
 
 def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
     """Returns for each block the time (ns) at which its phase ends. A block that is freed by then is temporary.
-    `interval`
-    has the index of the phase that allocates each block.
+    `interval` has the index of the phase that allocates each block.
 
     Without training, a forward pass has no end, and the end of the outermost operator is used."""
     ends = phases.ends[interval]
@@ -90,8 +89,7 @@ def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) ->
 
 def constructed(blocks: Blocks, phases: Phases, category: Ints) -> Bools:
     """Returns a mask of the blocks that the construction of the model allocates. They are allocated before the first
-    backward
-    pass, are never freed, and have the sizes of gradients. `category` is the category of each block."""
+    backward pass, are never freed, and have the sizes of gradients. `category` is the category of each block."""
     backward = phases.starts[phases.phase == Phase.BACKWARD]
     if not len(backward):
         return np.zeros(len(blocks), np.bool_)

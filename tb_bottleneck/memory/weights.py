@@ -40,8 +40,8 @@ def weights_read(trace: Trace) -> int:
 
 
 def _modules_around(trace: Trace, rows: Rows) -> Ints:
-    """Returns for each event row in `rows` the name of the innermost module around the event, as a row of the
-    trace's names;
+    """Returns for each event row in `rows` the name of the innermost module around the event, as a row of the trace's
+    names;
     -1 if no module encloses it."""
     found = np.full(len(rows), -1, np.int64)
     modules = trace.rows(Kind.PYTHON)
@@ -88,8 +88,7 @@ def state_per_parameter(trace: Trace) -> float | None:
 
 def state_of(name: str) -> float | None:
     """Returns how many bytes of state the optimizer class `name` usually keeps per byte of parameters; None if the
-    class is
-    unknown. Upper and lower case do not matter."""
+    class is unknown. Upper and lower case do not matter."""
     for entry in load("optimizers.toml")["optimizer"]:
         if entry["name"].lower() == name.lower():
             return float(entry.get("usual", entry["state"]))

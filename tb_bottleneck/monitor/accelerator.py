@@ -55,7 +55,7 @@ def own_gpu(torch: Any) -> int:
 
 
 def new_event() -> TimingEvent | None:
-    """Returns a new timing event, or None while no device is initialised."""
+    """Returns a new timing event of torch.cuda or torch.xpu, or None while no device is initialised."""
     torch = _torch()
     if torch.cuda.is_initialized():
         return cast(TimingEvent, torch.cuda.Event(enable_timing=True))
@@ -65,7 +65,7 @@ def new_event() -> TimingEvent | None:
 
 
 def is_capturing() -> bool:
-    """Returns True during the capture of a graph on the current stream."""
+    """Returns True while a CUDA graph is being captured on the current stream."""
     torch = _torch()
     return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
@@ -103,7 +103,7 @@ def pinned_bytes() -> float | None:
 
 
 class AllocatorCounters:
-    """The allocator's bytes, and differences of its counters between readings."""
+    """Reads the allocator's bytes in use, and the changes of its counters since the last reading."""
 
     def __init__(self, counts: Callable[[], Mapping[str, Any]] = allocator_counts) -> None:
         self._counts = counts
@@ -111,10 +111,11 @@ class AllocatorCounters:
         self._read_at: int | None = None
 
     def read(self, now: int) -> dict[str, float]:
-        """Returns a dict from step columns to the gauges, and to the changes of the counters since the last reading.
+        """Returns a dict: step column -> value. A value is a current number of bytes, or the change of a counter since
+        the last reading.
 
-        `now` is a time in ns. The first reading has no changes. Empty within READ_EVERY_NS of the last reading.
-        """
+        `now` is a time in ns. The first reading has no changes. The dict is empty within READ_EVERY_NS of the last
+        reading."""
         if self._read_at is not None and now - self._read_at < READ_EVERY_NS:
             return {}
         self._read_at = now
@@ -127,14 +128,14 @@ class AllocatorCounters:
 
 
 class MemoryHistory:
-    """The history of CUDA's allocator and its snapshots, as torch.cuda.memory has them."""
+    """The allocator's history of calls and its snapshots, through torch.cuda.memory."""
 
     def ready(self) -> bool:
         """Returns True once CUDA is in use."""
         return bool(_torch().cuda.is_initialized())
 
     def record_history(self, entries: int) -> None:
-        """Starts recording the last `entries` allocator calls with their Python stacks; 0 ends the recording."""
+        """Starts to record the last `entries` allocator calls with their Python stacks. With 0, ends the recording."""
         memory = _torch().cuda.memory
         if entries:
             memory._record_memory_history("all", "all", "python", entries)

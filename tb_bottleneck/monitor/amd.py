@@ -24,7 +24,7 @@ _LOST = ("NOT_INIT", "DRIVER_NOT_LOADED", "NO_SLOT", "FAIL_LOAD_MODULE")
 
 
 class AmdSmi:
-    """The library AMD SMI as a driver of GPUs. Not thread-safe."""
+    """The library AMD SMI, with the interface of a GPU driver. Not thread-safe."""
 
     def __init__(self) -> None:
         self._module: ModuleType | None = None
@@ -90,7 +90,8 @@ class AmdSmi:
 
     @contextmanager
     def _driver_errors(self) -> Iterator[None]:
-        """Converts the library's errors to DriverError. Their texts begin with the name of the error code."""
+        """A context that converts the library's errors to DriverError. The texts begin with the name of the error
+        code."""
         try:
             yield
         except self._smi.AmdSmiException as error:
@@ -104,7 +105,8 @@ class AmdSmi:
 
 
 def number(answer: Mapping[str, Any], *names: str) -> float:
-    """Returns the first of the entries `names` of `answer` that is a number; amdsmi writes "N/A" for missing values.
+    """Returns the first of the entries `names` of `answer`, a result of amdsmi, that is a number. amdsmi writes "N/A"
+    for missing values.
 
     Raises DriverError if no entry is a number."""
     for name in names:
@@ -122,14 +124,15 @@ _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
 
 @dataclass(frozen=True)
 class AmdQuery:
-    """A query without state. Every `every_s` seconds, `function` gets the library and a uuid, and returns values."""
+    """A query without state. It is due every `every_s` seconds. `function` gets the library and the UUID of a GPU, and
+    returns values by signal name; `signals` are the possible names."""
 
     signals: tuple[str, ...]
     every_s: float
     function: Callable[[AmdSmi, str], Mapping[str, float]]
 
     def read(self, driver: AmdSmi, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns the values by signal name, in the units of the signals. Raises DriverError."""
+        """Returns the values for `gpu` by signal name, in the units of the signals. Raises DriverError."""
         return self.function(driver, gpu.uuid)
 
 
@@ -237,5 +240,6 @@ def _others(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
 
 
 def sampler() -> GpuSampler[AmdSmi]:
-    """Returns a new sampler of AMD GPUs. Without the library, all signals are missing with the reason."""
+    """Returns a new sampler of AMD GPUs. If the library is not installed, the sampler reports all signals as missing,
+    with the reason."""
     return GpuSampler(AmdSmi(), queries(), by_bus)

@@ -6,8 +6,8 @@ from tb_bottleneck.monitor.monitor import Monitor
 
 
 class TrainerMonitor:
-    """A monitor from the start of a training run to its end, or to the start of the next one: a failed run may not
-    report its end."""
+    """A monitor that runs from the start of a training to its end, or to the start of the next training, because a
+    failed training may not report its end."""
 
     _active: ClassVar["TrainerMonitor | None"] = None
 
@@ -32,5 +32,5 @@ class TrainerMonitor:
             TrainerMonitor._active = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the state of a stopped copy: trainers copy and pickle their callbacks."""
+        """Returns the state without the running monitor, because trainers copy and pickle their callbacks."""
         return {"_captures": self._captures, "_monitor": None}

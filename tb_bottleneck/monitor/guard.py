@@ -14,12 +14,11 @@ from typing import Any, TypeVar
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Holds a Ctrl-C back until the block ends, and then passes it to the training's own handler.
+    """Delays a Ctrl-C until the `with` block ends, and then passes it to the training's own handler.
 
     So a Ctrl-C while the monitor works neither loses a recording nor leaves torch changed. A second Ctrl-C is passed on
     at once. A Ctrl-C while a KeyboardInterrupt already ends the training is not passed on. Python handles signals on
-    the main thread only, so nothing is held on other threads.
-    """
+    the main thread only, so nothing is delayed on other threads."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -44,11 +43,11 @@ def interrupts_held() -> Iterator[None]:
 
 @contextmanager
 def termination_held() -> Iterator[None]:
-    """Holds SIGTERM back until the block ends, and then gives it to the training: by default it ends the process.
+    """Delays SIGTERM until the `with` block ends, and then passes it to the training, where it usually ends the
+    process.
 
     So no half-written file remains. For short blocks: a scheduler that ends a job waits for some seconds. Nothing is
-    held on threads other than the main thread, or if the signal is ignored or handled outside of Python.
-    """
+    delayed on threads other than the main thread, or if the signal is ignored or handled outside of Python."""
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield
@@ -72,11 +71,12 @@ _ABSENT = object()
 
 
 class Patches:
-    """The attributes of torch that are replaced while a monitor is on, in order; they are restored when it ends.
+    """The attributes of torch that are replaced while a monitor is on, in order. They are restored when the monitor
+    ends.
 
     A replacement checks `live` before it runs code of the monitor. If other code has replaced an attribute after the
-    monitor, restoring keeps that replacement: it still calls the monitor's, which then only passes the call on.
-    """
+    monitor did, `restore` keeps the other code's replacement. That one still calls the monitor's replacement, which
+    then only passes the call on."""
 
     def __init__(self) -> None:
         self.live = False
@@ -84,7 +84,7 @@ class Patches:
         self._replaced: list[tuple[Any, str, Any, Any]] = []
 
     def activate(self) -> None:
-        """Lets replacements run code of the monitor."""
+        """Makes replacements run code of the monitor."""
         self.live = True
 
     def deactivate(self) -> None:
@@ -92,7 +92,8 @@ class Patches:
         self.live = False
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Sets `owner.name` to `make(current value)`. Raises AttributeError if there is no such attribute."""
+        """Sets the attribute `name` of `owner` to `make(current value)`. Raises AttributeError if there is no such
+        attribute."""
         current = getattr(owner, name)
         before = vars(owner).get(name, _ABSENT)
         new = make(current)
@@ -128,10 +129,10 @@ class MonitorNote:
 
 
 class Guard:
-    """Runs the monitor's code so that its exceptions do not reach the training.
+    """Runs the monitor's code so that its exceptions do not reach the training. A signal is a named part of the
+    monitor.
 
-    A failing signal is disabled, with one warning and one note.
-    """
+    A signal that fails is disabled, with one warning and one note."""
 
     def __init__(self) -> None:
         self.off: dict[str, str] = {}
@@ -142,11 +143,12 @@ class Guard:
         self._warned_of_disk = False
 
     def is_on(self, signal: str) -> bool:
-        """Returns True if the signal has not failed."""
+        """Returns True if the part of the monitor with the name `signal` has not failed."""
         return signal not in self.off
 
     def call(self, signal: str, work: Callable[..., Result], *arguments: object) -> Result | None:
-        """Calls `work` and returns its result; None if the signal is disabled or fails now, which disables it."""
+        """Calls `work` with `arguments` and returns its result. Returns None if `signal` is disabled, or if `work`
+        fails, which disables the signal."""
         if signal in self.off:
             return None
         try:
@@ -156,7 +158,7 @@ class Guard:
             return None
 
     def switch_off(self, signal: str, error: Exception) -> None:
-        """Disables a signal permanently, with one warning and one note."""
+        """Disables `signal` permanently because of `error`, with one warning and one note."""
         because = f"it failed with {type(error).__name__}"
         with self._lock:
             if signal in self.off:
@@ -168,7 +170,8 @@ class Guard:
         self.note("signal_off", f"{signal}: {because}")
 
     def warn_of_disk(self, error: Exception) -> None:
-        """Logs one warning per process about data of the monitor that cannot be written."""
+        """Logs a warning that the monitor cannot write its data; only once per process, and only if `error` is an
+        OSError."""
         with self._lock:
             if self._warned_of_disk or not isinstance(error, OSError):
                 return
@@ -179,7 +182,8 @@ class Guard:
         )
 
     def note(self, code: str, detail: str) -> None:
-        """Adds a note for the file. Equal notes are kept once; at most MAX_NOTES wait to be written."""
+        """Adds a note that will be written to the event file. Equal notes are kept once; at most MAX_NOTES notes wait
+        to be written."""
         with self._lock:
             if (code, detail) in self._noted or len(self._notes) >= MAX_NOTES:
                 return

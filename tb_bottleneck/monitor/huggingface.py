@@ -11,8 +11,8 @@ from tb_bottleneck.monitor.callback import TrainerMonitor
 
 
 class MonitorCallback(TrainerCallback):
-    """Monitors `train`, by default in the Trainer's log directory. Steps, waits and evaluation are detected as in any
-    other loop."""
+    """Monitors `Trainer.train`, by default into the Trainer's log directory. Steps, waits and evaluation are detected
+    as in any other training loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         self._logdir = logdir

@@ -15,8 +15,8 @@ except ImportError:
 
 
 class MonitorCallback(Callback):
-    """Monitors `fit`, by default in the logger's directory. Steps, waits and evaluation are detected as in any other
-    loop."""
+    """Monitors `Trainer.fit`, by default into the logger's directory. Steps, waits and evaluation are detected as in
+    any other training loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         super().__init__()
@@ -34,5 +34,5 @@ class MonitorCallback(Callback):
             self._monitor.end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Stops the monitor."""
+        """Stops the monitor after an exception."""
         self._monitor.end()

@@ -135,8 +135,8 @@ class Monitor:
             _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)
 
     def step(self, samples: float | None = None) -> None:
-        """Ends a step. From the first call on, only these calls end steps. `samples` is the number of samples of the
-        step, for loops without a DataLoader."""
+        """Marks the end of a step. From the first call on, only these calls end steps. `samples` is the number of
+        samples in the step, for loops without a DataLoader."""
         session = self._active_session()
         if session is not None:
             session.step(samples)

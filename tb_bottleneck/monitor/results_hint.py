@@ -19,7 +19,7 @@ def hint_of(logdir: str) -> str:
 
 
 def tell_results(logdir: Path) -> None:
-    """Writes the line of `hint_of` once per logdir, to the log if it has handlers, otherwise to standard error."""
+    """Prints the line of `hint_of` once per logdir: to the log if it has handlers, otherwise to standard error."""
     text = hint_of(str(logdir))
     if text in _told:
         return

@@ -56,7 +56,8 @@ NO_EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class MonitorOptions:
-    """The arguments of `Monitor`, as its docstring describes them. `every_s` is in seconds."""
+    """The arguments of the class Monitor (monitor/monitor.py), whose docstring describes them. `every_s` is in
+    seconds."""
 
     logdir: Path
     model: Any = None
@@ -69,7 +70,7 @@ class MonitorOptions:
 
 
 class Session:
-    """One active monitor, from `start` to `stop`."""
+    """The running parts of one active monitor, from `start` to `stop`."""
 
     def __init__(
         self,
@@ -147,19 +148,18 @@ class Session:
 
     @property
     def loader_workers(self) -> int:
-        """The largest number of workers of any DataLoader."""
+        """The number of workers of the DataLoader with the most workers."""
         return self._facts.loaders.workers
 
     def tell_results(self) -> None:
-        """Says where the results are, if this process has rank 0 and recorded a step."""
+        """Tells the user where the results are, if this process has rank 0 and has recorded a step."""
         if self._rank.rank == 0 and self.clock.steps > 0:
             tell_results(self._options.logdir)
 
     def stop(self, error: str = "") -> None:
-        """Restores torch, and writes the remaining data. A Ctrl-C meanwhile takes effect at the end.
+        """Restores torch, and writes the remaining data. A Ctrl-C during this call takes effect at its end.
 
-        `error` is the name of the exception that ends the training.
-        """
+        `error` is the name of the exception that ends the training; empty if there is none."""
         if self._heartbeat is not None:
             self._heartbeat.error = error
         with interrupts_held():
@@ -190,7 +190,8 @@ class Session:
         self._writer = None
 
     def step(self, samples: float | None) -> None:
-        """Ends a step, called by the training."""
+        """Ends a step because the training called Monitor.step. `samples` is the number of samples in the step; None if
+        unknown."""
         if self.patches.live and self.clock.is_training_thread():
             self.spans.end()
             self.guard.call("steps", self.clock.step, samples)
@@ -244,7 +245,7 @@ class Session:
             self.spans.begin()
 
     def _missing_signals(self) -> dict[str, str]:
-        """Returns the reasons for missing signals. For any thread."""
+        """Returns {signal: reason} for the signals that the monitor cannot record. Any thread may call this."""
         missing = dict(self._missing)
         if self._options.model is None and self._models_found.missing:
             missing[forward.SIGNAL] = self._models_found.missing
@@ -304,7 +305,8 @@ class Session:
         return trace_directory(self._directory, self._rank)
 
     def _profiler_costs(self) -> dict[str, object]:
-        """Returns the fact `profiler_costs`, which is measured once, before the first capture; {} if that failed."""
+        """Returns {"profiler_costs": ...}, which is measured once, before the first trace is recorded; {} if that
+        failed."""
         if self._costs is None:
             costs = self.guard.call("cost of the profiler", profiler_costs)
             self._costs = {} if costs is None else {"profiler_costs": costs}

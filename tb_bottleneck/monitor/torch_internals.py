@@ -49,12 +49,10 @@ def is_profiling() -> bool:
 
 
 def small_profile(stacks: bool) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Returns two functions that begin and end a recording of the CPU, with Python stacks if `stacks` is True.
+    """Returns two functions that begin and end a recording of the CPU, with Python stacks if `stacks` is True. The
+    result of the recording is discarded.
 
-    The result of the recording is discarded at once.
-
-    The public classes are not used: they read all events at the end, which takes far longer than the recording.
-    """
+    The public classes are not used: they read all events at the end, which takes far longer than the recording."""
     import torch
 
     autograd: Any = torch.autograd
@@ -99,7 +97,7 @@ def has_compiled() -> bool:
 
 
 def compilations() -> list[Any]:
-    """Returns torch's records of the last compilations; none if nothing was compiled."""
+    """Returns torch's records of the last compilations; empty if nothing was compiled."""
     records = getattr(sys.modules.get("torch._dynamo.utils"), COMPILATIONS, None)
     try:
         return list(records()) if records is not None else []
@@ -124,10 +122,10 @@ def graph_breaks() -> list[Any]:
 
 
 def record_block() -> Any:
-    """Returns a context manager class. Its blocks appear in recordings under the name that it is given.
+    """Returns a class of context managers. A `with` block of this class appears in recordings under the name that is
+    passed to the class.
 
-    torch's own record_function takes several times as long.
-    """
+    torch's own record_function takes several times as long."""
     import torch
 
     fast = getattr(getattr(torch._C, "_profiler", None), FAST_BLOCK, None)

@@ -51,8 +51,7 @@ class BottleneckPlugin(base_plugin.TBPlugin):
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
         """Returns how TensorBoard shows the tab: an ES module with a function `render()` that draws the page.
-        TensorBoard's reload
-        button stays enabled."""
+        TensorBoard's reload button stays enabled."""
         return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
 
     def close(self) -> None:

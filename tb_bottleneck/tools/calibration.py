@@ -133,8 +133,7 @@ def _measure(
 
 def _product(dtype: str, tf32: bool = False) -> Figure:
     """Returns a function that measures matrix multiplications of the type `dtype`, in operations per second. With
-    `tf32`, torch
-    may use TF32.
+    `tf32`, torch may use TF32.
 
     A product of two square matrices of side n has 2 n³ operations."""
 
@@ -158,8 +157,7 @@ def _product(dtype: str, tf32: bool = False) -> Figure:
 
 def _copy(benchmark: BenchmarkDevice) -> float:
     """Returns the rate of a copy in bytes per second. Bytes read and bytes written both count, because both use the
-    memory
-    bus."""
+    memory bus."""
     on_gpu = benchmark.device.type == "cuda"
     count = min(GPU_COPY_BYTES, _free_bytes(benchmark) // _PART_OF_FREE) if on_gpu else CPU_COPY_BYTES
     source = benchmark.torch.ones(count, device=benchmark.device, dtype=benchmark.torch.uint8)

@@ -14,17 +14,15 @@ def run_script(script: str, arguments: Sequence[str]) -> None:
 
 
 def run_module(arguments: Sequence[str]) -> None:
-    """Runs a module like `python -m module arguments…`. The first of `arguments` is the module. The working
-    directory comes
-    first on the search path."""
+    """Runs a module like `python -m module arguments…`. The first of `arguments` is the module. The working directory
+    comes first on the search path."""
     sys.argv = list(arguments)
     _put_first_on_path(os.getcwd())
     runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
 
 
 def _put_first_on_path(folder: str) -> None:
-    """Replaces the first entry of `sys.path` with `folder`. Python has put the folder of this program there. With
-    `-P`, Python
-    puts none there, and nothing changes."""
+    """Replaces the first entry of `sys.path` with `folder`. Python has put the folder of this program there. With `-P`,
+    Python puts none there, and nothing changes."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder

@@ -25,8 +25,7 @@ _MAX_DIMENSIONS = 12
 @dataclass(frozen=True)
 class Call:
     """One call of an operator during which a block was allocated. `name` is the operator; `operands` has its inputs,
-    None if
-    they were not recorded."""
+    None if they were not recorded."""
 
     name: str
     operands: Operands | None
@@ -39,8 +38,7 @@ class Call:
     @cached_property
     def product(self) -> tuple[Shape, int] | None:
         """The shape of the result of a matrix product, and the size of the dimension over which it sums. None if the
-        operator
-        is not a matrix product, or its shapes do not match."""
+        operator is not a matrix product, or its shapes do not match."""
         matrices = [shape for shape in self.inputs if len(shape) in (2, 3)]
         if self.name not in _PRODUCTS or len(matrices) < 2:
             return None
@@ -84,13 +82,11 @@ def chains_of(trace: Trace, blocks: Blocks) -> Ints:
 
 
 def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Shape, Call] | None:
-    """Returns the shape of a block, and the first call in `chain` that can produce a tensor with this shape and
-    size; None
-    if no call can.
+    """Returns the shape of a block, and the first call in `chain` that can produce a tensor with this shape and size;
+    None if no call can.
 
-    `chain` has the calls around the allocation, innermost first. `size` is the size of the block in bytes, rounded
-    up to
-    a multiple of `rounding`."""
+    `chain` has the calls around the allocation, innermost first. `size` is the size of the block in bytes, rounded up
+    to a multiple of `rounding`."""
     for call in chain:
         for shape in call.results:
             count = math.prod(shape)

@@ -26,9 +26,8 @@ _MAX_TRIED = 8
 
 
 def samples_of(memory: TraceMemory) -> int | None:
-    """Returns the number of samples in a forward pass, from the shape of the first layer's input; None if no such
-    shape was
-    recorded."""
+    """Returns the number of samples in a forward pass, from the shape of the first layer's input; None if no such shape
+    was recorded."""
     trace = memory.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _FIRST_LAYERS.__contains__)]
@@ -55,16 +54,15 @@ _BATCH_DIMENSIONS = 3
 @dataclass(frozen=True, eq=False)
 class BatchScaling:
     """Two masks of the blocks. `grows` is True if the size of the block is proportional to the number of samples.
-    `sure` is
-    True if the value in `grows` is certain, for example because recorded shapes prove it."""
+    `sure` is True if the value in `grows` is certain, for example because recorded shapes prove it."""
 
     grows: Bools
     sure: Bools
 
 
 class ScalingRules:
-    """Decides which blocks of one recording grow with the batch size. `samples` is the number of samples in a
-    forward pass."""
+    """Decides which blocks of one recording grow with the batch size. `samples` is the number of samples in a forward
+    pass."""
 
     def __init__(self, memory: TraceMemory, samples: int) -> None:
         self._memory = memory
@@ -107,9 +105,8 @@ class ScalingRules:
         """Returns (grows, sure) for a block of `size` bytes whose shape is unknown. `phase` is the Phase of its
         allocation.
 
-        Such a block does not grow if it is allocated in the backward pass and has the size of a parameter (not
-        sure), or if
-        it has less than a byte per sample (sure)."""
+        Such a block does not grow if it is allocated in the backward pass and has the size of a parameter (not sure),
+        or if it has less than a byte per sample (sure)."""
         if phase == Phase.BACKWARD and size in self._parameter_bytes:
             return False, False
         return size >= self._samples, size < self._samples
@@ -129,9 +126,8 @@ class ScalingRules:
         return batch, not batch
 
     def _has_batch(self, shape: Shape) -> bool:
-        """Returns True if one of the first dimensions of `shape` is the number of samples, or a product of this
-        number and other
-        dimensions."""
+        """Returns True if one of the first dimensions of `shape` is the number of samples, or a product of this number
+        and other dimensions."""
         return any(size in self._batch_sizes for size in shape[:_BATCH_DIMENSIONS])
 
     @cached_property

@@ -43,9 +43,8 @@ class Forecast:
 
 
 class Forecaster:
-    """Predicts the peak under other conditions from one recording. Each method returns None if the recording does
-    not allow
-    the prediction."""
+    """Predicts the peak under other conditions from one recording. Each method returns None if the recording does not
+    allow the prediction."""
 
     def __init__(self, memory: TraceMemory, samples: int | None) -> None:
         self.memory = memory
@@ -74,16 +73,14 @@ class Forecaster:
         return self._forecast("device", {}, self._now, self._now, self._now)
 
     def largest_batch(self) -> Forecast | None:
-        """Returns the forecast for the largest batch that fits into the device, among the recorded batch times a
-        power of two;
-        None if twice the batch does not fit."""
+        """Returns the forecast for the largest batch that fits into the device, among the recorded batch times a power
+        of two; None if twice the batch does not fit."""
         factor = self.largest_factor(self.memory.account.capacity)
         return self.batch(self.samples * factor) if self.samples is not None and factor > 1 else None
 
     def largest_factor(self, capacity: int | None) -> int:
-        """Returns the largest power of two, up to MAX_GROWTH, by which the batch can grow and still fit into
-        `capacity` bytes;
-        1 if twice the batch does not fit, or this is unknown."""
+        """Returns the largest power of two, up to MAX_GROWTH, by which the batch can grow and still fit into `capacity`
+        bytes; 1 if twice the batch does not fit, or this is unknown."""
         factor = 1
         while capacity is not None and self.samples is not None and 2 * factor <= MAX_GROWTH:
             forecast = self.batch(self.samples * 2 * factor)
@@ -93,9 +90,8 @@ class Forecaster:
         return factor
 
     def checkpointing(self) -> Forecast | None:
-        """Returns the forecast of the peak if all modules of one repeated class are checkpointed. The class is the
-        one that
-        lowers the peak most. None if no class lowers it."""
+        """Returns the forecast of the peak if all modules of one repeated class are checkpointed. The class is the one
+        that lowers the peak most. None if no class lowers it."""
         found = checkpointed_peak(self.memory)
         if found is None:
             return None
@@ -110,8 +106,7 @@ class Forecaster:
 
     def optimizer(self, name: str) -> Forecast | None:
         """Returns the forecast of the peak with the optimizer class `name`, instead of the recorded one; None if the
-        size of the
-        state of one of them is unknown."""
+        size of the state of one of them is unknown."""
         state, now, parameters = state_of(name), self.memory.state_bytes, self.memory.gradient_bytes
         if state is None or now is None or not parameters:
             return None
@@ -120,8 +115,7 @@ class Forecaster:
 
     def sharding(self, ranks: int) -> Forecast | None:
         """Returns the forecast of the peak if optimizer state, gradients and parameters are sharded over `ranks`
-        processes (ZeRO
-        stage 3); None for fewer than two ranks."""
+        processes (ZeRO stage 3); None for fewer than two ranks."""
         parameters = self.memory.gradient_bytes
         if ranks < 2 or not parameters:
             return None

@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """Lifetimes of blocks. Lifetime i lasts from the memory event `opened[i]` to the event `closed[i]`, with
-    `size[i]` bytes.
+    """Lifetimes of blocks. Lifetime i lasts from the memory event `opened[i]` to the event `closed[i]`, with `size[i]`
+    bytes.
 
     A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the
     recording."""
@@ -47,10 +47,8 @@ def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
     """Returns the lifetimes of `blocks` if each of `calls` freed some of its blocks at its end, as with checkpointing.
 
     A call is a pair: the rows of these blocks in `blocks`, and the row of the last memory event in the call. The
-    backward
-    pass computes the blocks again: they exist from the event with which it frees the first of them in the recording,
-    until
-    just after their own recorded free."""
+    backward pass computes the blocks again: they exist from the event with which it frees the first of them in the
+    recording, until just after their own recorded free."""
     closed = blocks.closed.copy()
     more: list[Ints] = []
     for rows, last in calls:

@@ -68,9 +68,8 @@ _INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The effect of checkpointing all instances of one class of modules: `module` is the name of the class, `peak`
-    the new
-    peak in bytes of tensors."""
+    """The effect of checkpointing all instances of one class of modules: `module` is the name of the class, `peak` the
+    new peak in bytes of tensors."""
 
     module: str
     peak: float

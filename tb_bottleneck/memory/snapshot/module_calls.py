@@ -86,9 +86,8 @@ def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> t
 
 
 def _path(memory: SnapshotMemory, stack: int) -> list[int]:
-    """Returns the Python frames of a stack, outermost first, as rows of the snapshot's frames. `stack` is the number
-    of the
-    stack. Frames of torch between the call of a module and its `forward` are left out."""
+    """Returns the Python frames of a stack, outermost first, as rows of the snapshot's frames. `stack` is the number of
+    the stack. Frames of torch between the call of a module and its `forward` are left out."""
     frames = memory.snapshot.frames
     python = [row for row in memory.snapshot.stacks[stack] if frames[row].file.endswith(".py")]
     return [row for row in reversed(python) if _DISPATCH not in frames[row].file.replace("\\", "/")]

@@ -35,9 +35,8 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
 
 
 def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
-    """Returns a finding with the key `cause` if the blocks in the mask `chosen` have at least the fraction
-    CONSIDERABLE of
-    the bytes at the peak, otherwise None."""
+    """Returns a finding with the key `cause` if the blocks in the mask `chosen` have at least the fraction CONSIDERABLE
+    of the bytes at the peak, otherwise None."""
     size = memory.at_peak(chosen)
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
@@ -48,9 +47,8 @@ def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFi
 
 
 def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding if gradients from before the history have at least the fraction CONSIDERABLE of the bytes
-    at the
-    peak. Otherwise None; also None if the peak is in the optimizer's step, which needs the gradients."""
+    """Returns the finding if gradients from before the history have at least the fraction CONSIDERABLE of the bytes at
+    the peak. Otherwise None; also None if the peak is in the optimizer's step, which needs the gradients."""
     row, size = memory.peak_row, memory.weights.bytes
     if row is None or not memory.weights.gradients_kept or size < CONSIDERABLE * memory.account.peak:
         return None
@@ -62,9 +60,8 @@ def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding if one tensor has a large fraction of the bytes at the peak, otherwise None. Temporaries
-    of the
-    optimizer and matrices of attention are left out, because they have findings of their own."""
+    """Returns the finding if one tensor has a large fraction of the bytes at the peak, otherwise None. Temporaries of
+    the optimizer and matrices of attention are left out, because they have findings of their own."""
     others = ~memory.attention & ~memory.optimizer_temporaries
     tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)

@@ -29,8 +29,7 @@ _AUTOCAST = re.compile(r"autocast")
 
 def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields forecasts of the peak for changes that concern at least the fraction CONSIDERABLE of its bytes. Yields
-    nothing
-    if the snapshot has no recorded allocator calls."""
+    nothing if the snapshot has no recorded allocator calls."""
     if memory.peak_row is None:
         return
     account = memory.account
@@ -50,9 +49,8 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the forecasts for twice and half the batch size. They are ranges, because it is uncertain which
-    temporary blocks
-    are proportional to the batch size."""
+    """Yields the forecasts for twice and half the batch size. They are ranges, because it is uncertain which temporary
+    blocks are proportional to the batch size."""
     certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
     if memory.at_peak(certain) < CONSIDERABLE * memory.account.peak:
         return
@@ -64,9 +62,8 @@ def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the forecast of the peak if one class of repeated modules is checkpointed: the class that lowers the
-    peak most.
-    Yields nothing if this saves less than the fraction CONSIDERABLE."""
+    """Yields the forecast of the peak if one class of repeated modules is checkpointed: the class that lowers the peak
+    most. Yields nothing if this saves less than the fraction CONSIDERABLE."""
     blocks, older = memory.blocks, memory.older
     now = peak_of(memory, lives_of(blocks, blocks.size), older)
     peaks = [(peak_of(memory, recomputed(blocks, it.calls), older), it.caller) for it in repeated_calls(memory)]
@@ -81,8 +78,7 @@ def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the forecast of the peak with autocast, unless the run already uses it. A snapshot does not record the
-    types of
-    tensors, so they may have 16 bits although no autocast is seen."""
+    types of tensors, so they may have 16 bits although no autocast is seen."""
     texts = [frame_text(frame) for frame in memory.snapshot.frames]
     if memory.has_16_bits or any(_AUTOCAST.search(text) for text in texts):
         return
@@ -101,8 +97,7 @@ def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, **values: str) -> Forecast:
     """Returns the forecast of `peak` (bytes) with the key `change`. `others` are other possible peaks in bytes if
-    `peak` is
-    not certain. `values` fill the placeholders of the forecast's title.
+    `peak` is not certain. `values` fill the placeholders of the forecast's title.
 
     A change that lowers the peak is not expected to raise it."""
     low, high = min((peak, *others)) * (1 - MARGIN), max((peak, *others)) * (1 + MARGIN)
@@ -111,8 +106,7 @@ def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, 
 
 def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
     """Returns the peak in bytes if each recorded block i becomes smaller by the fraction `saved[i]` of its size, and
-    blocks
-    from before the recording become smaller by `older` bytes in total.
+    blocks from before the recording become smaller by `older` bytes in total.
 
     Negative values make blocks larger. Reserved memory stays in proportion to the tensors."""
     lives = lives_of(memory.blocks, memory.blocks.size * (1 - saved))

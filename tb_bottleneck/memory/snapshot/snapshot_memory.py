@@ -53,9 +53,8 @@ class SnapshotMemory:
 
     @cached_property
     def _final(self) -> dict[str, Ints]:
-        """The blocks of this device at the end of the recording: a dict from column names to values. `private` is
-        above 0 for
-        blocks in the private pools of CUDA graphs."""
+        """The blocks of this device at the end of the recording: a dict from column names to values. `private` is above
+        0 for blocks in the private pools of CUDA graphs."""
         segments, blocks = self.snapshot.segments, self.snapshot.blocks
         mine = segments["device"][blocks["segment"]] == self.device if len(blocks["segment"]) else np.zeros(0, np.bool_)
         found = {name: values[mine] for name, values in blocks.items()}
@@ -77,8 +76,7 @@ class SnapshotMemory:
     @cached_property
     def events(self) -> MemoryEvents:
         """The allocations and frees as memory events. Entries about segments become no events; they only change the
-        reserved
-        bytes of the events after them."""
+        reserved bytes of the events after them."""
         entries, size = self._entries, self._changes
         action = entries["action"]
         grown = np.where(_is(action, *_GROWS), entries["size"], 0) - np.where(
@@ -117,9 +115,8 @@ class SnapshotMemory:
 
     @cached_property
     def stack(self) -> Ints:
-        """Number of the stack of each block in `blocks`: the stack of its allocation, or of its free if the
-        allocation was not
-        recorded."""
+        """Number of the stack of each block in `blocks`: the stack of its allocation, or of its free if the allocation
+        was not recorded."""
         return self._call_stacks[np.where(self.blocks.known_begin, self.blocks.opened, self.blocks.closed)]
 
     @cached_property
@@ -169,8 +166,7 @@ class SnapshotMemory:
         allocation.
 
         They come from annotations. Without these, a step is the first allocation of the optimizer, or of a forward
-        pass,
-        after each backward pass."""
+        pass, after each backward pass."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations
@@ -191,8 +187,7 @@ class SnapshotMemory:
     @cached_property
     def edges(self) -> Ints:
         """Times in ns that separate the steps: the first and the last allocation or free, and the optimizer's steps
-        between
-        them."""
+        between them."""
         time, updates = self.events.time, self.calls.updates
         if len(time):
             updates = updates[(updates > time[0]) & (updates <= time[-1])]
@@ -200,9 +195,8 @@ class SnapshotMemory:
 
     @property
     def _asked(self) -> Ints:
-        """Requested sizes in bytes of the blocks in `_earlier`, rounded as the allocator rounds. A block that is
-        used again may be
-        larger than the request."""
+        """Requested sizes in bytes of the blocks in `_earlier`, rounded as the allocator rounds. A block that is used
+        again may be larger than the request."""
         size, requested = self._earlier["size"], self._earlier["requested"]
         return np.where(requested > 0, np.minimum(-(-requested // ROUNDING) * ROUNDING, size), size)
 
@@ -258,16 +252,14 @@ class SnapshotMemory:
     @cached_property
     def unknown_earlier(self) -> EarlierBlocks | None:
         """A summary of the blocks that exist at the end, were allocated before the history, and have an unknown
-        category; None
-        without such blocks."""
+        category; None without such blocks."""
         size = self._earlier["size"][self._earlier_category == INDEX[Category.BEFORE_RECORDING]]
         return earlier_blocks(size, bool((self.calls.opened == Role.BACKWARD).any())) if len(size) else None
 
     @cached_property
     def attention(self) -> Bools:
         """Mask of `blocks`: True for the matrices of attention that is not fused. They are the blocks that the
-        attention's softmax
-        allocates, and other blocks of the attention with the same sizes."""
+        attention's softmax allocates, and other blocks of the attention with the same sizes."""
         attends, softmax = attention_stacks(self.snapshot)
         own = self.blocks.known_begin & attends[self.stack]
         sizes = np.unique(self.blocks.size[own & softmax[self.stack]])
@@ -379,8 +371,7 @@ def passes_before(opened: Ints, event: Ints) -> Ints:
 
 def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:
     """Returns a mask of those blocks in the mask `chosen` that belong to one step: the step whose chosen blocks have
-    the most
-    bytes. `step` has the number of the step of each block, `size` its bytes."""
+    the most bytes. `step` has the number of the step of each block, `size` its bytes."""
     if not chosen.any():
         return chosen
     return np.asarray(chosen & (step == np.bincount(step[chosen], size[chosen]).argmax()), np.bool_)

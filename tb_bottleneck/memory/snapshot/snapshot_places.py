@@ -54,8 +54,7 @@ def _role(matches: Bools, python: Bools, stack: Iterable[int]) -> Role:
 
 def frame_text(frame: Frame) -> str:
     """Returns "file:function" of a frame. Backslashes become slashes, so that snapshots from Windows look like those
-    from
-    Linux."""
+    from Linux."""
     return f"{frame.file}:{frame.function}".replace("\\", "/")
 
 
@@ -98,9 +97,8 @@ def _distance(values: Ints, others: Ints) -> Ints:
 
 
 def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:
-    """Returns for each stack a number that identifies its innermost Python function outside of torch, and the line
-    of the
-    call in it.
+    """Returns for each stack a number that identifies its innermost Python function outside of torch, and the line of
+    the call in it.
 
     Both are -1 if the stack has no such function."""
     number: dict[tuple[str, str], int] = {}
@@ -123,9 +121,8 @@ _NODE = re.compile(r"\b(\w+Backward\d*)::apply\b")
 
 
 class SnapshotPlaces:
-    """Translates the stacks of a snapshot into places. Stacks with the same operator and the same lines of the
-    program have
-    the same place."""
+    """Translates the stacks of a snapshot into places. Stacks with the same operator and the same lines of the program
+    have the same place."""
 
     def __init__(self, snapshot: AllocatorSnapshot) -> None:
         self._snapshot = snapshot
@@ -137,9 +134,8 @@ class SnapshotPlaces:
         self._short = short_paths(files)
 
     def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
-        """Returns the blocks grouped by category and place, the group with the most bytes first. The arguments have
-        one entry per
-        block: its `size` in bytes, the number of its `stack`, and its `category`."""
+        """Returns the blocks grouped by category and place, the group with the most bytes first. The arguments have one
+        entry per block: its `size` in bytes, the number of its `stack`, and its `category`."""
         return group_sites(np.column_stack((category, self.keys(stack))), size, self.place)
 
     def keys(self, stack: Ints) -> Ints:
@@ -166,9 +162,8 @@ class SnapshotPlaces:
         return self._of_stack[stack]
 
     def _decoded(self, stack: int) -> Place:
-        """Returns the place of the stack with the number `stack`: the innermost line of the program, its callers,
-        and the
-        innermost operator."""
+        """Returns the place of the stack with the number `stack`: the innermost line of the program, its callers, and
+        the innermost operator."""
         operator, lines = "", []
         for row in self._snapshot.stacks[stack]:
             frame = self._snapshot.frames[row]
@@ -202,8 +197,8 @@ def short_paths(files: Iterable[str]) -> dict[str, str]:
 
 
 def _operator(function: str) -> str:
-    """Returns the name of the operator or the autograd node in `function`, the name of a C++ frame; empty if there
-    is none."""
+    """Returns the name of the operator or the autograd node in `function`, the name of a C++ frame; empty if there is
+    none."""
     operator = _OPERATOR.search(function)
     node = _NODE.search(function)
     return f"aten::{operator[1]}" if operator else node[1] if node else ""

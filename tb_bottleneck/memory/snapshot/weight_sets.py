@@ -108,15 +108,13 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
 
 def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
     """Returns True if blocks with the sizes `size` (bytes) include copies or states of the parameters in `sets` with
-    twice
-    the parameters' size."""
+    twice the parameters' size."""
     return _are_there(_copies(sets, LARGER), _counts(size), LARGER * sets.bytes)
 
 
 def _copies(sets: WeightSets, factor: float) -> Counts:
-    """Returns a dict: size in bytes -> number of blocks, if all parameters were copied to a type that is `factor`
-    times as
-    large. Sizes that parameters have, too, are left out."""
+    """Returns a dict: size in bytes -> number of blocks, if all parameters were copied to a type that is `factor` times
+    as large. Sizes that parameters have, too, are left out."""
     told: dict[int, int] = {}
     for each, count in sets.parameters.items():
         copy = -(-int(each * factor) // ROUNDING) * ROUNDING
@@ -142,8 +140,7 @@ def _counts(size: Ints) -> dict[int, int]:
 
 def _states_of(states: Counts, before: Counts) -> int:
     """Returns how many states the optimizer keeps for each parameter. `states` are the blocks that the optimizer
-    allocated,
-    `before` those from before the history; both map sizes in bytes to numbers of blocks.
+    allocated, `before` those from before the history; both map sizes in bytes to numbers of blocks.
 
     If parameters and their gradients are both in `before`, there are two blocks of each size, which shows the number.
     Otherwise, it is 2 (as with Adam) if most numbers in `states` are even, else 1."""

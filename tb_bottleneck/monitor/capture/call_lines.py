@@ -59,7 +59,10 @@ def call_lines(profiler: Any, samples: Sequence[Sequence[object]] = ()) -> str |
 
 
 def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[tuple[int, int]], bool]:
-    """Returns start in ns and line of each call, sorted, and whether the whole tree was walked before the deadline."""
+    """Returns the calls in the tree of events `roots`, and whether the whole tree was visited before `deadline` (a
+    value of time.perf_counter).
+
+    The calls are pairs (start in ns, line), sorted. `is_own` tells which files belong to the user's program."""
     calls: list[tuple[int, int]] = []
     todo, seen = list(reversed(roots)), 0
     while todo:
@@ -75,8 +78,8 @@ def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[t
 
 
 class Programs(dict[str, bool]):
-    """A dict from file names to True for files of the user's program. Names are relative to the import path, as the
-    profiler writes them."""
+    """A dict from file names to True if the file belongs to the user's program, otherwise False. Names are relative to
+    the import path, as the profiler writes them."""
 
     def __missing__(self, file: str) -> bool:
         top = file.replace("\\", "/").split("/")[0].removesuffix(".py")
@@ -88,8 +91,8 @@ class Programs(dict[str, bool]):
 
 
 def _files(programs: Mapping[str, bool]) -> dict[str, list[int]]:
-    """Returns a dict from files of the program to [size in bytes, time of change in ns since 1970]. Files that changed
-    after they were imported are left out."""
+    """Returns a dict: file of the program -> [size in bytes, time of its last change in ns since 1970]. Files that
+    changed after they were imported are left out."""
     found = {}
     for name in [file for file, own in programs.items() if own][:MAX_FILES]:
         for folder in ("", *sys.path):
@@ -126,10 +129,10 @@ def _packed(numbers: "array[int]") -> str:
 
 
 def copy_with_keys(source: BinaryIO, target: Any, keys: Mapping[str, str]) -> None:
-    """Copies the JSON object of `source` to `target` with additional keys at its end; `keys` are JSON texts.
+    """Copies the JSON object in `source` to `target` and adds `keys` at its end: a dict from keys to values as JSON
+    texts.
 
-    A source that does not end with an object is copied as it is.
-    """
+    A source that does not end with an object is copied unchanged."""
     size = source.seek(0, os.SEEK_END)
     begin = max(size - _TAIL, 0)
     source.seek(begin)

@@ -32,7 +32,8 @@ class _Ratios:
 
 
 class _Window:
-    """Sums over the steps of a window. Its memory and its time per step are bounded, however short the steps are."""
+    """Sums over consecutive steps. The memory and the time per step have an upper limit, however short the steps
+    are."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -56,20 +57,20 @@ class _Window:
             self._working_ns += row.working_ns
 
     def is_full(self) -> bool:
-        """Returns True if the window is long enough to be compared."""
+        """Returns True if the window has enough steps and time (WINDOW_STEPS, WINDOW_NS) to be compared."""
         return self.steps >= WINDOW_STEPS and self.wall_ns >= WINDOW_NS
 
     def ratios(self) -> _Ratios:
-        """Returns the ratios of a window with at least one step."""
+        """Returns the figures that windows are compared by: the waiting fraction and the median step time. The window
+        must have at least one step."""
         share = self._wait_ns / self._working_ns if self._working_ns > 0 else None
         return _Ratios(share, median(self._times))
 
 
 class ChangeDetector:
-    """Compares windows of at least 30 steps and 3 s with the first window after the last trace.
+    """Compares windows of consecutive steps (at least 30 steps and 3 s) with the first window after the last trace.
 
-    A change counts if two successive windows differ in the same way.
-    """
+    A change counts if two successive windows differ from the first one in the same way."""
 
     def __init__(self) -> None:
         self._window = _Window()
@@ -82,7 +83,8 @@ class ChangeDetector:
         self._reference = self._suspected = None
 
     def add(self, rows: list[StepRow]) -> str | None:
-        """Adds steps; returns the detected change as text, or None if there is none. Profiled steps do not count."""
+        """Adds the steps `rows`. Returns the detected change as text, or None if there is none. Profiled steps are
+        ignored."""
         change = None
         for row in rows:
             if row.figures.get("profiled"):

@@ -30,12 +30,11 @@ Sample = tuple[str, int, str, int, int]  # file, first line and name of the func
 
 
 class LineSampler:
-    """Looks at the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
+    """Reads the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
 
-    A look takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock, the thread
-    cannot look. So the line after a long call of C is counted once for that call. The thread begins after the profiler,
-    so that the profiler does not record it.
-    """
+    One sample takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock, the
+    daemon thread cannot take samples. So the line after a long call of C is counted once for that call. The daemon
+    thread begins after the profiler, so that the profiler does not record it."""
 
     def __init__(self, current_frames: Callable[[], dict[int, FrameType]] = sys._current_frames) -> None:
         self._current_frames = current_frames
@@ -82,7 +81,7 @@ class LineSampler:
             return
 
     def look(self, frame: FrameType | None) -> None:
-        """Counts the innermost line of the program in this stack."""
+        """Counts the innermost line of the user's program in the stack whose innermost frame is `frame`."""
         for _ in range(MAX_DEPTH):
             if frame is None:
                 return

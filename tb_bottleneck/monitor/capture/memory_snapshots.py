@@ -50,11 +50,10 @@ class Allocator(Protocol):
 
 
 class MemorySnapshots:
-    """Takes at most `limit` snapshots and writes them to the directory that `directory` returns.
+    """Takes at most `limit` snapshots and writes them to the directory that the function `directory` returns.
 
     All methods are for the training thread, except that memory may run out on autograd's thread. After a failure, a
-    note is recorded, and no more snapshots are taken.
-    """
+    note is recorded, and no more snapshots are taken."""
 
     def __init__(
         self, allocator: Allocator, directory: Callable[[], Path], rank: int, guard: Guard, limit: int
@@ -65,7 +64,8 @@ class MemorySnapshots:
         self._peak = 0.0
 
     def advance(self, row: StepRow) -> None:
-        """Handles the end of a step: starts the history, and takes a snapshot at a new peak."""
+        """Handles the end of the step `row`: starts the history of allocator calls, or takes a snapshot if memory has a
+        new peak."""
         if self._left <= 0:
             return
         if not self._recording:
@@ -77,13 +77,14 @@ class MemorySnapshots:
             self.take("peak")
 
     def take(self, reason: str) -> None:
-        """Takes a snapshot. `reason` is part of the name of the file: trace, peak or oom."""
+        """Takes a snapshot if the history is on and the limit is not reached. `reason` is part of the file's name:
+        "trace", "peak" or "oom"."""
         if self._recording and self._left > 0:
             self._left -= 1
             self._guard.call(SIGNAL, self._write, reason)
 
     def finish(self) -> None:
-        """Ends the history."""
+        """Ends the history of allocator calls."""
         if self._recording:
             self._recording = False
             self._guard.call(SIGNAL, self._allocator.record_history, 0)

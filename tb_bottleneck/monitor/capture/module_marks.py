@@ -24,7 +24,8 @@ MAX_MODULES = 50_000
 
 
 class MarkingProfiler:
-    """A profiler that marks modules down to a depth while it records: 0 marks the models themselves only."""
+    """A profiler that also records the names of modules, down to a depth in the model. Depth 0 is the models themselves
+    only."""
 
     def __init__(self, profiler: Profiler, marks: "ModuleMarks") -> None:
         self._profiler, self._marks = profiler, marks
@@ -38,27 +39,28 @@ class MarkingProfiler:
         return self._profiler.profiler
 
     def start(self) -> None:
-        """Starts the recording and the marks."""
+        """Starts the recording, then the hooks that mark modules."""
         self._profiler.start()
         self._marks.begin()
 
     def stop(self) -> None:
-        """Stops the marks, then the recording, so that no mark is open when the recording ends."""
+        """Removes the hooks that mark modules, then ends the recording, so that no mark is open when the recording
+        ends."""
         self._marks.end()
         self._profiler.stop()
 
 
 class _OpenCalls(threading.local):
-    """The marked calls that have not returned yet on each thread, outermost first, as pairs (id of the module, its
-    block)."""
+    """The marked module calls that have not returned yet on each thread, outermost first, as pairs: the id of the
+    module, and the record_function block that marks its call."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, Any]] = []
 
 
 class ModuleMarks:
-    """The hooks of one recording. A module that no other module calls is a model: it determines the names of its
-    modules."""
+    """The hooks of one recording. A module that no other module calls is a model. The names of the modules in it are
+    their paths in this model."""
 
     def __init__(self, depth: int, guard: Guard) -> None:
         self._depth, self._guard = depth, guard
@@ -68,7 +70,8 @@ class ModuleMarks:
         self._local = _OpenCalls()
 
     def begin(self) -> None:
-        """Installs the hooks, unless torch.compile compiled code: the hooks would make it compile the code again."""
+        """Installs the hooks. Does nothing if torch.compile has compiled code, because the hooks would make it compile
+        the code again."""
         self._guard.call(SIGNAL, self._install)
 
     def end(self) -> None:
@@ -127,8 +130,9 @@ class ModuleMarks:
             calls.pop()[1].__exit__(None, None, None)
 
     def _add(self, model: Any) -> str:
-        """Names a model by its class, and the modules in it by their paths. Wrappers of the model are not part of the
-        paths. Returns the name of the model."""
+        """Chooses names for `model` and its modules, and returns the name of the model. The model is named by its
+        class, the modules by their paths. Wrappers of the model, such as DistributedDataParallel, are not part of the
+        paths."""
         self._models.append(model)
         self._names[id(model)] = f"{PREFIX}{type(model).__name__}"
         inner = model

@@ -40,7 +40,8 @@ def profiler_costs() -> dict[str, float]:
     slowdown = max(stacks["bytecode"] / plain["bytecode"], 1.0)
 
     def added(name: str) -> float:
-        """Returns the time that recording adds to the call in ns; the loop around it is bytecode."""
+        """Returns the time in ns that the recording adds to one call of the kind `name`; the loop around it is
+        bytecode."""
         return max(stacks[name] - plain[name] * slowdown, 1.0)
 
     c_call = added("c_call")
@@ -64,7 +65,8 @@ def _profile(stacks: bool) -> Iterator[None]:
 
 
 def _times(number: Any) -> dict[str, float]:
-    """Returns the time of one repetition in ns of: bytecode, python_call, c_call and operator."""
+    """Returns the time of one repetition in ns, by kind: bytecode, python_call, c_call and operator. `number` is a
+    tensor that the operators use."""
     return {
         "bytecode": _least(_bytecode, LOOPS),
         "python_call": _least(_python_calls, CALLS),
@@ -88,8 +90,8 @@ class _Point:
 
 
 def _bytecode(times: int) -> None:
-    """Runs a mixture of what loops in Python do, without calls: lists, dictionaries, attributes, numbers,
-    conditions."""
+    """Runs `times` repetitions of what loops in Python typically do, without calls: lists, dictionaries, attributes,
+    numbers, conditions."""
     table, seen, point, mean, best = [[0] * 8 for _ in range(8)], {0: 0}, _Point(), 0.5, 0
     for i in range(times):
         row = table[i & 7]
@@ -163,12 +165,12 @@ def _torch_profiler() -> Any:
 
 
 class OtherProfilers:
-    """Counts profilers that the training itself starts, including warming-up ones, and cancels our recording for them.
+    """Counts the running profilers that the training itself starts, including their warm-up, and cancels the monitor's
+    recording when one begins.
 
     Two simultaneous recordings crash torch (seen with 2.13: a segmentation fault while one is exported). The hooked
     methods are those that every profiler of torch calls last, because a profiler created before the monitor holds
-    references to its own methods.
-    """
+    references to its own methods."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context
@@ -183,7 +185,7 @@ class OtherProfilers:
         replace(owner, end, functools.partial(self._counted, capture=capture, change=-1))
 
     def busy(self) -> bool:
-        """Returns True if another profiler than ours is running."""
+        """Returns True if a profiler other than the monitor's is running."""
         return self._running > 0 or is_profiling()
 
     def _counted(self, original: Callable[..., Any], capture: TraceCapture, change: int) -> Callable[..., Any]:

@@ -75,7 +75,7 @@ class Profiler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRecording:
-    """A finished recording that is not written yet. `reason` says why the trace was recorded."""
+    """A finished recording that is not yet written to a file. `reason` says why the trace was recorded."""
 
     profiler: Profiler
     reason: str
@@ -85,7 +85,8 @@ class FinishedRecording:
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """At most `automatic` traces are recorded, and at most `requested` traces in addition on request."""
+    """Limits on the number of traces: at most `automatic` traces are recorded without a request, and at most
+    `requested` traces on request."""
 
     automatic: int = 5
     requested: int = 20
@@ -147,22 +148,22 @@ class TraceCapture:
         return self._profiler is not None
 
     def request(self, reason: str, at_step: int = 0) -> None:
-        """Requests a trace of the next steps, or of those from `at_step` on. For any thread."""
+        """Requests a trace of the next steps, or of the steps from number `at_step` on. `reason` is stored with the
+        trace. Any thread may call this."""
         self._requested_step = at_step
         self._requested_reason = reason
 
     def run_changed(self, reason: str) -> None:
-        """Requests a new trace because the run has changed. For any thread."""
+        """Requests a new trace because the run has changed; `reason` says how. Any thread may call this."""
         self._change = reason
 
     def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
-        """Handles the end of a step. The loader prefetched `fetched_ahead` batches before the first step: steps that
-        use these batches do not show the rate of the loader.
+        """Handles the end of the step `row`. The loader prefetched `fetched_ahead` batches before the first step: steps
+        that use these batches do not show the rate of the loader.
 
-        A Ctrl-C while a profiler starts or stops takes effect afterwards: the recording is complete then. Does nothing
-        inside of a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a recording ended
-        there.
-        """
+        A Ctrl-C while a profiler starts or stops takes effect afterwards, when the recording is complete. Does nothing
+        inside a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a recording ended
+        there."""
         if is_in_backward():
             self._guard.note("no_capture", "the optimizer steps in the backward pass, where a recording cannot end")
             return
@@ -191,8 +192,10 @@ class TraceCapture:
         return self._own_call_on == threading.get_ident()
 
     def cancel(self, at_once: bool = True) -> None:
-        """Discards the open recording, because another profiler begins and two cannot run at the same time. `at_once`
-        is for the training thread; on other threads, the recording is discarded at the next step."""
+        """Discards the open recording, because another profiler begins and two cannot run at the same time.
+
+        On the training thread, `at_once` must be True. On other threads it must be False: the recording is then
+        discarded at the next step."""
         if self._profiler is None:
             return
         self._guard.note("capture_dropped", "the training's own profiler began")
@@ -220,7 +223,8 @@ class TraceCapture:
             self._guard.call(SIGNAL, self._call_own, profiler.stop)
 
     def finish(self) -> None:
-        """Closes an open recording at the end of the training, and keeps it if it has a whole step."""
+        """Closes an open recording at the end of the training. Keeps the recording if it has at least one whole
+        step."""
         if self._cancelled:
             self._drop()
         profiler, self._profiler = self._profiler, None
@@ -314,15 +318,16 @@ class TraceCapture:
         self._done(FinishedRecording(profiler, self._reason, samples))
 
     def _end_stacks(self, profiler: Profiler, recorded: int) -> None:
-        """Turns off the stacks after `recorded` steps. The samples of lines belong to the steps before."""
+        """Turns off the stacks after `recorded` steps with stacks. The line samples that were taken so far belong to
+        these steps."""
         self._samples = self._lines.stop()
         if self.stop_stacks is not None:
             self.stop_stacks()
             profiler.add_metadata_json(STEPS_WITH_STACKS_KEY, str(recorded))
 
     def _is_slowed(self, recorded: int) -> bool:
-        """Returns True if recording slows the steps too much; never with several ranks, as all record the same
-        steps."""
+        """Returns True if recording makes the `recorded` steps much longer than usual. Always False with several ranks,
+        because all ranks record the same steps."""
         taken, usual = (self._now() - self._recording_since) / recorded, self._step_ns()
         return not self._together and 0 < usual < min(taken / SLOWED, taken - SLOWED_NS)
 
@@ -342,7 +347,8 @@ class TraceCapture:
         return facts
 
     def _add_metadata(self, profiler: Profiler) -> None:
-        """Adds the metadata. Must be called while the profiler records: torch ignores metadata at other times."""
+        """Adds the facts about the process to the trace. Must be called while the profiler records: torch ignores
+        metadata at other times."""
         profiler.add_metadata_json("tb_bottleneck", self._metadata)
         late = self._guard.call("late metadata", self._late_metadata)
         if late is not None:

@@ -30,9 +30,10 @@ _LEVEL = 5
 
 @dataclass(frozen=True, slots=True)
 class TraceText:
-    """A recording as uncompressed text, in the open file `file`, whose path was `unpacked`. On POSIX, the file has no
-    name any more: nothing remains of it if the process is killed. The trace file will have the name `name`; `reason`
-    says why the trace was recorded."""
+    """A recording as uncompressed text in the open file `file`. The path of this file was `unpacked`.
+
+    On POSIX, the file has no name any more, so that nothing remains of it if the process is killed. The trace file will
+    have the name `name`. `reason` says why the trace was recorded."""
 
     file: BinaryIO
     unpacked: Path
@@ -43,7 +44,7 @@ class TraceText:
 
     @property
     def path(self) -> Path:
-        """The path of the trace file that the text becomes."""
+        """The path of the trace file to which the text will be written."""
         return self.unpacked.with_name(self.name)
 
     def discard(self) -> None:
@@ -54,7 +55,7 @@ class TraceText:
 
 
 class TraceWriter:
-    """Writes traces up to a total size. A trace that cannot be written is lost, with a note."""
+    """Writes trace files up to a total size. If a trace cannot be written, it is lost and a note is recorded."""
 
     def __init__(
         self, rank: int, guard: Guard, max_bytes: int = MAX_TRACE_BYTES, min_free: int = MIN_FREE_BYTES
@@ -65,7 +66,8 @@ class TraceWriter:
         self._min_free = min_free
 
     def write(self, recorded: FinishedRecording, directory: Path) -> TraceText | None:
-        """Writes the recording as uncompressed text. Returns None if the trace is lost. For the training thread."""
+        """Writes the recording to `directory` as uncompressed text; returns None if the trace is lost. Must be called
+        on the training thread."""
         if self._room <= 0:
             self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
@@ -91,7 +93,8 @@ class TraceWriter:
         return TraceText(file, unpacked, name, recorded.reason, keys)
 
     def pack(self, text: TraceText) -> Path | None:
-        """Compresses the text to a trace file and returns its path, or None if lost. For the monitor's thread."""
+        """Compresses `text` to a trace file. Returns the path of this file, or None if the trace is lost. Must be
+        called on the monitor's thread."""
         path = text.path
         try:
             with atomic_file(path, mode=0o666) as file, gzip.open(file, "wb", compresslevel=_LEVEL) as target:

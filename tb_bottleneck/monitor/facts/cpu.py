@@ -10,16 +10,17 @@ from pathlib import Path, PurePosixPath
 
 
 def cpu_groups(root: Path) -> list[Path]:
-    """Returns the folders of the control groups with a CPU controller: the process's own first, then each parent."""
+    """Returns the folders of the control groups that limit the CPU of this process: its own group first, then each
+    parent. `root` contains `proc/` and `sys/`."""
     return groups_of(root, "cpu")
 
 
 def groups_of(root: Path, controller: str) -> list[Path]:
-    """Returns the folders of the control groups with a controller: the process's own first, then each parent.
+    """Returns the folders of the control groups of this process with the controller `controller`, such as "cpu": its
+    own group first, then each parent. `root` contains `proc/` and `sys/`.
 
     In a container, the path of the process's own group is often valid only on the host. Then its group is the root of
-    the mount.
-    """
+    the mount."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -65,7 +66,8 @@ def physical_cores(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_quotas(root: Path = Path("/")) -> Iterator[float]:
-    """Yields the CPU quotas of this process in cores: of its own cgroup and every parent, versions 2 and 1."""
+    """Yields the CPU quotas of this process in cores: of its own control group and of every parent, versions 2 and
+    1."""
     for folder in cpu_groups(root):
         for read in (_quota_v2, _quota_v1):
             try:

@@ -23,7 +23,7 @@ def of_cpu(torch: Any) -> tuple[str, str]:
 
 
 def of_gpu(torch: Any, index: int | None = None) -> tuple[str, str]:
-    """Returns (name, driver) of an initialised GPU; by default, of the GPU that this process uses."""
+    """Returns (name, driver) of the initialised GPU with this index; by default, of the GPU that this process uses."""
     name = str(torch.cuda.get_device_name(own_gpu(torch) if index is None else index))
     return name, f"ROCm {torch.version.hip}" if torch.version.hip else nvidia_driver()
 
@@ -76,7 +76,8 @@ class PcieLinkFacts:
         self._by_device: dict[str, dict[str, int]] = defaultdict(dict)
 
     def add_readings(self, readings: Iterable[Reading]) -> None:
-        """Processes simultaneous readings. The utilisation of each GPU must come before the readings of its link."""
+        """Processes readings that were taken at the same time. For each GPU, its utilisation must come before the
+        readings of its link."""
         for reading in readings:
             if reading.device == HOST:
                 continue
@@ -88,12 +89,12 @@ class PcieLinkFacts:
                 self._keep(reading, _UNDER_LOAD[reading.name])
 
     def facts(self) -> Mapping[str, object]:
-        """Returns the highest readings: `link_generation`, `link_width`, and their limits with the suffix `_max`.
+        """Returns the highest readings: `link_generation` and `link_width` under load, and their limits with the suffix
+        `_max`.
 
         `link_generation_gpu_max` is the limit of the GPU alone; the other limits are of GPU and slot together.
 
-        Empty without readings, and if the process uses several GPUs, because their links may differ.
-        """
+        The result is empty without readings, or if the process uses several GPUs, because their links may differ."""
         devices = list(self._by_device.values())
         return dict(devices[0]) if len(devices) == 1 else {}
 

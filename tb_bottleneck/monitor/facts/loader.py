@@ -26,13 +26,13 @@ longer."""
 
 
 def dataset_classes(dataset: Any) -> dict[str, str]:
-    """Returns a dict from profiler frames to "Class.method" for `dataset` and the transforms in it.
+    """Returns a dict: function name as the profiler writes it -> "Class.method", for `dataset` and the transforms in
+    it.
 
-    The profiler names the frame of a method without its class: for example, all transforms of a data set are
-    `__call__`. Only the frames of the training process need the class; the sampler in the workers writes it itself.
+    The profiler names a method without its class: for example, all transforms of a data set are
+    `__call__`. Only the functions of the training process need the class; the sampler in the workers writes it itself.
 
-    Attributes are read from the objects' dictionaries, so no property of the program runs.
-    """
+    Attributes are read from the objects' dictionaries, so no property of the program runs."""
     found: dict[str, str] = {}
     for one in _objects(dataset):
         for kind in type(one).__mro__:
@@ -48,8 +48,8 @@ def dataset_classes(dataset: Any) -> dict[str, str]:
 
 
 def _objects(dataset: Any) -> Iterator[Any]:
-    """Yields the data set and the objects in its attributes, down to a limited depth, at most MAX_OBJECTS, each
-    once."""
+    """Yields the data set and the objects in its attributes, each object once. Stops at a depth of MAX_DEPTH and after
+    MAX_OBJECTS objects."""
     level, seen = [dataset], set[int]()
     for _ in range(MAX_DEPTH):
         following: list[Any] = []
@@ -79,11 +79,10 @@ Facts = Mapping[str, object]
 
 
 class LoaderFacts:
-    """Collects the facts of each loader once. For the training thread, except `facts`.
+    """Collects facts about each DataLoader once. All methods except `facts` are for the training thread.
 
     Other loaders may be iterated in the same loop: an evaluation loop without `no_grad` iterates over its loader just
-    as the training does. The step clock knows which iterators are trained on.
-    """
+    as the training does. The step clock knows which iterators are trained on."""
 
     def __init__(self) -> None:
         self.fetched_ahead = 0
@@ -97,8 +96,7 @@ class LoaderFacts:
     def add_iterator(self, loader: Any, iterator: int, replaces_trained: bool = False) -> None:
         """Adds the iterator with the id `iterator` of `loader`. May raise what the user's loader class raises.
 
-        `replaces_trained`: the id belonged to a deleted iterator that was trained on.
-        """
+        `replaces_trained` is True if the same id belonged to a deleted iterator whose batches were trained on."""
         if replaces_trained:
             self._last_trained = self._by_iterator.get(iterator, self._last_trained)
         reference, facts = self._by_loader.get(id(loader), (None, {}))
@@ -110,15 +108,15 @@ class LoaderFacts:
         _keep(self._by_iterator, iterator, facts)
 
     def facts(self, trained_iterators: Iterable[int]) -> Facts:
-        """Returns the facts of the last known iterator in `trained_iterators`; else of the newest one. For any
-        thread."""
+        """Returns the facts about the loader of the last known iterator in `trained_iterators`; otherwise of the newest
+        iterator; {} if there is none. Any thread may call this."""
         by_iterator = dict(self._by_iterator)
         trained = [by_iterator[iterator] for iterator in trained_iterators if iterator in by_iterator]
         return (trained or [self._last_trained])[-1] or next(reversed(list(by_iterator.values())), {})
 
 
 def _keep(entries: dict[int, Any], key: int, value: Any) -> None:
-    """Adds an entry as the newest, and deletes the oldest beyond MAX_LOADERS."""
+    """Adds `value` under `key` as the newest entry. Deletes the oldest entry if there are more than MAX_LOADERS."""
     entries.pop(key, None)
     entries[key] = value
     if len(entries) > MAX_LOADERS:
@@ -126,7 +124,8 @@ def _keep(entries: dict[int, Any], key: int, value: Any) -> None:
 
 
 def loader_facts(loader: Any) -> dict[str, object]:
-    """Returns the configuration of a torch DataLoader, by the names of the facts, without values that are None."""
+    """Returns the configuration of a torch DataLoader as a dict: name of the fact -> value. Values that are None are
+    left out."""
     facts = {
         "workers": int(loader.num_workers),
         "pin_memory": bool(loader.pin_memory),
@@ -141,7 +140,8 @@ def loader_facts(loader: Any) -> dict[str, object]:
 
 
 def _start_method(loader: Any) -> str:
-    """Returns the start method of the loader's workers: the loader's own, the program's, or the platform's default."""
+    """Returns the name of the method that starts the loader's workers, such as "fork": the loader's own, the program's,
+    or the platform's default."""
     context = loader.multiprocessing_context
     chosen = multiprocessing.get_start_method(allow_none=True) if context is None else context.get_start_method()
     return str(chosen or multiprocessing.get_all_start_methods()[0])

@@ -67,14 +67,16 @@ _MAX_WRAPPERS = 8
 
 
 class ModelFacts:
-    """Collects facts from the first MAX_OBJECTS objects of each kind, once each. For the training thread."""
+    """Collects facts from models and optimizers: from the first MAX_OBJECTS objects of each kind, once each. For the
+    training thread."""
 
     def __init__(self) -> None:
         self.facts: dict[str, object] = {}
         self._ids: defaultdict[str, set[int]] = defaultdict(set)
 
     def add(self, kind: str, source: Any) -> bool:
-        """Adds the facts of an optimizer or model. Returns True if it is new. The user's class may raise."""
+        """Adds the facts of `source`. `kind` is "optimizer" or "model". Returns True if the object is new. Code of the
+        user's class may raise."""
         ids = self._ids[kind]
         if id(source) in ids or len(ids) >= MAX_OBJECTS:
             return False

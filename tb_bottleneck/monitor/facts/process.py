@@ -96,10 +96,10 @@ _log = logging.getLogger(__name__)
 
 
 def collect_facts(getters: Mapping[str, Callable[..., Any]], *arguments: object) -> dict[str, object]:
-    """Calls each getter with `arguments` and returns the facts by name, without those that are None. Never raises.
+    """Calls each function in `getters` with `arguments`. Returns the results by name, without those that are None.
+    Never raises.
 
-    A getter may fail: its fact is then missing.
-    """
+    If a function fails, its fact is missing."""
     facts: dict[str, object] = {}
     for name, get in getters.items():
         try:
@@ -116,21 +116,21 @@ METADATA_SCHEMA = 1
 
 
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
-    """Returns the facts and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if `more` is not
-    JSON-ready."""
+    """Returns the facts about this process and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if
+    `more` cannot be written as JSON."""
     return metadata_text({**collect(), **(more or {})})
 
 
 def metadata_text(facts: Mapping[str, object]) -> str:
-    """Returns facts as JSON text in the form of a trace's metadata. Raises if they are not JSON-ready."""
+    """Returns `facts` as JSON text in the form of a trace's metadata. Raises if they cannot be written as JSON."""
     return json.dumps({"schema": METADATA_SCHEMA, "context": facts}, allow_nan=False)
 
 
 def collect() -> dict[str, object]:
-    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
+    """Returns the facts about this process by name, as JSON values. Unavailable facts are left out. Never raises and
+    never imports torch.
 
-    No fact contains the name of a person, host, job or path. Only three counts are read from environment variables.
-    """
+    No fact contains the name of a person, host, job or path. Only three counts are read from environment variables."""
     return collect_facts(_FACTS)
 
 

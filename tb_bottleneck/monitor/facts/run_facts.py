@@ -14,11 +14,10 @@ from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES, LoaderStacks
 
 
 class RunFacts:
-    """Collects the facts of a run.
+    """Collects all facts about a run.
 
     `ranks` has `rank` and `world_size` as they were at the start. Those of torch's process group, which may be created
-    later, replace them. `revision` is the commit that the user states, or None.
-    """
+    later, replace them. `revision` is the commit that the user states, or None."""
 
     def __init__(
         self, clock: StepClock, guard: Guard, ranks: Mapping[str, object], revision: str | None, sample_workers: bool
@@ -55,8 +54,8 @@ class RunFacts:
         return process.metadata_text(self.compile_log.facts()) if self.compile_log.has_changed() else None
 
     def _thread_pool_facts(self) -> dict[str, object]:
-        """Returns the facts about thread pools. They are read once after torch's import: reading visits all loaded
-        libraries."""
+        """Returns the facts about thread pools. They are read only once, after torch was imported, because the search
+        visits all loaded libraries."""
         if not self._thread_pools:
             self._thread_pools = self._guard.call("blas", _thread_pools) or {"blas_pools": []}
         return self._thread_pools

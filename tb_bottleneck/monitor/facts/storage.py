@@ -20,10 +20,10 @@ MAX_LAYERS = 4
 
 
 def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
-    """Returns `dataset_filesystem`, such as `ext4`, and `dataset_storage`: rotational, ssd, network or memory.
+    """Returns facts about the storage of `dataset`: `dataset_filesystem`, such as `ext4`, and `dataset_storage`:
+    rotational, ssd, network or memory.
 
-    What is not known is left out. `system` contains `proc/` and `sys/`.
-    """
+    Unknown facts are left out. `system` contains `proc/` and `sys/`."""
     path = next(_paths(dataset), None)
     if path is None:
         return {}
@@ -37,11 +37,10 @@ def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
 
 
 def _paths(dataset: Any) -> Iterator[Path]:
-    """Yields existing paths among the attributes of a data set, the usual names first, then of the data sets that it
-    wraps.
+    """Yields existing paths among the attributes of `dataset`, those under usual names first. Continues with the data
+    sets that it wraps.
 
-    Only stored attributes are read: a property may run code of the user.
-    """
+    Only stored attributes are read: a property may run code of the user."""
     for _ in range(MAX_WRAPPERS):
         attributes = getattr(dataset, "__dict__", {})
         others = [name for name in list(attributes)[:MAX_ATTRIBUTES] if name not in _USUAL]
@@ -77,7 +76,8 @@ def _storage(path: Path, filesystem: str, system: Path) -> str | None:
 
 
 def _disks(block: Path, layers: int) -> Iterator[Path]:
-    """Yields the disks of a block device. LVM, LUKS and RAID devices consist of other devices, up to `layers` deep."""
+    """Yields the folders of the disks below the block device `block`. LVM, LUKS and RAID devices consist of other
+    devices, which are followed up to `layers` levels deep."""
     below = list((block / "slaves").glob("*")) if layers else []
     for each in below:
         yield from _disks(each.resolve(), layers - 1)

@@ -40,7 +40,7 @@ class CompileLog:
         return bool(records) and records[-1] is not self._last
 
     def facts(self) -> dict[str, object]:
-        """Returns {"compile_log": ...} (schema/compile_log.py); {} if nothing was compiled."""
+        """Returns {"compile_log": ...} as schema/compile_log.py describes it; {} if nothing was compiled."""
         records = compilations()
         self._last = records[-1] if records else None
         for record in records:
@@ -54,7 +54,8 @@ class CompileLog:
         return {"compile_log": fact} if fact else {}
 
     def watch(self) -> None:
-        """Lets torch call `_compiles` from now on. Called in every step: takes less than a microsecond."""
+        """Makes torch call `_compiles` before each compilation from now on. Called in every step: takes less than a
+        microsecond."""
         callbacks = compilation_callbacks()
         if callbacks is not None and not self._closed and self._compiles not in callbacks:
             callbacks.append(self._compiles)
@@ -70,7 +71,8 @@ class CompileLog:
         self._guard.call(CALLS, self._add_call, started, sys._getframe(1))
 
     def _add_call(self, started: Any, frame: FrameType | None) -> None:
-        """Adds the innermost line of the program that runs in `frame` or around it."""
+        """Adds the innermost line of the user's program in the stack of `frame`. `started` is torch's object about the
+        compilation that begins."""
         number, trigger = getattr(started, "compile_id", None), getattr(started, "callback_trigger", None)
         if not number or getattr(trigger, "name", FRAME_COMPILED) != FRAME_COMPILED:
             return
@@ -81,10 +83,10 @@ class CompileLog:
 
 
 def collect() -> dict[str, object]:
-    """Returns JSON-ready facts by name, without unavailable ones. Never raises and never imports torch.
+    """Returns the facts about torch's configuration by name, as JSON values. Unavailable facts are left out. Never
+    raises and never imports torch.
 
-    The facts cover precision, algorithms, device and processes, and are read without initialising a device.
-    """
+    The facts cover precision, algorithms, device and processes, and are read without initialising a device."""
     torch = sys.modules.get("torch")
     return {} if torch is None else collect_facts(_FACTS, torch)
 

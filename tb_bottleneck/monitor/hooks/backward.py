@@ -9,7 +9,7 @@ SIGNAL = "backward"
 
 
 def install(context: HookContext) -> None:
-    """Replaces `torch.autograd.backward` by a function that times the call."""
+    """Replaces `torch.autograd.backward` by a function that also times the call."""
     import torch
 
     context.patches.replace(torch.autograd, "backward", lambda original: _timed(context, original))

@@ -27,8 +27,8 @@ def install(context: HookContext) -> None:
 
 
 class _Graphs:
-    """The ids of the graphs that contain an optimizer's update. A new graph may get the id of a deleted one; its own
-    capture then corrects the entry."""
+    """The ids of the CUDA graphs that contain an optimizer's update. A new graph may get the id of a deleted one; its
+    own capture then corrects the entry."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context

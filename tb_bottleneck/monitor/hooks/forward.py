@@ -17,14 +17,15 @@ NO_MODEL = "no module with the parameters of the optimizer was found: pass the m
 
 
 def install(context: HookContext, model: Any) -> None:
-    """Times the calls of `model`, not of other models of its class. Raises ValueError if it is compiled in place."""
+    """Times the calls of `model`, but not of other models of its class. Raises ValueError if the model is compiled in
+    place."""
     if is_compiled_in_place(model):
         raise ValueError("the model is compiled in place")
     context.patches.replace(type(model), "__call__", lambda original: _Forward(context, model).timed(original))
 
 
 class FoundModels:
-    """Times the models that are found after the first step of each optimizer, if no model was passed."""
+    """Finds and times the models after the first step of each optimizer, if the user passed no model."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context
@@ -34,8 +35,8 @@ class FoundModels:
         """The reason why no forward pass is timed; empty if it is."""
 
     def add(self, optimizer: Any) -> None:
-        """Times the models of this optimizer. If none is found, no forward pass is timed, because the times would be
-        incomplete."""
+        """Times the models that own the parameters of `optimizer`. If none is found, no forward pass is timed any more,
+        because the times would be incomplete."""
         classes = classes_to_time(optimizer) if self._forward.is_on else []
         if not classes:
             self._forward.is_on = False
@@ -50,8 +51,8 @@ class FoundModels:
 
 
 class _Forward:
-    """Times the outermost calls of `model` or, if it is None, of all instances of the classes that it is
-    installed in."""
+    """Times the outermost calls of `model`. If `model` is None, times those of all instances of the classes whose
+    `__call__` it replaces."""
 
     def __init__(self, context: HookContext, model: Any = None) -> None:
         self._context = context

@@ -31,10 +31,9 @@ class HookContext:
     """Collects what worker processes run, unless the user has switched that off."""
 
     def is_active(self, signal: str) -> bool:
-        """Returns True if a hook may work: the monitor is on, this is the training thread, the signal has not failed.
+        """Returns True if a hook may work: the monitor is on, this is the training thread, and `signal` has not failed.
 
-        `compiling` comes first: torch.compile traces hooks, and must find no monitor code in them.
-        """
+        `compiling` comes first: torch.compile traces hooks, and must find no monitor code in them."""
         if self.compiling() or not self.patches.live or signal in self.guard.off:
             return False
         thread = self.clock.thread

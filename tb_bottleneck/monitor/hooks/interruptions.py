@@ -53,7 +53,8 @@ _CALLS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 
 
 class InterruptionHooks:
-    """Replaces functions of modules that are imported, and listens to the collector. For the training thread."""
+    """Replaces functions of imported modules, and registers a callback of the garbage collector. For the training
+    thread."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context
@@ -62,7 +63,8 @@ class InterruptionHooks:
         self._collection_began: int | None = None
 
     def install(self) -> Callable[[], None]:
-        """Installs all hooks that are possible now. Returns a function that removes the hook of the collector."""
+        """Installs all hooks that are possible now. Returns a function that removes the hook of the garbage
+        collector."""
         for signal in SIGNALS:
             self._context.clock.add(signal, 0.0)  # from now on, a step without such a call has the time 0
         self.install_imported()
@@ -70,7 +72,7 @@ class InterruptionHooks:
         return self._remove
 
     def install_imported(self) -> None:
-        """Replaces the functions of modules that the program has imported meanwhile."""
+        """Replaces the functions of those modules that the program has imported since the last call."""
         for entry in list(self._waiting):
             module, kind, names, signal = entry
             owner = sys.modules.get(module)

@@ -18,7 +18,7 @@ _MOVES = ("to", "cuda", "cpu")
 
 
 def install_transfer(context: HookContext) -> None:
-    """Replaces the methods of Tensor that move it."""
+    """Replaces the methods of Tensor that move a tensor between host and device, in order to time them."""
     import torch
 
     plain = (torch.Tensor, torch.nn.Parameter)
@@ -27,7 +27,8 @@ def install_transfer(context: HookContext) -> None:
 
 
 def install_syncs(context: HookContext) -> None:
-    """Replaces the methods of Tensor that read its values, and the calls that wait for a stream."""
+    """Replaces the methods of Tensor that read its values, and the calls that wait for a stream, in order to count
+    them."""
     import torch
 
     plain = (torch.Tensor, torch.nn.Parameter)

@@ -8,5 +8,6 @@ from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
 
 
 def sampler() -> "GpuSampler[NvmlDriver]":
-    """Returns a new sampler of NVIDIA GPUs. Without a driver, all signals are missing with the reason."""
+    """Returns a new sampler of NVIDIA GPUs. Without a driver, the sampler reports all signals as missing, with the
+    reason."""
     return GpuSampler(Nvml(), queries(), by_uuid)

@@ -51,7 +51,7 @@ _MEMBERS = {
 
 
 class Nvml:
-    """The library NVML as a driver of GPUs. Not thread-safe."""
+    """The library NVML, with the interface of a GPU driver. Not thread-safe."""
 
     def __init__(self) -> None:
         self._handles: dict[str, Any] = {}
@@ -59,14 +59,14 @@ class Nvml:
         self._open = False
 
     def open(self) -> None:
-        """Loads the library. The driver counts how often it is opened."""
+        """Loads the library. The driver counts how often it was opened. Raises DriverError."""
         with _driver_errors():
             pynvml.nvmlInit()
         self._open = True
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """Returns the GPUs in the driver's order, and for a partitioned GPU its instances. A GPU that is lost or not
-        accessible is omitted: this process need not use it."""
+        """Returns the GPUs in the driver's order. A partitioned GPU is followed by its instances. A GPU that is lost or
+        not accessible is left out: this process need not use it. Raises DriverError."""
         gpus: list[GpuDevice] = []
         with _driver_errors():
             count = pynvml.nvmlDeviceGetCount()
@@ -97,7 +97,8 @@ class Nvml:
                 return []
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """Returns the value of an NVML field of a GPU. Raises DriverError, also for a 32-bit counter."""
+        """Returns the value of the NVML field `field_id` for the GPU with this `uuid`. Raises DriverError, also if the
+        field is a 32-bit counter."""
         with _driver_errors():
             field = pynvml.nvmlDeviceGetFieldValues(self._handle(uuid), [(field_id, scope)])[0]
             if field.nvmlReturn != pynvml.NVML_SUCCESS:
@@ -107,7 +108,8 @@ class Nvml:
         return float(getattr(field.value, _MEMBERS[field.valueType]))
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns the GPM metrics since the last call, by metric id; empty at the first call. Raises DriverError."""
+        """Returns the values of the GPM performance metrics `metrics` since the last call, by metric id; empty at the
+        first call. Raises DriverError."""
         with _driver_errors():
             if gpu.uuid not in self._samples:
                 board = self._handle(gpu.board)
@@ -149,7 +151,7 @@ class Nvml:
 
 @contextmanager
 def _driver_errors() -> Iterator[None]:
-    """Converts NVML's errors to DriverError."""
+    """A context that converts NVML's errors to DriverError."""
     try:
         yield
     except pynvml.NVMLError as error:
@@ -168,7 +170,7 @@ def _release(function: Callable[[], object]) -> None:
 
 
 def _instances(board: Any) -> Iterator[Any]:
-    """Yields handles of the instances of a partitioned GPU; none if it is not partitioned."""
+    """Yields handles of the instances of the GPU `board`; none if the GPU is not partitioned."""
     try:
         if pynvml.nvmlDeviceGetMigMode(board)[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
             return
@@ -183,7 +185,7 @@ def _instances(board: Any) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> NvmlValue:
-    """Converts structures of ctypes, and pynvml's objects for them, to mappings of their numbers."""
+    """Returns `value` without ctypes: structures, and pynvml's objects for them, become dicts of their numbers."""
     if isinstance(value, list | tuple):
         return [_fields(item) for item in value]
     if isinstance(value, int | str):

@@ -30,19 +30,20 @@ _PERCENT, _MILLI, _MEGA, _KIB = 0.01, 1e-3, 1e6, 1024.0
 
 @dataclass(frozen=True)
 class NvmlQuery:
-    """A query without state. Every `every_s` seconds, `function` gets the driver and a GPU, and returns values."""
+    """A query without state. It is due every `every_s` seconds. `function` gets the driver and a GPU, and returns
+    values by signal name; `signals` are the possible names."""
 
     signals: tuple[str, ...]
     every_s: float
     function: Callable[[NvmlDriver, GpuDevice], Mapping[str, float]]
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns the values by signal, in the units of the signals. Raises DriverError."""
+        """Returns the values for `gpu` by signal name, in the units of the signals. Raises DriverError."""
         return self.function(driver, gpu)
 
 
 def queries() -> list[GpuQuery[NvmlDriver]]:
-    """Returns new queries for one sampler: some of them have state."""
+    """Returns new queries for one sampler. Samplers must not share them, because some queries have state."""
     return [
         NvmlQuery(("gpu_utilisation", "memory_utilisation"), FAST_S, _utilisation),
         NvmlQuery(("memory_used", "memory_total"), FAST_S, _memory),
@@ -75,7 +76,8 @@ def queries() -> list[GpuQuery[NvmlDriver]]:
 
 
 def _number(signal: str, every_s: float, scale: float, function: str, *arguments: int) -> NvmlQuery:
-    """Returns a query of one number about the whole board."""
+    """Returns a query of one number about the whole GPU. The result of NVML's `function`, called with `arguments`, is
+    multiplied by `scale`."""
 
     def read(driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
         return {signal: as_number(driver.call(function, gpu.board, *arguments)) * scale}

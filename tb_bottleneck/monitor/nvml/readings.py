@@ -20,28 +20,30 @@ EVERY_LINK = 0xFFFFFFFF
 
 
 class NvmlDriver(GpuDriver, Protocol):
-    """NVML. Each method raises DriverError.
+    """The interface of NVML. Each method raises DriverError.
 
     The real library implements it; in tests, recorded results do. Functions have the names of NVML's documentation, and
     results have its structure: a structure is a mapping of its fields, an array is a list. So results can be compared
-    with the documentation, and files of results can be read without code.
-    """
+    with the documentation, and files of results can be read without code."""
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """Returns the result of NVML's `function` for the GPU with this `uuid` and `arguments`."""
         ...
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """Returns nvmlDeviceGetFieldValues for one field. Refuses 32-bit counters: their overflow is undetectable."""
+        """Returns the value of the field `field_id` (nvmlDeviceGetFieldValues). Raises DriverError for 32-bit counters:
+        their overflow cannot be detected."""
         ...
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns nvmlGpmMetricsGet between the last call and this one, by metric id; empty at the first call."""
+        """Returns the GPM `metrics` between the last call and this one (nvmlGpmMetricsGet), by metric id; empty at the
+        first call."""
         ...
 
 
 def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlValue:
-    """Calls `newer`, or `older` if `newer` is unknown or permanently refused. Raises DriverError."""
+    """Calls the function `newer`, or the function `older` if `newer` is unknown or permanently refused. Raises
+    DriverError."""
     try:
         return driver.call(newer, uuid)
     except DriverError as error:
@@ -72,11 +74,10 @@ def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
 
 
 class GpmSamples:
-    """The two samples of one GPU for its performance metrics (GPM, Hopper and newer); each call replaces the older
+    """The last two samples of one GPU for its performance metrics (GPM, Hopper and newer). Each call replaces the older
     sample.
 
-    A metric is a value between two samples of the driver. Raises pynvml's errors.
-    """
+    The driver computes a metric from two samples. Raises pynvml's errors."""
 
     def __init__(self, board: Any, instance: int | None) -> None:
         self._board = board
@@ -85,7 +86,8 @@ class GpmSamples:
         self._newer: Any = None
 
     def since_last(self, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns values by metric id, without unsupported ones; empty at the first call."""
+        """Returns the values of `metrics` since the last call, by metric id, without unsupported ones; empty at the
+        first call."""
         spare, self._older = self._older, self._newer
         self._newer = None  # after an error, the next call starts again
         sample = spare if spare is not None else pynvml.nvmlGpmSampleAlloc()
@@ -129,11 +131,10 @@ _EARLY = 0.1
 
 
 class PcieTraffic:
-    """Bytes per second from and to each GPU on the PCIe link.
+    """A query of the bytes per second that each GPU sends and receives on the PCIe link.
 
     Newer drivers count bytes (fields 197 and 198). Without these counters, the driver's slow measurement is used:
-    nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is called rarely; its unit is KB/s.
-    """
+    nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is called rarely; its unit is KB/s."""
 
     signals = ("pcie_sent", "pcie_received")
     every_s = 1.0
@@ -169,10 +170,9 @@ _FUNCTIONS = ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRu
 
 
 class OtherProcesses:
-    """The number of processes with compute work on the GPU that do not belong to this run.
+    """A query of the number of processes with compute work on the GPU that do not belong to this run.
 
-    Only counts are recorded, never a name or id.
-    """
+    Only counts are recorded, never a name or id."""
 
     signals = ("other_processes",)
     every_s = 5.0
@@ -186,7 +186,7 @@ class OtherProcesses:
 
 
 class OtherWork:
-    """The GPU utilisation by other processes, as the driver samples it. No name or id is recorded."""
+    """A query of the GPU utilisation by other processes, as the driver samples it. No name or id is recorded."""
 
     signals = ("other_processes_utilisation",)
     every_s = 5.0
@@ -196,7 +196,8 @@ class OtherWork:
         self._last_timestamp: dict[str, int] = {}
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns `other_processes_utilisation`, 0 to 1. Raises DriverError.
+        """Returns the utilisation of `gpu` by other processes, 0 to 1, as `other_processes_utilisation`. Raises
+        DriverError.
 
         Empty at the first call, whose samples are from before the monitor started."""
         own = self._own()

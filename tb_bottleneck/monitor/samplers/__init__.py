@@ -12,7 +12,8 @@ from tb_bottleneck.monitor.samplers.sampler import Sampler
 
 
 def all_samplers() -> list[Sampler]:
-    """Returns new samplers for this process, each for one thread only. They open nothing before `read` is called."""
+    """Returns new samplers for this process. Each sampler may be used on one thread only. Nothing is opened before
+    `read`."""
     return [
         Cores(),
         UsableCores(),
@@ -32,6 +33,7 @@ def all_samplers() -> list[Sampler]:
 
 
 def _of_gpus() -> Sampler:
-    """Returns the sampler for torch's build: of AMD GPUs for ROCm, otherwise of NVIDIA GPUs. No build sees both."""
+    """Returns the sampler of GPUs for torch's build: AMD GPUs for ROCm, otherwise NVIDIA GPUs. No build supports
+    both."""
     torch = sys.modules.get("torch")
     return amd.sampler() if torch is not None and torch.version.hip else nvml.sampler()

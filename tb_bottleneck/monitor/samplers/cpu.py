@@ -24,7 +24,7 @@ def _core_times() -> Sequence[Any]:
 
 
 class Cores:
-    """Busy cores of the machine since the last reading."""
+    """Measures the busy cores of the machine since the last reading."""
 
     every_s = 1.0
 
@@ -33,7 +33,8 @@ class Cores:
         self._last: list[tuple[float, float]] = []
 
     def read(self) -> Iterator[Reading]:
-        """Yields the number of busy cores and the share of the busiest core; nothing at the first reading."""
+        """Yields the number of busy cores, and the busy fraction (0 to 1) of the busiest core; nothing at the first
+        reading."""
         last, self._last = self._last, [(_sum(core, _BUSY), _sum(core, _IDLE)) for core in self._times()]
         if len(last) != len(self._last):
             return  # cores were added or removed
@@ -56,7 +57,7 @@ class Cores:
 
 
 class UsableCores:
-    """Cores that this process may use. Its quota may change while the process runs."""
+    """Reads the number of cores that this process may use. Its quota may change while the process runs."""
 
     every_s = 60.0
 
@@ -86,12 +87,12 @@ _KEYS = ("nr_periods", "nr_throttled", "throttled_usec", "throttled_time")
 
 
 class Quota:
-    """Throttled time of this process by its CPU quota, and the share of quota periods with throttling. Linux only.
+    """Measures how long the CPU quota throttled this process, and the fraction of quota periods with throttling. Linux
+    only.
 
     The figures come from `cpu.stat` of its control group and every parent. Version 2 counts `throttled_usec`, version 1
     `throttled_time` in nanoseconds. Both are sums over the cores, so they can grow faster than time (Linux
-    documentation, scheduler/sched-bwc).
-    """
+    documentation, scheduler/sched-bwc)."""
 
     every_s = 1.0
 
@@ -100,7 +101,8 @@ class Quota:
         self._last: dict[str, float] = {}
 
     def read(self) -> Iterator[Reading]:
-        """Yields the total throttled time, and from the second reading on the share of periods with throttling."""
+        """Yields the total throttled time in ns and, from the second reading on, the fraction (0 to 1) of periods with
+        throttling."""
         counted = self._counted()
         if not counted:
             return
@@ -112,7 +114,8 @@ class Quota:
             yield Reading(_PERIODS, min(throttled / periods, 1.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns {signal: reason}: both signals without a control group, the share of periods without a quota."""
+        """Returns {signal: reason}. Without a control group both signals are missing, without a quota only the fraction
+        of periods."""
         counted = self._counted()
         if not counted:
             return dict.fromkeys((_TOTAL, _PERIODS), _NO_GROUP)
@@ -122,8 +125,8 @@ class Quota:
         """Does nothing."""
 
     def _counted(self) -> dict[str, float]:
-        """Returns `nr_periods`, `nr_throttled` and `ns` (throttled time), each summed over the group and its parents:
-        each of them may have a quota. Empty if none can be read."""
+        """Returns `nr_periods`, `nr_throttled` and `ns` (throttled time). Each is summed over the control group and its
+        parents, because each of these may have a quota. Empty if no file can be read."""
         totals: dict[str, float] = {}
         for folder in cpu_groups(self._root):
             try:
@@ -150,11 +153,12 @@ _NO_QUEUE = "the system has no run queue length: only Linux has one (procs_runni
 
 
 class Pressure:
-    """Pressure stall information: shares of time with at least one waiting thread on the machine. Linux only.
+    """Reads Linux's pressure stall information: the fraction of time in which at least one thread on the machine waits
+    for a resource.
 
     The resources are cores, storage and memory. The first line of each file in /proc/pressure has the microseconds in
-    which some thread waited (Linux documentation, accounting/psi). The pressure of a single control group is not read.
-    """
+    which some thread waited (Linux documentation, accounting/psi). The pressure of a single control group is not
+    read."""
 
     every_s = 1.0
 
@@ -163,7 +167,8 @@ class Pressure:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields the shares of the time since the last reading (0 to 1); nothing at the first reading."""
+        """Yields for each resource the fraction (0 to 1) of the time since the last reading; nothing at the first
+        reading."""
         for name, rate in self._rates.per_second(self._totals_us()).items():
             yield Reading(name, min(rate / _US_PER_S, 1.0))
 
@@ -185,10 +190,9 @@ class Pressure:
 
 
 class RunQueue:
-    """Runnable threads of the whole machine, except the thread that takes the reading. Linux only.
+    """Reads the number of runnable threads of the whole machine, except the thread that takes the reading. Linux only.
 
-    The figure is `procs_running` of /proc/stat.
-    """
+    The figure is `procs_running` of /proc/stat."""
 
     every_s = 1.0
 
@@ -196,7 +200,7 @@ class RunQueue:
         self._file = root / "proc/stat"
 
     def read(self) -> Iterator[Reading]:
-        """Yields one reading: the present queue, not a mean."""
+        """Yields one reading: the present number of threads, not a mean."""
         match = _RUNNING.search(_text(self._file))
         if match:
             yield Reading("run_queue", max(float(match[1]) - 1, 0.0))
@@ -210,7 +214,7 @@ class RunQueue:
 
 
 def _text(path: Path) -> str:
-    """Returns the file's text, or "" if it cannot be read: another system, or a kernel without it."""
+    """Returns the text of the file `path`, or "" if it cannot be read, as on other systems and with older kernels."""
     try:
         return path.read_text()
     except OSError:

@@ -33,10 +33,9 @@ class GpuDevice:
 
 
 class DriverError(Exception):
-    """A query of a driver failed; str() is one sentence with the reason.
+    """Raised if a query of a driver failed; str() is one sentence with the reason.
 
-    `lasting`: the query will never succeed. `lost`: no query succeeds until the driver is opened again.
-    """
+    `lasting` is True if the query will never succeed, `lost` if no query succeeds until the driver is opened again."""
 
     def __init__(self, because: str, *, lasting: bool = False, lost: bool = False) -> None:
         super().__init__(because)
@@ -45,7 +44,7 @@ class DriverError(Exception):
 
 
 class GpuDriver(Protocol):
-    """A GPU driver. Every method except `close` raises DriverError."""
+    """The interface of a GPU driver's library. Every method except `close` raises DriverError."""
 
     def open(self) -> None:
         """Loads the vendor's library."""
@@ -68,7 +67,7 @@ class GpuQuery(Protocol[D_contra]):
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """The signals in the result, names of `schema.signals.SERIES`."""
+        """The names of the signals in the result, from `schema.signals.SERIES`."""
         ...
 
     @property
@@ -77,17 +76,19 @@ class GpuQuery(Protocol[D_contra]):
         ...
 
     def read(self, driver: D_contra, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns values by signal, in the signal's unit. A signal may be missing. Raises DriverError."""
+        """Returns values for `gpu` by signal name, in the signal's unit. A signal may be missing. Raises
+        DriverError."""
         ...
 
 
 class UnknownGpus(Exception):
-    """This process's GPUs are not known (yet); str() is the reason."""
+    """Raised if the GPUs of this process are not known, or not yet; str() is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class TorchGpu:
-    """A GPU as torch sees it. `uuid` (without a prefix) and `bus` are empty if this torch does not have them."""
+    """A GPU as torch sees it. `uuid` (without a prefix) and `bus` (PCI address) are empty if this torch does not have
+    them."""
 
     uuid: str
     bus: str
@@ -117,10 +118,10 @@ def by_uuid(
     list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus,
     environment: Mapping[str, str] = os.environ,
 ) -> list[GpuDevice]:
-    """Returns the NVIDIA GPUs of `gpus` that this process uses, found by UUID. Raises UnknownGpus if not known.
+    """Returns those of `gpus` that this process uses, found by UUID, for NVIDIA. Raises UnknownGpus if they are not
+    known.
 
-    Until torch lists GPUs, CUDA_VISIBLE_DEVICES in `environment` is used.
-    """
+    Until torch lists GPUs, CUDA_VISIBLE_DEVICES in `environment` is used."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [gpu.uuid for gpu in by_torch])
@@ -135,7 +136,8 @@ def by_uuid(
 def by_bus(
     gpus: Sequence[GpuDevice], list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus
 ) -> list[GpuDevice]:
-    """Returns the AMD GPUs of `gpus` that this process uses, found by bus address. Raises UnknownGpus if not known."""
+    """Returns those of `gpus` that this process uses, found by PCI address, for AMD. Raises UnknownGpus if they are not
+    known."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [gpu.bus for gpu in gpus], by_torch, [gpu.bus for gpu in by_torch])
@@ -178,11 +180,10 @@ def own_processes() -> set[int]:
 
 
 def other_processes(listed: Set[int], own: Set[int]) -> set[int]:
-    """Returns the processes in `listed` that do not belong to this run (`own`).
+    """Returns the process ids in `listed` that do not belong to this run. `own` are the ids of this run's processes.
 
     Raises DriverError if no listed process belongs to this run: then the list is from another namespace of process ids
-    (a container), or incomplete, and an empty result would be wrong.
-    """
+    (a container), or incomplete, and an empty result would be wrong."""
     if not listed & own:
         raise DriverError(HIDDEN)
     return set(listed - own)

@@ -30,11 +30,10 @@ class _Outage:
 
 
 class GpuSampler(Generic[D]):
-    """Reads the GPUs that `choose` selects.
+    """Reads the GPUs that the function `choose` selects.
 
     `choose` may raise UnknownGpus; the driver and queries may raise DriverError. Neither is raised to the caller: what
-    failed pauses until it is tried again, and `missing` gives the reason.
-    """
+    failed is not tried again for some time, and `missing` gives the reason."""
 
     every_s = 1.0
 
@@ -55,7 +54,7 @@ class GpuSampler(Generic[D]):
         self._available: set[tuple[str, str]] = set()
 
     def read(self) -> Iterator[Reading]:
-        """Yields the readings of all due queries."""
+        """Yields the readings of all queries whose interval has passed."""
         now = self._clock()
         for gpu in self._present(now):
             for index, query in enumerate(self._queries):
@@ -68,7 +67,8 @@ class GpuSampler(Generic[D]):
                 yield from self._read_query(key, query, gpu, now)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns {signal: reason} for the signals that no GPU has; for all signals if there is no GPU."""
+        """Returns {signal: reason} for the signals that no GPU of this process has; for all signals if there is no
+        GPU."""
         gpus = self._present(self._clock())
         if not gpus:
             return {signal: self._no_gpus.because for query in self._queries for signal in query.signals}
@@ -105,7 +105,8 @@ class GpuSampler(Generic[D]):
                 yield Reading(signal, value, gpu.uuid)
 
     def _missing_reason(self, gpu: GpuDevice, index: int, signal: str) -> str:
-        """Returns the reason why this GPU does not have the signal; "" if it has, or may have later."""
+        """Returns why `gpu` does not have `signal`; "" if it has the signal, or may have it later. `index` is the
+        number of the query that reads the signal."""
         outage = self._outages.get((gpu.uuid, index))
         if outage is not None:
             return outage.because
@@ -114,7 +115,8 @@ class GpuSampler(Generic[D]):
         return "the driver's results do not contain it" if never else ""
 
     def _present(self, now: float) -> tuple[GpuDevice, ...]:
-        """Returns the GPUs to query: none if the driver is lost or missing, or this process's GPUs are unknown."""
+        """Returns the GPUs to query at the time `now` (s). Empty if the driver is lost or missing, or if this process's
+        GPUs are unknown."""
         if now < (self._refresh_at if self._gpus else self._no_gpus.until):
             return self._gpus
         try:

@@ -21,11 +21,10 @@ class Rates:
         self._last: dict[Hashable, tuple[float, float]] = {}
 
     def per_second(self, counters: Mapping[Key, float]) -> dict[Key, float]:
-        """Returns the rate of each counter, in its unit per second.
+        """Returns the rate of each counter in `counters`, in the counter's unit per second.
 
         A counter has no rate at its first reading, and if it has decreased (it was reset, or it overflowed). A counter
-        that is missing in `counters` is forgotten.
-        """
+        that is missing in `counters` is forgotten."""
         now = self._clock()
         rates = {}
         for key, value in counters.items():
@@ -44,12 +43,11 @@ _NOT_COUNTED = "the system does not count the busy time of its disks"
 
 
 class Disks:
-    """Rates of the block devices: bytes read and written, and the utilisation of the busiest device.
+    """Measures the block devices: bytes read and written per second, and the utilisation of the busiest device.
 
     On Linux they are read from /proc/diskstats (Linux documentation, admin-guide/iostats), of hardware devices only: a
     mapped, loop or RAM device would count the same bytes twice, or bytes of no disk. On other systems they come from
-    psutil. Network file systems are not included; their bytes are network traffic.
-    """
+    psutil. Network file systems are not included; their bytes are network traffic."""
 
     every_s = 1.0
 
@@ -58,7 +56,7 @@ class Disks:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields bytes per second and the utilisation (0 to 1); nothing at the first reading."""
+        """Yields the bytes read and written per second, and the utilisation (0 to 1); nothing at the first reading."""
         rates = self._rates.per_second(self._counters())
         for name in ("disk_read", "disk_written"):
             parts = [rate for (_, kind), rate in rates.items() if kind == name]
@@ -79,7 +77,7 @@ class Disks:
         """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Returns a dict from (device, signal) to the counter, in bytes or, for the busy time, in milliseconds."""
+        """Returns a dict: (device, signal) -> value of the counter, in bytes or, for the busy time, in milliseconds."""
         try:
             lines = (self._root / "proc/diskstats").read_text().splitlines()
         except OSError:
@@ -115,13 +113,12 @@ def _interfaces() -> Mapping[str, Any]:
 
 
 class Network:
-    """Network traffic since the last reading, of the whole machine (or of the container's own network), as rates.
+    """Measures the network traffic of the whole machine (or of the container's own network) in bytes per second.
 
     The traffic of all network interfaces is added up, plus the traffic of InfiniBand ports, which no interface counts.
     If some interfaces are hardware, only those are added up, because a bridge or tunnel counts the same bytes again. In
     a container no interface is hardware, and all except the loopback are added up. InfiniBand counts words of four
-    bytes (Linux documentation, ABI/stable/sysfs-class-infiniband).
-    """
+    bytes (Linux documentation, ABI/stable/sysfs-class-infiniband)."""
 
     every_s = 1.0
 
@@ -151,7 +148,7 @@ class Network:
         """Does nothing."""
 
     def _counters(self) -> dict[tuple[str, str], float]:
-        """Returns a dict from (interface or port, signal) to the number of bytes."""
+        """Returns a dict: (interface or port, signal) -> number of bytes since the counter's start."""
         every = {name: io for name, io in self._interfaces().items() if not name.lower().startswith("lo")}
         hardware = {name: io for name, io in every.items() if (self._root / "sys/class/net" / name / "device").exists()}
         counters = {}
@@ -176,7 +173,8 @@ map nor unmap memory: measured 1 to 2 ms for 3 GB in huge pages, and more with s
 
 
 class Seldom:
-    """Calls a function at most every LEAST_S, and less often if it takes more than SHARE of the time."""
+    """Calls an expensive function at most every LEAST_S seconds, and so rarely that it takes at most the fraction SHARE
+    of the time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -25,7 +25,7 @@ _SPAWNED, _SERVED = "multiprocessing.spawn", "multiprocessing.forkserver"
 
 
 class Workers:
-    """Worker processes of this process's loaders, and of its other multiprocessing pools."""
+    """Measures the worker processes of this process's loaders, and of its other multiprocessing pools."""
 
     every_s = 1.0
 
@@ -47,7 +47,8 @@ class Workers:
         self._seldom = Seldom(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields the number, used cores (from the second reading on), waits, reads and memory of the workers."""
+        """Yields the number of workers, the cores they use (from the second reading on), their waits for a core, the
+        bytes they read, and their memory."""
         now = self._clock()
         descendants = self._tree.descendants()
         workers = {(process.pid, process.began): process.cpu_s for process in descendants if self._is_worker(process)}
@@ -67,7 +68,7 @@ class Workers:
             yield Reading(_PSS, pss)
 
     def missing(self) -> Mapping[str, str]:
-        """Returns {signal: reason} for signals of other processes that this system does not report."""
+        """Returns {signal: reason} for those signals about other processes that this system does not provide."""
         own = ProcessFiles(self._root, self._pid)
         missing = {} if own.has_pss() else {_PSS: NO_PSS}
         if own.read_bytes() is None:
@@ -78,8 +79,8 @@ class Workers:
         """Does nothing."""
 
     def _of_files(self, pids: list[int]) -> Iterator[Reading]:
-        """Yields the workers' waits for a core and the bytes that they read, per second since the last reading (/proc).
-        Both are estimated from the first MAX_READ processes."""
+        """Yields how long the workers with the ids `pids` waited for a core and the bytes that they read, per second
+        since the last reading, from /proc. Both are estimated from the first MAX_READ processes."""
         counters: dict[tuple[str, int], float] = {}
         for pid in pids[:MAX_READ]:
             process = ProcessFiles(self._root, pid)
@@ -93,7 +94,8 @@ class Workers:
                 yield Reading(name, sum(found) / per_unit * len(pids) / len(found))
 
     def _pss(self, pids: list[int]) -> float | None:
-        """Returns the proportional set size of all workers, estimated from the first MAX_READ."""
+        """Returns the proportional set size (PSS) of all workers in bytes, estimated from the first MAX_READ; None if
+        it is unknown."""
         found = [ProcessFiles(self._root, pid).pss_bytes() for pid in pids[:MAX_READ]]
         known = [value for value in found if value is not None]
         return sum(known) * len(pids) / len(known) if known else None

@@ -20,12 +20,11 @@ _CACHE = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
 
 
 class HostMemory:
-    """The share of the host's memory that is not available without swapping, and the bytes that are available.
+    """Reads the fraction of the host's memory that is not available without swapping, and the bytes that are available.
 
     Caches count as available. In a container the limit is that of its control group (`memory.max`), at which the kernel
     ends a process. File caches that the kernel can free (`inactive_file` of memory.stat) do not count as memory in use
-    by the group (`memory.current`; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory).
-    """
+    by the group (`memory.current`; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory)."""
 
     every_s = 5.0
 
@@ -34,9 +33,10 @@ class HostMemory:
         self._groups = groups_of(root, "memory")
 
     def read(self) -> Iterator[Reading]:
-        """Yields the highest share in use (0 to 1), and available and total bytes of the pool with the least left.
+        """Yields the highest fraction in use (0 to 1) of all pools, and the available and total bytes of the pool with
+        the least available memory.
 
-        Pools are the machine and the control groups with a lower limit."""
+        The pools are the machine, and each control group with a limit below the machine's memory."""
         memory = self._virtual_memory()
         total, available = float(memory.total), float(memory.available)
         pools = [(total, available), *(pool for folder in self._groups if (pool := _pool(folder, total)))]
@@ -54,7 +54,8 @@ class HostMemory:
 
 
 def _pool(folder: Path, machine: float) -> tuple[float, float] | None:
-    """Returns the limit of a control group and the bytes below it; None without a limit below the machine's memory."""
+    """Returns (limit, available bytes) of the control group in `folder`; None if its limit is not below `machine`, the
+    bytes of the machine's memory."""
     for limit_file, used_file in _FILES:
         try:
             limit, used = (folder / limit_file).read_text().strip(), int((folder / used_file).read_text())
@@ -72,11 +73,10 @@ _NAME = "pinned_memory"
 
 
 class PinnedMemory:
-    """Bytes of host memory that torch has pinned, in use and cached by its host allocator.
+    """Reads the bytes of host memory that torch has pinned, in use and cached by its host allocator.
 
     The system can neither move pinned pages nor write them to disk. The allocator's statistics are counters: no device
-    waits.
-    """
+    waits."""
 
     every_s = 5.0
 
@@ -103,12 +103,11 @@ _PSS = "process_pss"
 
 
 class ProcessMemory:
-    """The memory of this process without its children: what is resident, and its proportional share (PSS).
+    """Reads the memory of this process without its children: the resident size, and the proportional set size (PSS).
 
     Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
     After a fork, as with a loader's workers, only the PSS of all processes can be summed. The PSS is read seldom,
-    because the kernel walks all pages for it.
-    """
+    because the kernel walks all pages for it."""
 
     every_s = 1.0
 
@@ -117,7 +116,7 @@ class ProcessMemory:
         self._seldom = Seldom(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields the resident size, and seldom the PSS."""
+        """Yields the resident size in bytes and, in a few readings only, the PSS in bytes."""
         yield Reading("process_memory", float(psutil.Process().memory_info().rss))
         pss = self._seldom.read(self._files.pss_bytes)
         if pss is not None:
@@ -135,10 +134,9 @@ _NAMES = ("shared_memory_used", "shared_memory_total")
 
 
 class SharedMemory:
-    """Bytes in use, and the size, of the file system in which processes share memory: /dev/shm.
+    """Reads the bytes in use and the size of /dev/shm, the file system in which processes share memory.
 
-    A loader's workers pass their batches through it. In containers the size is often only 64 MB.
-    """
+    A loader's workers pass their batches through it. In containers the size is often only 64 MB."""
 
     every_s = 5.0
 

@@ -66,7 +66,8 @@ MAX_DESCENDANTS = 4096  # more are ignored, so that a run-away program does not 
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """A living descendant. `began` distinguishes it from a later process with the same id."""
+    """A running process below this one, at any depth. `began` is its start time, which distinguishes it from a later
+    process with the same id."""
 
     pid: int
     parent: int
@@ -77,10 +78,10 @@ class Descendant:
 
 
 class ProcessTree(Protocol):
-    """The processes below one process."""
+    """Lists the processes below one process."""
 
     def descendants(self) -> list[Descendant]:
-        """Returns all descendants at any depth, without those that end during the call."""
+        """Returns all descendants at any depth. Processes that end during the call are left out."""
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:
@@ -89,14 +90,16 @@ class ProcessTree(Protocol):
 
 
 class LinuxProcessTree:
-    """Reads the lists of each thread's children in `root`/proc, on Linux. `pid` is this process by default."""
+    """Finds the processes below `pid` (by default this process) in the lists of each thread's children in /proc. `root`
+    contains `proc/`."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._proc = root / "proc"
         self._pid = os.getpid() if pid is None else pid
 
     def is_available(self) -> bool:
-        """Returns True if the kernel lists children: a build option (CONFIG_PROC_CHILDREN) that most kernels have."""
+        """Returns True if the kernel lists children. This depends on a build option, CONFIG_PROC_CHILDREN, that most
+        kernels have."""
         return (self._proc / f"{self._pid}/task/{self._pid}/children").exists()
 
     def descendants(self) -> list[Descendant]:
@@ -148,11 +151,10 @@ class LinuxProcessTree:
 
 
 class PsutilProcessTree:
-    """Uses psutil, where the kernel does not list children.
+    """Finds the processes below this one with psutil, for systems where the kernel does not list children.
 
     psutil finds children by reading every process of the machine, which took 15 µs per process (82 processes, a virtual
-    machine with two cores).
-    """
+    machine with two cores)."""
 
     def descendants(self) -> list[Descendant]:
         """Returns up to MAX_DESCENDANTS living descendants of this process at any depth."""
@@ -190,7 +192,8 @@ _SWITCHES, _CORE_WAIT, _OWN_PROCESS_READ = "involuntary_switches_total", "core_w
 
 
 class OwnProcess:
-    """This process without its children: cores, threads, involuntary context switches, waits for a core, and reads."""
+    """Measures this process without its children: cores, threads, involuntary context switches, waits for a core, and
+    bytes read."""
 
     every_s = 1.0
 

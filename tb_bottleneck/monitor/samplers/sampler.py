@@ -9,7 +9,7 @@ from tb_bottleneck.schema.signals import HOST
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value of one signal, in the unit that `schema.signals.SERIES` declares for its name."""
+    """One value of the signal `name`, in the unit that `schema.signals.SERIES` declares for this name."""
 
     name: str
     value: float
@@ -27,13 +27,13 @@ class Sampler(Protocol):
     """The minimum interval between two readings, in seconds."""
 
     def read(self) -> Iterable[Reading]:
-        """Returns the present readings. A signal without a value is missing, never zero."""
+        """Returns the current readings. A signal without a value is left out; it never becomes zero."""
         ...
 
     def missing(self) -> Mapping[str, str]:
-        """Returns the signals that this machine does not have, each with the reason in one sentence."""
+        """Returns {signal: reason} for the signals that this machine does not have. A reason is one sentence."""
         ...
 
     def close(self) -> None:
-        """Releases what was opened. May be called twice."""
+        """Releases the resources of the sampler. May be called twice."""
         ...

@@ -45,19 +45,20 @@ def _own_size(batch: Any) -> float | None:
 
 
 class ThreadTime:
-    """The CPU time of the training thread in each step. In the remaining time of the step, the thread waited or slept.
+    """Measures the CPU time of the training thread in each step. In the remaining time of the step, the thread waited
+    or slept.
 
-    All methods must be called on the training thread.
-    """
+    All methods must be called on the training thread."""
 
     def __init__(self, now: Callable[[], int] = time.thread_time_ns) -> None:
         self._now = now
         self._last: int | None = None
 
     def add_to(self, row: StepRow) -> None:
-        """Adds the CPU time since the last row to `row`. The first row gets no time, nor does a row that ends on
-        another thread, whose clock differs: an optimizer inside the backward pass may end a step on a thread of
-        autograd."""
+        """Adds the CPU time (ns) since the last call to `row`, the step that ended.
+
+        The first row gets no time, nor does a row that ends on another thread, whose clock differs: an optimizer inside
+        the backward pass may end a step on a thread of autograd."""
         spent = self._now()
         if self._last is not None and spent >= self._last:
             row.figures["thread_cpu"] = float(spent - self._last)
@@ -77,11 +78,11 @@ class TimingEvent(Protocol):
         ...
 
     def query(self) -> bool:
-        """Returns True if the device has passed the event."""
+        """Returns True if the device has done all work that was put on the stream before the event."""
         ...
 
     def elapsed_time(self, end: Any) -> float:
-        """Returns the milliseconds from this event to `end`; the device must have passed both events."""
+        """Returns the milliseconds on the device from this event to `end`. The device must have reached both events."""
         ...
 
 
@@ -123,18 +124,19 @@ class DeviceSpans:
         self._enabled = False
 
     def begin(self) -> None:
-        """Marks the point after which the open step's device work starts; the last call before the work counts."""
+        """Marks where the device work of the open step begins. If called several times, the last call counts before the
+        work."""
         if self._enabled:
             self._begin = self._record(self._begin)
 
     def end(self) -> None:
-        """Marks the point before which the open step's device work ends; the last call counts."""
+        """Marks where the device work of the open step ends. If called several times, the last call counts."""
         if self._begin is not None:
             self._end = self._record(self._end)
             self._ended = self._end is not None
 
     def close(self, row: StepRow) -> None:
-        """Ends the open step. Its row is passed on when the device has passed its events."""
+        """Ends the open step. `row` is passed on when the device has reached the events of the step."""
         if not self._enabled:
             self._out(row)
             return
@@ -148,7 +150,7 @@ class DeviceSpans:
             self._release_oldest()
 
     def drop_pending(self) -> None:
-        """Passes all rows on; those with events that the device has not passed have no figure."""
+        """Passes on all rows that are held. Rows whose events the device has not reached get no device time."""
         self._settle(queries=len(self._pending))
         while self._pending:
             self._release_oldest()

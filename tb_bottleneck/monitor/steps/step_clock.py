@@ -34,11 +34,10 @@ MAX_TRAINED_ITERATORS = 8
 
 @dataclass(slots=True)
 class PendingBatches:
-    """Batches that an iterator gave since the last backward pass: fetched, but not yet known to be trained on.
+    """Batches that an iterator returned since the last backward pass: fetched, but not yet known to be trained on.
 
     `began` is the time of the first request, `wait` the total time of the requests; both are in nanoseconds. `batches`
-    is the number of batches, `samples` the number of samples in them; NaN if the size of a batch is unknown.
-    """
+    is the number of batches, `samples` the number of samples in them; NaN if the size of a batch is unknown."""
 
     began: int
     wait: int = 0
@@ -47,12 +46,12 @@ class PendingBatches:
 
 
 class StepClock:
-    """Receives the hooks' events on the training thread; calls `ended` with each row.
+    """Receives the events of the hooks on the training thread, and calls `ended` with the StepRow of each finished
+    step.
 
     `now` returns nanoseconds. There are no locks: everything except `is_training_thread` and `trained_iterators` is for
     the training thread, which is the thread of the first backward pass, update or `step()`. If another thread fetched
-    before that, the training takes its batches from that thread: the fetch time is then no wait and does not count.
-    """
+    before that, the training takes its batches from that thread: the fetch time is then no wait and does not count."""
 
     def __init__(self, ended: Listener, now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._ended = ended
@@ -87,11 +86,12 @@ class StepClock:
         self._manual_steps = False
 
     def is_training_thread(self) -> bool:
-        """Returns True on the training thread, and on any thread while it is unknown."""
+        """Returns True on the training thread; also on any other thread while the training thread is not known yet."""
         return self.thread is None or self.thread == get_ident()
 
     def add(self, column: str, amount: float) -> None:
-        """Adds `amount` to a figure of the open step; after an update, to what may be the start of the next step."""
+        """Adds `amount` to the figure `column` of the open step. After an optimizer's update, the amount is held back,
+        because it may belong to the next step."""
         figures = self._since_update if self._stepped else self._figures
         if column in figures:
             figures[column] += amount
@@ -101,8 +101,8 @@ class StepClock:
             self.known[column] = 0.0
 
     def add_time_since(self, column: str, began: int) -> None:
-        """Adds the time since `began` (ns) to `column`, and subtracts this time from the time of an optimizer that runs
-        the model itself (`closure`)."""
+        """Adds the time since `began` (ns) to `column`. If an optimizer runs the model itself (`closure`), subtracts
+        this time from the optimizer's time."""
         spent = self.now() - began
         self.add(column, spent)
         if self._in_optimizer is not None:
@@ -110,22 +110,21 @@ class StepClock:
             self._in_optimizer = (optimizer, since + spent)
 
     def forward_ends(self, column: str, began: int, for_training: bool) -> None:
-        """Adds the time of a forward pass to `column`, or to the column of evaluation.
+        """Adds the time of a forward pass, which began at `began` (ns), to `column` or to the column "evaluation".
 
-        `for_training` is False in evaluation mode with gradients off. After the first backward pass, such a pass counts
-        as evaluation, unless its batches come from a loader: the clock then counts the time between the fetches.
-        """
+        `for_training` is False in evaluation mode with gradients off. After the first backward pass, such a forward
+        pass counts as evaluation, unless its batches come from a loader: the clock then counts the time between the
+        fetches."""
         if for_training or not self._any_backward or self._evaluating or self._pending:
             self.add_time_since(column, began)
         else:
             self.add("evaluation", self.now() - began)
 
     def iterator_begins(self, iterator: int) -> bool:
-        """Registers a new iterator by its id. Python reuses ids, so earlier data of this id belong to a deleted
+        """Registers a new iterator by its id. Python reuses ids, so earlier data under this id belongs to a deleted
         iterator.
 
-        Returns True if the deleted iterator was trained on.
-        """
+        Returns True if the deleted iterator was trained on, otherwise False."""
         left, was_trained_on = self._pending.pop(iterator, None), iterator in self._trained_iterators
         if left is not None and self._trained_iterators and not was_trained_on:
             self.add("evaluation", max(0, self._fetch_began - left.began))
@@ -133,11 +132,11 @@ class StepClock:
         return was_trained_on
 
     def trained_iterators(self) -> list[int]:
-        """Returns the ids of iterators that were trained on, the newest last. For any thread."""
+        """Returns the ids of the iterators whose batches were trained on, the newest last. Any thread may call this."""
         return list(self._trained_iterators)
 
     def fetch_begins(self, iterator: int) -> None:
-        """Records the request of a batch from an iterator, given by its id."""
+        """Records that a batch is requested from the iterator with the id `iterator`."""
         now = self.now()
         if self._stepped and not self._manual_steps:
             self._last_of_cycle = None
@@ -153,7 +152,8 @@ class StepClock:
         self._in_optimizer = None
 
     def fetch_ends(self, iterator: int, samples: float | None, for_training: bool) -> None:
-        """Records that the requested batch is available. `samples` is its size; None if unknown."""
+        """Records that the iterator returned the requested batch. `samples` is the size of the batch; None if unknown.
+        `for_training` is False if gradients are off."""
         if self.fetched_elsewhere:
             return
         if "evaluation" not in self.known:
@@ -168,7 +168,8 @@ class StepClock:
         pending.samples += math.nan if samples is None else samples
 
     def fetch_fails(self, iterator: int, for_training: bool) -> None:
-        """Records that no batch was left, or that the loader only created its iterator."""
+        """Records that the iterator returned no batch: it has no more, or the loader only created it. `for_training` is
+        False if gradients are off."""
         if self.fetched_elsewhere:
             return
         now = self.now()
@@ -180,7 +181,7 @@ class StepClock:
             self.add("loader_wait" if for_training else "evaluation", now - self._fetch_began)
 
     def backward_begins(self) -> int:
-        """Records the start of a backward pass and returns its time."""
+        """Records the start of a backward pass. Returns the time in ns, for `backward_ends`."""
         now = self.now()
         if self.began is None:
             self.began = now
@@ -199,8 +200,8 @@ class StepClock:
             self._include_since_update()
 
     def optimizer_begins(self, optimizer: int) -> None:
-        """Records the start of an optimizer's step. A step inside another optimizer's step is part of the outer
-        step."""
+        """Records the start of a step of the optimizer with the id `optimizer`. A step inside another optimizer's step
+        counts as part of the outer step."""
         now = self.now()
         if self.began is None:
             self.began = now
@@ -208,7 +209,8 @@ class StepClock:
             self._in_optimizer = (optimizer, now)
 
     def optimizer_ends(self, optimizer: int) -> bool:
-        """Records the end of an optimizer's step. Returns False if it is inside another optimizer's step."""
+        """Records the end of a step of the optimizer with the id `optimizer`. Returns False if this step was inside
+        another optimizer's step, otherwise True."""
         if self._in_optimizer is None or self._in_optimizer[0] != optimizer:
             return False
         now = self.now()
@@ -234,7 +236,7 @@ class StepClock:
         return True
 
     def step(self, samples: float | None = None) -> None:
-        """Ends a step. Called by the training."""
+        """Ends a step. The training calls this. `samples` is the number of samples in the step; None if unknown."""
         now = self.now()
         if self.thread is None:
             self._set_training_thread()
@@ -249,7 +251,7 @@ class StepClock:
         self._close(now)
 
     def finish(self) -> None:
-        """Ends the run: closes a step that no fetch followed."""
+        """Ends the run, and closes a finished step that no fetch followed."""
         if self._stepped and not self._manual_steps:
             self._close(self._stepped_at)
 
@@ -282,7 +284,7 @@ class StepClock:
             del self._trained_iterators[next(iter(self._trained_iterators))]
 
     def _include_since_update(self) -> None:
-        """Adds what followed the last update to the open step."""
+        """Adds the figures since the last optimizer update to the open step."""
         for column, amount in self._since_update.items():
             self._figures[column] = self._figures.get(column, 0.0) + amount
         self._since_update.clear()

@@ -15,12 +15,11 @@ MEDIAN_EVERY = 25
 
 @dataclass(slots=True)
 class StepRow:
-    """One step. Its figures change only until the row is passed on.
+    """The figures of one step. They change only until the row is passed on.
 
     `end_ns` is on the monitor's clock (`time.perf_counter_ns`); `wall_ns` is the time since the end of the previous
     step. `figures` has the values of step columns by name; a missing one is unknown for this step. With `steps` above
-    1, the row is the mean of that many steps, of which `number` is the last.
-    """
+    1, the row is the mean of that many steps, of which `number` is the last."""
 
     number: int
     end_ns: int
@@ -40,13 +39,14 @@ class StepRow:
 
 
 class RowQueue:
-    """A queue from the training thread to the writer. Adding never blocks; at the limit, the oldest row is dropped."""
+    """A queue of rows from the training thread to the writer thread. Adding never blocks; at the limit, the oldest row
+    is dropped."""
 
     def __init__(self, limit: int = MAX_WAITING) -> None:
         self._rows: deque[StepRow] = deque(maxlen=limit)
 
     def add(self, row: StepRow) -> None:
-        """Passes a row on; the caller must not change it afterwards."""
+        """Adds `row` to the queue. The caller must not change the row afterwards."""
         self._rows.append(row)
 
     def take(self) -> list[StepRow]:
@@ -55,13 +55,13 @@ class RowQueue:
 
 
 class RowRateLimiter:
-    """Passes every step of a slow loop, and merges steps of a fast one, so that the file stays small and totals exact.
+    """Passes on every step of a slow loop, and merges steps of a fast loop, so that the file stays small and totals
+    exact.
 
     The first `burst` steps pass. After them, `per_second` rows pass on average, each with the mean of the steps since
     the row before. A step of at least `outlier` times the median is interesting, and keeps a row of its own. The number
     of these rows is limited, too: at most `burst`, then `per_second`. The median is that of the last 101 steps, and is
-    computed every 25 steps. A profiled step is merged with profiled steps only.
-    """
+    computed every 25 steps. A profiled step is merged with profiled steps only."""
 
     def __init__(self, burst: int = 1000, per_second: float = 25.0, outlier: float = 2.0) -> None:
         self._burst = float(burst)
@@ -76,7 +76,8 @@ class RowRateLimiter:
         """Number of steps that are not alone in their row."""
 
     def filter(self, rows: list[StepRow]) -> list[StepRow]:
-        """Returns the rows to write. Steps that still wait at the end are merged into the last row."""
+        """Returns the rows to write for the steps `rows`. Steps that could not pass by the end are merged into the last
+        row."""
         passed: list[StepRow] = []
         for row in rows:
             is_outlier, may_pass = self._charge(row)
@@ -91,7 +92,8 @@ class RowRateLimiter:
         return passed
 
     def _charge(self, row: StepRow) -> tuple[bool, bool]:
-        """Returns whether the step is an outlier, and whether another row may pass."""
+        """Returns two values for the step `row`: whether it is an outlier, and whether the rate limit allows another
+        row."""
         if self._recent_ns and self._steps % MEDIAN_EVERY == 0:
             self._median_ns = median(self._recent_ns)  # of each step, it took most of the thread's time
         self._steps += 1
@@ -116,7 +118,8 @@ class RowRateLimiter:
 
 
 def merged(rows: list[StepRow]) -> StepRow:
-    """Returns one row for consecutive steps: the number and the end of the last one, and the mean of each figure."""
+    """Returns one row for consecutive steps, with the number and the end of the last step, and the mean of each
+    figure."""
     if len(rows) == 1:
         return rows[0]
     totals: dict[str, float] = {}

@@ -28,7 +28,7 @@ _SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
 
 
 class LoaderStacks:
-    """The sampled times by stack, summed over all workers of this process's loaders."""
+    """The sampled time of each stack in ns, summed over all workers of this process's loaders."""
 
     def __init__(self) -> None:
         self._folder: str | None = None
@@ -60,7 +60,7 @@ class LoaderStacks:
         return restore
 
     def facts(self) -> dict[str, object]:
-        """Returns {"loader_stacks": ...}, or {} if no worker was sampled. For any thread."""
+        """Returns {"loader_stacks": ...}, or {} if no worker was sampled. Any thread may call this."""
         with self._lock:
             self._read()
             if not self._stacks:
@@ -74,7 +74,7 @@ class LoaderStacks:
             return {"loader_stacks": fact | {"stacks": [[text, ns] for text, ns in most[:MAX_STACKS]]}}
 
     def close(self) -> None:
-        """Reads the last files, and deletes the folder; workers then stop to sample."""
+        """Reads the last files, and deletes their folder. The workers then stop sampling."""
         with self._lock:
             self._read()
             folder, self._folder = self._folder, None
@@ -82,11 +82,10 @@ class LoaderStacks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _sampled_share(self) -> float:
-        """Returns the share (0 to 1) of the workers' time whose samples were written: those of the last seconds are
-        missing.
+        """Returns the fraction (0 to 1) of the workers' time whose samples were written. The samples of the last
+        seconds are not yet written.
 
-        Returns 1 if /proc does not show which workers run.
-        """
+        Returns 1 if /proc does not show which workers run."""
         now, sampled, lived = time.perf_counter_ns(), 0, 0
         for process, (began, until) in self._sampled.items():
             sampled += until - began
@@ -114,7 +113,8 @@ class LoaderStacks:
 
 
 def remove_left_folders() -> None:
-    """Deletes the folders of trainings that were killed. Folders of other users cannot be deleted, and remain."""
+    """Deletes the folders of samples that killed trainings left behind. Folders of other users cannot be deleted, and
+    remain."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         process = folder.name.removeprefix(PREFIX).partition("_")[0]
         try:

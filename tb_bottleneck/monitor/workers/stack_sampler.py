@@ -23,15 +23,14 @@ OPENS = "<built-in function open>"
 
 
 class CountedOpen:
-    """Python's `open`, and the number of its calls.
+    """A replacement of Python's `open` that counts its calls.
 
     An audit hook would see all opened files, also those of `os.open`; but it cannot be removed, and makes every audited
     call slower, such as `id()`: from 0.05 to 0.77 us (measured with Python 3.11). So `open` itself is replaced, in
     worker processes only. A call then takes 0.7 us more than 7 us, and an error of `open` has one more line in its
     traceback. Files that C and C++ libraries open are seen in neither way.
 
-    The counter is an object, because a function in a class would become a method of the class.
-    """
+    The counter is an object, because a function in a class would become a method of the class."""
 
     def __init__(self, original: Callable[..., Any]) -> None:
         update_wrapper(self, original)
@@ -48,7 +47,7 @@ class CountedOpen:
 
 
 def count_opens() -> CountedOpen | None:
-    """Replaces `open` by a counter and returns the counter. Returns None without any change if the program has replaced
+    """Replaces `open` by a CountedOpen and returns it. Returns None and changes nothing if the program has replaced
     `open` itself."""
     original = uncounted(builtins.open)  # a forked worker may have the counter of its parent
     if builtins.open is not io.open or not isinstance(original, BuiltinFunctionType):
@@ -59,7 +58,7 @@ def count_opens() -> CountedOpen | None:
 
 
 def uncounted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the original of a CountedOpen, and any other function unchanged."""
+    """Returns the original function if `function` is a CountedOpen, otherwise `function` itself."""
     return function.original if isinstance(function, CountedOpen) else function
 
 
@@ -98,18 +97,18 @@ class SampledWorkerInit:
 class StackSampler:
     """Samples the stack of the thread that creates it: the main thread of a worker process.
 
-    A daemon thread looks at the stack 20 times per second, adds the time since its last look to this stack, and now and
+    A daemon thread reads the stack 20 times per second, adds the time since its last sample to this stack, and now and
     then writes the totals to a new file, which the monitor reads and deletes. Nothing runs in the worker's own code.
 
     A function of C has no frame here, so `file.read()` looks like its caller. But Linux shows whether a thread waits
     for storage (state D in /proc); then the stack gets the frame WAITS.
 
-    The time of the looks is summed, not their number: while native code holds the interpreter's lock, the thread cannot
-    look. The next stack then gets the whole time, and it is the stack of the call that just returned.
+    The time between samples is summed, not their number: while native code holds the interpreter's lock, the daemon
+    thread cannot take samples. The next stack then gets the whole time, and it is the stack of the call that just
+    returned.
 
-    Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per look, so 0.03 % of a core, and 250 us per file. A
-    worker that computes in Python was no slower than without it.
-    """
+    Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per sample, so 0.03 % of a core, and 250 us per file.
+    A worker that computes in Python was no slower than without it."""
 
     def __init__(self, folder: str, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._folder, self._clock = folder, clock
@@ -125,7 +124,7 @@ class StackSampler:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Starts the sampling thread, which ends when the folder is gone, or at the first error."""
+        """Starts the sampling thread. It ends when the folder for the files is deleted, or at the first error."""
         from multiprocessing import util
 
         self._opens = count_opens()
@@ -134,7 +133,7 @@ class StackSampler:
         util.Finalize(None, self.write, exitpriority=1)
 
     def look(self, frame: FrameType | None, waits: bool = False) -> None:
-        """Adds the time since the last look to the stack whose innermost frame is `frame`.
+        """Adds the time since the last sample to the stack whose innermost frame is `frame`.
 
         `waits` is True if the thread waits for storage."""
         now = self._clock()
@@ -179,7 +178,8 @@ class StackSampler:
         return os.pread(self._state, 200, 0).rpartition(b")")[2][1:2] == b"D"
 
     def _stack(self, frame: FrameType | None) -> str | None:
-        """Returns the frames inside of torch's `fetch`, outermost first; None if the worker makes no batch."""
+        """Returns the functions inside torch's `fetch`, outermost first and separated by ";". Returns None if the
+        worker makes no batch now."""
         names: list[str] = []
         while frame is not None:
             code = frame.f_code
@@ -193,8 +193,8 @@ class StackSampler:
         return None
 
     def _add(self, code: Any) -> tuple[str, int]:
-        """Returns the name of a function as the profiler writes it, with the class if Python knows it (3.11), and its
-        role: _IS_LOOP, _IS_FETCH or 0 (other functions)."""
+        """Returns the name and the role of the function with the code object `code`. The name is as the profiler writes
+        it, with the class if Python knows it (3.11). The role is _IS_LOOP, _IS_FETCH or 0 (other functions)."""
         key = (os.path.basename(code.co_filename), code.co_name)
         role = (_IS_LOOP if key == WORKER_LOOP else _IS_FETCH if key == FETCH else 0) * ("torch" in code.co_filename)
         function = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
@@ -232,7 +232,7 @@ class StackSampler:
 
 
 def _opened(path: str) -> int:
-    """Returns a file descriptor, or -1 if there is no such file."""
+    """Returns a file descriptor for reading `path`, or -1 if the file cannot be opened."""
     try:
         return os.open(path, os.O_RDONLY)
     except OSError:
@@ -240,7 +240,8 @@ def _opened(path: str) -> int:
 
 
 def below_import_path(path: str) -> str:
-    """Returns the path below the longest entry of the import path, as the profiler does; else the file's name."""
+    """Returns the part of `path` below the longest matching entry of sys.path, as the profiler does; the file's name if
+    no entry matches."""
     folders = [folder for folder in sys.path if folder and path.startswith(folder.rstrip(os.sep) + os.sep)]
     return path[len(max(folders, key=len).rstrip(os.sep)) + 1 :] if folders else os.path.basename(path)
 

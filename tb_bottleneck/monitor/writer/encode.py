@@ -35,7 +35,8 @@ TimedReading = tuple[int, Reading]
 def packet(
     sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
 ) -> bytes:
-    """Returns the Packet with the number `sequence`. `offset_ns` converts the rows' clock to ns since 1970."""
+    """Returns the Packet message with the number `sequence`. `offset_ns` is added to the times of `rows` and gives ns
+    since 1970."""
     return (
         integer(1, TELEMETRY_SCHEMA)
         + integer(2, sequence)
@@ -46,7 +47,8 @@ def packet(
 
 
 def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> bytes:
-    """Returns the run's RunContext. A fact that is not a JSON value is listed as missing."""
+    """Returns the RunContext message of the run. `missing` has the reasons for missing signals by name. A fact that is
+    not a JSON value is listed as missing."""
     known, unsupported = b"", dict(missing)
     for name, value in facts.items():
         try:
@@ -88,7 +90,7 @@ def scalars_event(values: Mapping[str, float], step: int) -> bytes:
 
 
 def message_event(tag: str, content: bytes, step: int) -> bytes:
-    """Returns an Event with a message as a tensor of one string, for plugin `tb_bottleneck`."""
+    """Returns an Event that has the message `content` as a tensor of one string, for the plugin `tb_bottleneck`."""
     # Without the data class, both of TensorBoard's loaders hide a plugin's own data.
     metadata = message(1, text(1, PLUGIN_NAME)) + integer(4, _DATA_CLASS_TENSOR)
     tensor = integer(1, _DT_STRING) + message(2, b"") + message(8, content)

@@ -17,7 +17,8 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
 
 
 class EventFile:
-    """Appends events to a new file in a directory. When `write` returns, the operating system has the event."""
+    """Appends events to a new file in a directory. When `write` returns, the event has been passed to the operating
+    system."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / f"events.out.tfevents.{int(time.time()):010d}.{os.getpid()}.{next(_SEQUENCE)}"
@@ -31,7 +32,8 @@ class EventFile:
         self.write(first_event())
 
     def write(self, event: bytes) -> None:
-        """Appends an encoded event. After an OSError, the file is unchanged, or `is_whole` returns False."""
+        """Appends the encoded event `event`. After an OSError, the file is either unchanged, or `is_whole` returns
+        False."""
         if self._descriptor is None:
             raise OSError("the event file is closed")
         data = record(event)

@@ -61,7 +61,7 @@ DEVICE_SERIES = (
 
 @dataclass(slots=True)
 class _Bucket:
-    """Sums over the steps that ended in a part of the run. Times in ns."""
+    """Sums over the steps that ended in one time interval of the run. `wall`, `wait` and `host` are times in ns."""
 
     begin_s: float
     steps: int = 0
@@ -84,14 +84,15 @@ class _Bucket:
 
 
 class History:
-    """The whole run in at most MAX_BUCKETS buckets of equal length."""
+    """The history of the whole run, in at most MAX_BUCKETS time intervals of equal length."""
 
     def __init__(self) -> None:
         self._length_s = FIRST_BUCKET_S
         self._buckets: list[_Bucket] = []
 
     def add(self, unix_s: float, rows: Sequence[StepRow], clocks: Sequence[float]) -> None:
-        """Adds steps that ended before `unix_s`, and the clocks in Hz that were read meanwhile."""
+        """Adds the steps `rows`, which ended before `unix_s` (s since 1970), and the device clocks in Hz that were read
+        in the same time."""
         part = _Bucket(unix_s, clocks=[sum(clocks), float(len(clocks))] if clocks else [])
         for row in rows:
             wait, backward = row.figures.get("loader_wait", 0.0), row.figures.get("backward", 0.0)
@@ -111,12 +112,13 @@ class History:
             self._buckets = [pair[0] for pair in pairs]
 
     def rows(self) -> list[list[float | None]]:
-        """Returns the rows of `history` in the file, the oldest first."""
+        """Returns the rows of `history` in heartbeat.json, the oldest first."""
         return [bucket.row() for bucket in self._buckets]
 
 
 class Heartbeat:
-    """Writes the file. All methods are for the monitor's thread; `failed` may be set by the training thread."""
+    """Writes the file heartbeat.json. All methods are for the monitor's thread; `error` may be set by the training
+    thread."""
 
     def __init__(
         self,
@@ -156,7 +158,8 @@ class Heartbeat:
                 kept.popleft()
 
     def beat(self) -> None:
-        """Looks at the training thread, and writes the file if EVERY_S seconds have passed since the last write."""
+        """Samples the stack of the training thread, and writes the file if EVERY_S seconds have passed since the last
+        write."""
         now = self._now()
         if self._clock.steps != self._steps:
             self._steps = self._clock.steps
@@ -169,7 +172,8 @@ class Heartbeat:
                 self.write("running")
 
     def write(self, state: str) -> None:
-        """Writes the file with `state`: "running" or "ended"; an end with an error becomes "failed". Raises OSError."""
+        """Writes the file with `state`, "running" or "ended". If the training ended with an error, the state is
+        "failed". Raises OSError."""
         self._written = self._now()
         content = self._content("failed" if state == "ended" and self.error else state)
         text = json.dumps(content, separators=(",", ":"))
@@ -212,7 +216,8 @@ class Heartbeat:
         }
 
     def _recent_steps(self) -> dict[str, float]:
-        """Returns the typical step of the last minute, in ns. A figure that a step does not have counts as zero."""
+        """Returns the median of each figure over the steps of the last minute, in ns. A figure that a step does not
+        have counts as zero. Empty without steps."""
         rows = [row for _, row in self._recent]
         if not rows:
             return {}

@@ -52,11 +52,10 @@ class ProcessRank:
 
 
 def process_rank(environment: Mapping[str, str] = os.environ, group: tuple[int, int] | None = None) -> ProcessRank:
-    """Returns the rank from the environment variables of torchrun and similar launchers.
+    """Returns the rank of this process, from the variables in `environment` that torchrun and similar launchers set.
 
-    Without them, as with torch.multiprocessing.spawn, the rank is that of torch's process group, if there is one:
-    `group` is (rank, number of ranks). By default, a single rank.
-    """
+    Without these variables, as with torch.multiprocessing.spawn, the rank is that of torch's process group, if there is
+    one: `group` is (rank, number of ranks). Otherwise, the process is a single rank."""
     names = next((names for names in _RANKS if all(name in environment for name in names)), _RANKS[0])
     rank, world_size = _count(environment, names[0], 0), _count(environment, names[1], 1)
     values = [environment.get(name, "") for name in _JOB]
@@ -80,11 +79,11 @@ def _digest(values: Sequence[str]) -> str:
 
 
 def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> Path:
-    """Creates this process's run directory and returns its absolute path: a training may call chdir. Raises OSError.
+    """Creates this process's run directory. Returns its absolute path, because a training may call chdir. Raises
+    OSError.
 
     The directory is always new. Containers number their processes from 1, so processes of a sweep on several machines
-    may get the same name at the same time; the later ones then use the next seconds.
-    """
+    may get the same name at the same time; the later ones then use the next seconds."""
     began = time.time() if now is None else now
     job = f"_{here.job}" if here.job else ""
     for extra_s in range(MAX_RENAMES + 1):
@@ -101,7 +100,8 @@ def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> 
 
 
 def trace_directory(own: Path, here: ProcessRank) -> Path:
-    """Returns the newest directory of rank 0 of the same job, or `own` for rank 0 and if there is no such directory."""
+    """Returns the newest directory of rank 0 of the same job. Returns `own` if this process has rank 0, or if there is
+    no such directory."""
     if here.rank == 0:
         return own
     candidates = [path for path in own.parent.glob(f"*_{here.job}_rank0_*") if _NAME.match(path.name)]
@@ -109,7 +109,8 @@ def trace_directory(own: Path, here: ProcessRank) -> Path:
 
 
 def live_directories(logdir: Path, now: float | None = None) -> list[Path]:
-    """Returns the directories at any depth of a logdir that a monitor wrote to within the last ALIVE_S seconds."""
+    """Returns the run directories below `logdir`, at any depth, to which a monitor wrote within the last ALIVE_S
+    seconds."""
     now = time.time() if now is None else now
     directories = []
     for folder, names, _ in os.walk(logdir):
@@ -130,10 +131,10 @@ def _last_written(directory: Path) -> float:
 
 
 def request_capture(directory: Path, at_step: int | None = None) -> bool:
-    """Creates a request for a trace in a run directory: of the next steps, or of those from `at_step` on.
+    """Creates a request for a trace in the run directory `directory`: a trace of the next steps, or of those from
+    `at_step` on.
 
-    Returns False if the same request exists already. Raises OSError.
-    """
+    Returns False if the same request exists already, otherwise True. Raises OSError."""
     name = _REQUEST if at_step is None else f"capture_at_{at_step}.request"
     try:
         os.close(os.open(directory / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -143,17 +144,17 @@ def request_capture(directory: Path, at_step: int | None = None) -> bool:
 
 
 class CaptureRequests:
-    """Checks for requests for a trace. Only the name of a file matters: it is never opened."""
+    """Checks whether somebody requested a trace. A request is a file. Only its name matters: it is never opened."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _REQUEST
         self._handled: tuple[int, int] | None = None
 
     def take_step(self) -> int | None:
-        """Returns the step from which on a trace is requested, and deletes the request; None without one.
+        """Returns the step from which on a trace is requested, and deletes the request; None if there is no such
+        request.
 
-        A request that cannot be deleted does not count: it would be taken again.
-        """
+        A request that cannot be deleted is ignored, because it would be found again and again."""
         try:
             names = os.listdir(self._path.parent)
         except OSError:
@@ -167,7 +168,7 @@ class CaptureRequests:
         return None
 
     def take(self) -> bool:
-        """Returns True if there is a new request, and deletes it. One that cannot be deleted counts once."""
+        """Returns True if there is a new request, and deletes it. A request that cannot be deleted counts only once."""
         try:
             status = os.lstat(self._path)
         except OSError:

@@ -36,7 +36,7 @@ Shape = tuple[tuple[CodeType, int], ...]
 
 
 class StallStacks:
-    """The stack of one thread over several looks."""
+    """The stack of one thread, sampled repeatedly."""
 
     def __init__(
         self,
@@ -54,15 +54,15 @@ class StallStacks:
 
     @property
     def still_s(self) -> float:
-        """Time in seconds in which each look found the same lines in all frames; 0 after `reset`."""
+        """Time in seconds since which each sample found the same lines in all frames; 0 after `reset`."""
         return self._clock() - self._since if self._shape else 0.0
 
     def reset(self) -> None:
-        """Forgets the last look: the training goes on."""
+        """Forgets the last sample, because a step has ended."""
         self._shape = ()
 
     def look(self, thread: int | None) -> None:
-        """Looks at the stack of the thread with the id `thread`; None: the main thread."""
+        """Samples the stack of the thread with the id `thread`; if None, of the main thread."""
         frame = self._current_frames().get(thread or threading.main_thread().ident or 0)
         frames = list(islice(_outward(frame), MAX_DEPTH))
         shape = tuple((each.f_code, each.f_lineno) for each in frames)
@@ -74,8 +74,8 @@ class StallStacks:
             self.where = next((each for each in own if self._programs[each[0]]), None)
 
     def all_threads(self, training: int | None) -> list[dict[str, object]]:
-        """Returns the stacks of the other threads of the process, as in `stacks` of heartbeat.json (heartbeat.py). The
-        training thread comes first. In each stack, the innermost frame comes first."""
+        """Returns the stacks of all threads of the process, as in `stacks` of heartbeat.json (heartbeat.py). `training`
+        is the id of the training thread, whose stack comes first. In each stack, the innermost frame comes first."""
         names = {each.ident: each.name for each in threading.enumerate()}
         first = training or threading.main_thread().ident
         stacks = sorted(self._current_frames().items(), key=lambda item: item[0] != first)
@@ -98,7 +98,8 @@ _MONITOR = str(Path(__file__).parents[1])
 
 
 def _is_monitor(frame: FrameType) -> bool:
-    """Returns True for a hook of the monitor, which may not lie below the import path (an editable installation)."""
+    """Returns True if the code of `frame` belongs to the monitor. Its files may not lie below the import path (an
+    editable installation)."""
     return frame.f_code.co_filename.startswith(_MONITOR)
 
 

@@ -21,41 +21,42 @@ class NotJson(ValueError):
 
 
 def integer(field: int, value: int, in_oneof: bool = False) -> bytes:
-    """Returns an int32, int64, bool or enum field; nothing for zero, except if `in_oneof` is True."""
+    """Returns an int32, int64, bool or enum field with the number `field`; empty for zero, except if `in_oneof` is
+    True."""
     return _key(field, _VARINT) + _varint(value & _MASK64) if value or in_oneof else b""
 
 
 def double(field: int, value: float, in_oneof: bool = False) -> bytes:
-    """Returns a double field; nothing for zero, except if `in_oneof` is True."""
+    """Returns a double field with the number `field`; empty for zero, except if `in_oneof` is True."""
     return _key(field, _FIXED64) + struct.pack("<d", value) if value or in_oneof else b""
 
 
 def single(field: int, value: float) -> bytes:
-    """Returns a float field of 32 bits, also for zero."""
+    """Returns a float field (32 bits) with the number `field`, also if the value is zero."""
     return _key(field, _FIXED32) + struct.pack("<f", value)
 
 
 def text(field: int, value: str, in_oneof: bool = False) -> bytes:
-    """Returns a string field; nothing for an empty text, except if `in_oneof` is True.
+    """Returns a string field with the number `field`; empty for an empty text, except if `in_oneof` is True.
 
-    What UTF-8 cannot encode becomes a question mark.
-    """
+    Characters that UTF-8 cannot encode become question marks."""
     return message(field, value.encode("utf-8", "replace")) if value or in_oneof else b""
 
 
 def message(field: int, content: bytes) -> bytes:
-    """Returns a field with an encoded message or with bytes, also if it is empty."""
+    """Returns a field with the number `field` that contains `content`, an encoded message or bytes; also if it is
+    empty."""
     return _key(field, _BYTES) + _varint(len(content)) + content
 
 
 def doubles(field: int, values: Iterable[float]) -> bytes:
-    """Returns a packed repeated double field."""
+    """Returns a packed repeated double field with the number `field`; empty without values."""
     packed = struct.pack(f"<{len(flat)}d", *flat) if (flat := array("d", values)) else b""
     return message(field, packed) if packed else b""
 
 
 def integers(field: int, values: Sequence[int]) -> bytes:
-    """Returns a packed repeated int32 or int64 field."""
+    """Returns a packed repeated int32 or int64 field with the number `field`; empty without values."""
     return message(field, b"".join(_varint(value & _MASK64) for value in values)) if values else b""
 
 
@@ -117,10 +118,10 @@ def _varint(value: int) -> bytes:
 
 
 def record(data: bytes) -> bytes:
-    """Returns a record of an event file: length, its checksum, data, its checksum (TFRecord).
+    """Returns `data` as a record of an event file: length, checksum of the length, data, checksum of the data
+    (TFRecord).
 
-    Source: https://www.tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details".
-    """
+    Source: https://www.tensorflow.org/tutorials/load_data/tfrecord, "TFRecords format details"."""
     length = struct.pack("<Q", len(data))
     return length + struct.pack("<I", masked_crc32c(length)) + data + struct.pack("<I", masked_crc32c(data))
 

@@ -46,7 +46,8 @@ class WriterInputs:
 
 
 class WriterThread:
-    """Runs until `stop`. No exception reaches the training: what fails is disabled or tried again."""
+    """The monitor's thread. Runs until `stop` is called. No exception reaches the training: a part that fails is
+    disabled or tried again."""
 
     def __init__(
         self,
@@ -91,13 +92,13 @@ class WriterThread:
         self._thread.start()
 
     def stop(self, within_s: float = 30.0) -> None:
-        """Writes the remaining data and ends the thread. Waits at most `within_s`, in case the disk hangs."""
+        """Writes the remaining data and ends the thread. Waits at most `within_s` seconds, in case the disk hangs."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(within_s)
 
     def add_trace(self, text: TraceText) -> None:
-        """Adds a trace to compress; called on the training thread."""
+        """Adds a recorded trace that the thread will compress. Called on the training thread."""
         self._texts.append(text)
 
     def abandon(self) -> None:
@@ -214,8 +215,8 @@ class WriterThread:
             self._readings.append((time.time_ns(), Reading("monitor_cost", (spent - before) / (now - then))))
 
     def _reopen(self, error: OSError) -> None:
-        """Begins a new file if the current one does not end with a whole event. The packet of the failed write is
-        lost."""
+        """Begins a new file if the current one does not end with a whole event. `error` is why the last packet could
+        not be written; this packet is lost."""
         self._guard.warn_of_disk(error)
         self._guard.note("dropped", f"a packet could not be written: {type(error).__name__}")
         if self._file is not None and self._file.is_whole():

@@ -55,8 +55,7 @@ TEXTS, NUMBERS = ("device", "precision", "link"), ("workers", "batch")
 
 class ComparisonRoutes:
     """The HTTP handlers of the routes `compare`, `series`, `what_if` and `devices`. A worker process computes the
-    answers,
-    except that of `devices`."""
+    answers, except that of `devices`."""
 
     def __init__(self, runs: RunIndex, questions: QuestionQueue) -> None:
         self._runs = runs
@@ -118,8 +117,7 @@ class ComparisonRoutes:
         new_question: Callable[[Sequence[ComparedRecording]], RecordingQuestion],
     ) -> Response:
         """Returns the reply to a question about the recordings with the ids `ids`. `new_question` makes the question
-        from these
-        recordings. The reply is an error 404 if one of the recordings does not exist."""
+        from these recordings. The reply is an error 404 if one of the recordings does not exist."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)

@@ -83,8 +83,7 @@ def answer_text(
 
 def _points_per_column(telemetry: Telemetry) -> int:
     """Returns the number of points per column at which all columns of `telemetry` together have at most
-    MAX_ANSWERED_READINGS
-    points."""
+    MAX_ANSWERED_READINGS points."""
     return MAX_ANSWERED_READINGS // (len(telemetry.series) + len(STEP_NAMES) + 1)
 
 
@@ -143,9 +142,8 @@ class DrilldownRoutes:
         return self._ask(request, TablesQuestion, ())
 
     def tree(self, request: Request) -> Response:
-        """Replies with the tree of the time of recording `id`. With the parameter `with`, replies with the
-        difference from the
-        recording with that id."""
+        """Replies with the tree of the time of recording `id`. With the parameter `with`, replies with the difference
+        from the recording with that id."""
         recording = self._lookup.trace(request)
         if isinstance(recording, Response):
             return recording
@@ -187,9 +185,8 @@ class DrilldownRoutes:
         return self._ask_of_trace(request, lambda trace: FindQuestion(trace, text))
 
     def dependencies(self, request: Request) -> Response:
-        """Replies with what one operation waited for. The operation is given by its start `begin` (ns) and its
-        `track`, a row of
-        the timeline."""
+        """Replies with what one operation waited for. The operation is given by its start `begin` (ns) and its `track`,
+        a row of the timeline."""
         track = request.args.get("track", "")
         try:
             begin = finite_number(request.args.get("begin", ""))

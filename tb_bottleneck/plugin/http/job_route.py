@@ -33,9 +33,8 @@ class RecordingLookup:
         self._recordings = recordings
 
     def recording(self, request: Request) -> RecordingFile | Response:
-        """Returns the recording with the request's parameter `id`, or an error response if there is none. Also
-        starts the analysis
-        of all recordings."""
+        """Returns the recording with the request's parameter `id`, or an error response if there is none. Also starts
+        the analysis of all recordings."""
         requested_id = request.args.get("id", "")
         if not requested_id:
             route = request.path.rpartition("/")[2]
@@ -60,9 +59,8 @@ class RecordingLookup:
         return recording
 
     def trace(self, request: Request) -> RecordingFile | Response:
-        """Returns the trace with the request's parameter `id`. Returns an error response with the reason if there is
-        no such
-        recording, or if the recording is no trace."""
+        """Returns the trace with the request's parameter `id`. Returns an error response with the reason if there is no
+        such recording, or if the recording is no trace."""
         recording = self.recording(request)
         if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
@@ -172,8 +170,7 @@ def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
 
 def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:
     """Returns the job that `recording` belongs to, computed from the digests in `known`. If the recording belongs to
-    none, the
-    answer has no job."""
+    none, the answer has no job."""
     reports = [_as_report(each, digest) for each, digest in known]
     answer = JobAnswer(
         id=id_of(recording), state="done", progress=1.0, basis="none", command=save_command(recording.path)

@@ -20,8 +20,8 @@ SHARED_S = 1.0
 
 
 class LiveRoute:
-    """The HTTP handler of the route `live`. It reads the run directories that the last scan found. Any thread may
-    call `live`."""
+    """The HTTP handler of the route `live`. It reads the run directories that the last scan found. Any thread may call
+    `live`."""
 
     def __init__(self, runs: RunIndex) -> None:
         self._runs = runs
@@ -32,8 +32,7 @@ class LiveRoute:
 
     def live(self, request: Request) -> Response:
         """Replies with a short entry for each job. With the parameter `run`, replies with all details of the job in
-        this run
-        directory."""
+        this run directory."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)

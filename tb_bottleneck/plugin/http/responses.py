@@ -67,9 +67,8 @@ def pending(state: AnalysisState) -> Response:
 
 
 def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> Response:
-    """Returns the HTTP response for `reply`, the reply of a worker process. `encoding` is the compression of an
-    answer, if
-    any."""
+    """Returns the HTTP response for `reply`, the reply of a worker process. `encoding` is the compression of an answer,
+    if any."""
     match reply:
         case bytes():
             return Response(reply, "application/json", encoding=encoding)
@@ -95,9 +94,8 @@ def client_of(request: Request) -> str:
 
 
 def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
-    """Returns `handler` as a WSGI application. With `hosts`, the application refuses requests for host names that
-    this policy
-    does not accept."""
+    """Returns `handler` as a WSGI application. With `hosts`, the application refuses requests for host names that this
+    policy does not accept."""
 
     def respond(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         request = Request(environ)
@@ -122,8 +120,7 @@ def _handled(handler: Handler, request: Request) -> Response:
 
 class _NotModified(WsgiResponse):
     """A response with HTTP status 304 that keeps its media type. werkzeug's own response drops the type, and
-    TensorBoard then
-    logs two lines for each response."""
+    TensorBoard then logs two lines for each response."""
 
     def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
         """Returns the HTTP headers of the response, with the media type."""
@@ -134,8 +131,7 @@ class _NotModified(WsgiResponse):
 
 def _as_wsgi(request: Request, response: Response) -> WsgiResponse:
     """Returns `response` as a WSGI response, made by TensorBoard's own `Respond`. The status is 304 if the client
-    already has
-    the content."""
+    already has the content."""
     headers = []
     content: bytes = response.content
     code = response.code

@@ -90,8 +90,7 @@ class Routes:
 
     def report(self, request: Request) -> Response:
         """Replies with the report of recording `id` and what reviewers wrote about it. While the recording is being
-        analysed,
-        replies with the progress."""
+        analysed, replies with the progress."""
         recording = self._lookup.recording(request)
         if isinstance(recording, Response):
             return recording
@@ -108,8 +107,7 @@ class Routes:
 
     def ledger(self, request: Request) -> Response:
         """Replies with the predicted and the measured gains of fixes. While a recording of a fix is being analysed,
-        replies with
-        the progress."""
+        replies with the progress."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)

@@ -58,8 +58,7 @@ class HostPolicy:
 
     def accepts(self, host: str) -> bool:
         """Returns True if the Host header `host` has an accepted name, or is empty: HTTP/1.0 requests may have none,
-        and no
-        browser sends such requests."""
+        and no browser sends such requests."""
         name = _name_of(host)
         if self._any or not host or _is_address(name):
             return True

@@ -35,8 +35,7 @@ class Questions(Protocol):
 
     def ask(self, question: RecordingQuestion, client: str, patience: float) -> Reply | AnalysisState:
         """Returns the reply to `question`, or the progress if there is no reply within `patience` seconds. `client`
-        identifies who
-        asks."""
+        identifies who asks."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,7 @@ class KnownJobs:
     """All jobs that have a report.
 
     `digests` has the digests of the ranks in saved reports; `held` are the traces that must not be analysed now,
-    because
-    a saved report about them is being read."""
+    because a saved report about them is being read."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)
@@ -75,9 +73,8 @@ class _Scan:
 
 @dataclass(frozen=True)
 class _SavedJob:
-    """A job whose report was saved to a file. The object is kept until the traces change, so that the list builds
-    its rows
-    only once."""
+    """A job whose report was saved to a file. The object is kept until the traces change, so that the list builds its
+    rows only once."""
 
     job: KnownJob
     digests: Mapping[RecordingFile, Digest]
@@ -127,8 +124,7 @@ class JobIndex:
 
     def _is_read(self, question: SavedJobQuestion, recordings: Iterable[RecordingFile]) -> bool:
         """Returns True if there is a reply to `question`, which is about a saved report, or if no process can answer
-        questions.
-        Asks a worker process if nothing was asked yet."""
+        questions. Asks a worker process if nothing was asked yet."""
         if question not in self._read and self._questions is not None:
             reply = self._questions.ask(question, patience=0.0, client="list")
             if not isinstance(reply, AnalysisState):
@@ -160,9 +156,8 @@ def state_of_traces(traces: Iterable[RecordingFile]) -> str:
 def _questions(
     recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]
 ) -> Iterable[tuple[RecordingFile, SavedJobQuestion]]:
-    """Yields a pair for each saved report: the trace of the lowest rank, and the question about the report. The
-    newest report
-    of each run comes first."""
+    """Yields a pair for each saved report: the trace of the lowest rank, and the question about the report. The newest
+    report of each run comes first."""
     by_run: dict[str, list[RecordingFile]] = {}
     for file in sorted(saved, key=attrgetter("mtime_ns", "path"), reverse=True):
         by_run.setdefault(file.run, []).append(file)

@@ -51,10 +51,8 @@ class RecordingRegistry:
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
         """Makes `recordings` the only recordings to analyse. Ranks that a saved report of a job (`saved_jobs`)
-        describes are
-        analysed only on request. If the recordings are those of the last call, the time of a call does not depend on
-        their
-        number.
+        describes are analysed only on request. If the recordings are those of the last call, the time of a call does
+        not depend on their number.
 
         Only one request takes over the recordings of a new scan; meanwhile, other requests answer from the last scan.
         With thousands of recordings this takes some ten ms, and many times as long if all requests do it at once."""
@@ -103,8 +101,7 @@ class RecordingRegistry:
 
     def _equal_ranks(self, recording: RecordingFile) -> list[RecordingFile]:
         """Returns analysed recordings of other ranks of the same run whose account equals that of `recording`, the
-        lowest rank
-        first."""
+        lowest rank first."""
         from tb_bottleneck.report.equal_ranks import MAX_COMPARED, have_equal_accounts
 
         own = self.look(recording)[1]
@@ -123,8 +120,7 @@ class RecordingRegistry:
 
     def _joined(self, recording: RecordingFile, report: Report) -> Report:
         """Returns `report`, joined with existing reports about the same training from the other source of evidence
-        (trace or
-        telemetry)."""
+        (trace or telemetry)."""
         place = place_of_path(recording.path)
         known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
         jobs = [job for job in self.jobs if place_of_path(job.first.path) == place]

@@ -20,9 +20,8 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """A map with a limited number of entries. If it is full, the least recently used entry is removed. The map has
-    no lock;
-    its owner must hold one."""
+    """A map with a limited number of entries. If it is full, the least recently used entry is removed. The map has no
+    lock; its owner must hold one."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -68,8 +67,7 @@ class LogdirScan:
 
 def id_of(recording: RecordingFile) -> str:
     """Returns the id by which clients name a recording. It depends only on the recording's path and run, so it stays
-    the same
-    after a restart."""
+    the same after a restart."""
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 

@@ -25,8 +25,7 @@ class GroupedTraining(Record, frozen=True, gc=False):
 
     `because` says why the verdict of the other source of evidence (trace or telemetry) is trusted; empty if it is not.
     `job` is the summary of the job with its verdict, if the training is a job. `alert` is the memory problem of the
-    first
-    recording, if it has one."""
+    first recording, if it has one."""
 
     recordings: tuple[RecordingFile, ...]
     because: str = ""
@@ -51,9 +50,8 @@ class TrainingIndex:
         self._places: dict[str, _Place] = {}
 
     def trainings(self, known: Known, jobs: Sequence[KnownJob] = ()) -> tuple[GroupedTraining, ...]:
-        """Returns the trainings of the recordings in `known`, sorted by place (see `place_of_path`). `known` has
-        pairs of a
-        recording and its digest. `jobs` are the jobs that have a report."""
+        """Returns the trainings of the recordings in `known`, sorted by place (see `place_of_path`). `known` has pairs
+        of a recording and its digest. `jobs` are the jobs that have a report."""
         by_place: dict[str, list[tuple[RecordingFile, Digest | None]]] = {}
         for recording, digest in in_turns(known, RECORDINGS_AT_A_TIME):
             by_place.setdefault(place_of_path(recording.path), []).append((recording, digest))
@@ -122,9 +120,8 @@ def _alert(report: Report) -> MemoryAlert | None:
 def _job(ranks: Sequence[int], located: Located, known: KnownJob | None) -> TrainingJob | None:
     """Returns the summary of a job; None if `ranks`, the indices of its ranks in `located`, is empty.
 
-    Without a report of the job (`known` is None), the summary has no verdict: accounts of single ranks may name a
-    rank that
-    does not hold up the others."""
+    Without a report of the job (`known` is None), the summary has no verdict: accounts of single ranks may name a rank
+    that does not hold up the others."""
     if known is not None:
         return known.summary
     return TrainingJob(world_size=located[ranks[0]][1].world_size, ranks=len(ranks)) if ranks else None

@@ -105,9 +105,8 @@ DONE = AnalysisState("done", 1.0)
 
 
 class AnalysisQueue:
-    """The queue of recordings, its slots (pairs of a thread and a worker process) and their results, behind one
-    lock. Any
-    thread may call every method."""
+    """The queue of recordings, its slots (pairs of a thread and a worker process) and their results, behind one lock.
+    Any thread may call every method."""
 
     def __init__(self, analyse: str, limits: WorkerLimits) -> None:
         self._analyse = analyse
@@ -132,8 +131,7 @@ class AnalysisQueue:
         """Makes `recordings` the only recordings to analyse, and drops the results of all others.
 
         Recordings in `on_request` are only analysed after `report` was called for them. If nothing changed, the call
-        only
-        records that a client still asks."""
+        only records that a client still asks."""
         wanted = frozenset(recordings)
         with self._changed:
             self._last_request = now = time.monotonic()
@@ -147,8 +145,7 @@ class AnalysisQueue:
 
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the report of `recording`. If there is none yet, makes the recording the next one to analyse, and
-        returns the
-        progress of its analysis."""
+        returns the progress of its analysis."""
         with self._changed:
             report = self._reports.get(recording)
             if report is not None:
@@ -160,8 +157,8 @@ class AnalysisQueue:
             return self._running.get(recording, WAITING)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the progress of the analysis of `recording`, and its digest; None if there is no digest yet.
-        Changes nothing."""
+        """Returns the progress of the analysis of `recording`, and its digest; None if there is no digest yet. Changes
+        nothing."""
         with self._changed:
             digest = self._digests.get(recording)
             return (DONE if digest else self._running.get(recording, WAITING)), digest
@@ -259,8 +256,7 @@ class AnalysisQueue:
 
     def _retry_delay(self, recording: RecordingFile, reasons: set[str]) -> float | None:
         """Returns after how many seconds `recording` is read again; None if its result is final. `reasons` are the
-        codes of the
-        problems that its report states."""
+        codes of the problems that its report states."""
         if GROWING in reasons:
             return self._limits.retry_seconds
         retries = self._retries.get(recording, 0)

@@ -57,8 +57,7 @@ MAX_LIMIT = 1e6  # GiB or seconds: practically unlimited, and still a valid limi
 
 def _spare_cores() -> int:
     """Returns the number of cores that this process may use, minus one for the server and a training on the same
-    machine;
-    at least 1."""
+    machine; at least 1."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return max(1, cores - 1)
@@ -130,9 +129,8 @@ def write_frame(pipe: IO[bytes], kind: FrameKind, payload: bytes) -> None:
 
 
 def read_frame(pipe: IO[bytes]) -> tuple[FrameKind, bytes] | None:
-    """Returns the next frame of `pipe` as (kind, payload). Returns None if the other end was closed, even in the
-    middle of a
-    frame.
+    """Returns the next frame of `pipe` as (kind, payload). Returns None if the other end was closed, even in the middle
+    of a frame.
 
     Raises:
         ValueError: the bytes are not a frame."""

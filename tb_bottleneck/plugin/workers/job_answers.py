@@ -90,9 +90,8 @@ def _finished(answer: JobAnswer, trace: TraceFile, brief: bool = False) -> JobAn
 
 
 def _part(progress: ProgressCallback | None, number: int, count: int) -> ProgressCallback | None:
-    """Returns the progress callback for trace number `number` of `count` traces. It reports to `progress`, the
-    callback for all
-    traces. None if `progress` is None."""
+    """Returns the progress callback for trace number `number` of `count` traces. It reports to `progress`, the callback
+    for all traces. None if `progress` is None."""
     if progress is None:
         return None
     whole = progress

@@ -46,8 +46,7 @@ class QuestionSchedule:
 
     def add(self, question: RecordingQuestion, client: str) -> None:
         """Adds a question of `client`, or makes it the newest one. If too many questions wait, drops the oldest
-        question of the
-        client with the most questions."""
+        question of the client with the most questions."""
         self.waiting[question] = client
         self.waiting.move_to_end(question)
         if len(self.waiting) > WAITING_LIMIT:
@@ -55,9 +54,8 @@ class QuestionSchedule:
             del self.waiting[next(each for each, asked_by in self.waiting.items() if asked_by == busiest)]
 
     def next(self, slot: Slot, idle: Iterable[Slot]) -> RecordingQuestion | None:
-        """Returns the question that the process of `slot` should answer; None if it should wait. `idle` are all
-        slots whose
-        processes have no question."""
+        """Returns the question that the process of `slot` should answer; None if it should wait. `idle` are all slots
+        whose processes have no question."""
         busy = frozenset[str]().union(*map(paths_of, self.running))
         elsewhere = frozenset[str]().union(*(self._read_by.get(other, frozenset()) for other in idle if other != slot))
         elsewhere -= self._read_by.get(slot, frozenset())
