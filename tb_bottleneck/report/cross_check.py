@@ -84,7 +84,8 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
 
 
 def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
-    """Adds the results of each report to the other report. `alone` is the telemetry's report before joining."""
+    """Adds the results of each report to the other report. `alone` is a copy of the telemetry's report before the
+    joining."""
     trust = trust_of(trace, alone)
     verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
     _add_telemetry(trace, alone)
@@ -109,7 +110,8 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
 
 
 def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
-    """Adds the places in the trace's findings to telemetry findings of the same regimes, and to the headline."""
+    """Adds the places in the trace's findings to the findings of the telemetry about the same regimes, and to the
+    headline."""
     for finding in telemetry.findings:
         of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
         any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # not what takes longer
@@ -121,10 +123,10 @@ def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
-    """Copies the trusted report's findings of the verdict's regime to the front of `other`, in place of its own.
+    """Copies the findings of `trusted` about its verdict's regime to the front of `other`, in place of the findings
+    that `other` has about this regime.
 
-    Times of occurrences are removed from the copies, because they are on the clock of another recording.
-    """
+    Times of occurrences are removed from the copies, because they are on the clock of another recording."""
     regime = trusted.verdict.regime
     leading = [_copy_of(finding) for finding in trusted.findings if finding.regime == regime]
     if not leading:
@@ -139,10 +141,9 @@ def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
 
 
 def _cut_plan(report: pb.Report) -> None:
-    """Cuts the plan before the first fix whose cause is no longer a finding.
+    """Removes from the plan the first fix whose cause is no longer a finding, and all later fixes.
 
-    Later fixes are removed too, because they were simulated together with the removed fix.
-    """
+    Later fixes are removed too, because they were simulated together with the removed fix."""
     causes = {finding.cause for finding in report.findings}
     kept = next((at for at, step in enumerate(report.plan) if step.cause not in causes), len(report.plan))
     del report.plan[kept:]
@@ -154,7 +155,8 @@ def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherV
 
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
-    """Yields the sentences about step times without a profiler, and about differences to the other evidence source."""
+    """Yields sentences about the step time without a profiler, and about differences between the trace and the
+    telemetry."""
     if report.window.correction:
         yield report.window.correction
     if report.unprofiled.sentence:
@@ -167,7 +169,7 @@ def sentences_of(report: pb.Report) -> Iterator[str]:
 
 
 def _alone(other: pb.OtherVerdict) -> str:
-    """Returns the sentence about a verdict that is not trusted, with the reason."""
+    """Returns the sentence about `other`, the verdict of the evidence source that is not trusted, with the reason."""
     text = telemetry_advice().cross_check["alone"]
     return text.safe_substitute(source=other.witness, headline=other.verdict.headline, because=other.because)
 
@@ -220,7 +222,8 @@ def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagr
 
 
 def _sentence(trace: pb.RegimeVerdict, telemetry: pb.RegimeVerdict, report: pb.Report) -> str:
-    """Returns the sentence about a disagreement; `report` is the report of the telemetry."""
+    """Returns the sentence about a regime that trace and telemetry judge differently; `report` is the report of the
+    telemetry."""
     where = "differ_on_device" if trace.regime in DEVICE_REGIMES else "differ_on_host"
     return (
         telemetry_advice()

@@ -72,20 +72,19 @@ _NO_FIGURE = ("stacks_not_recorded",)
 
 
 def health_notes(report: pb.Report) -> list[str]:
-    """Returns the texts of the defects of a recording that affect its figures."""
+    """Returns texts about those defects of a recording that affect its figures."""
     return [reason.detail for reason in report.health.reasons if reason.code not in _NO_FIGURE]
 
 
 class Digest(Record, frozen=True, gc=False):
-    """The part of a report that a list of recordings shows; the plugin keeps one for every recording.
+    """The few values of a report that a list of recordings shows; the plugin keeps one digest for every recording.
 
     `reason` is the code of the first health reason, `device` the name or kind of the device, and `action` the first
-    change; each is empty if there is none. `lost_share` is the share (0 to 1) of the avoidable regimes in the time.
+    change; each is empty if there is none. `lost_share` is the fraction (0 to 1) of the time in avoidable regimes.
     Values that are not known are None.
 
     Messages are stored encoded: the garbage collector would otherwise scan the message objects of thousands of digests
-    again and again, and stop the server for a tenth of a second each time.
-    """
+    again and again, and stop the server for a tenth of a second each time."""
 
     health: str
     reason: str
@@ -106,7 +105,8 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def brief(self) -> Report:
-        """A small report with the fields for grouping into trainings, the verdict, and the throughput. Decoded anew."""
+        """A small report with the fields for grouping into trainings, the verdict, and the throughput. Decoded at each
+        access."""
         return Report.FromString(self.encoded)
 
     @property
@@ -129,12 +129,12 @@ class Digest(Record, frozen=True, gc=False):
 
     @property
     def account(self) -> tuple[AccountRow, ...]:
-        """The account; empty if the job has one rank."""
+        """The time by regime, as rows of the report's account; empty if the job has one rank."""
         return tuple(self.brief.account)
 
     @property
     def gain(self) -> Speedup | None:
-        """The predicted gain of the whole plan or, without a plan that leads, of the leading finding; None if
+        """The predicted gain: of the whole plan if the plan leads, otherwise of the leading finding; None if
         unknown."""
         return Speedup.FromString(self.encoded_gain) if self.encoded_gain is not None else None
 
@@ -165,11 +165,10 @@ class Digest(Record, frozen=True, gc=False):
 
 
 def _action(report: Report) -> str:
-    """Returns the first change: the first fix of the plan with the number of further fixes, else of the leading
-    finding.
+    """Returns the first change as text: the first fix of the plan with the number of further fixes, otherwise the fix
+    of the leading finding.
 
-    Further fixes are counted because the digest's gain is that of the whole plan.
-    """
+    Further fixes are counted because the digest's gain is that of the whole plan."""
     if plan_leads(report):
         others = len({step.title for step in report.plan}) - 1
         more = f", and {others} more {'fix' if others == 1 else 'fixes'}" if others else ""
@@ -179,7 +178,7 @@ def _action(report: Report) -> str:
 
 
 def _finding(report: Report) -> Finding | None:
-    """Returns the finding that the headline names, else the first one."""
+    """Returns the finding that the headline names, otherwise the first finding; None without findings."""
     return leading_finding(report) or next(iter(report.findings), None)
 
 
@@ -197,7 +196,7 @@ def _gain(report: Report) -> Speedup | None:
 
 
 def _throughput(report: Report) -> Efficiency:
-    """Returns the part of the efficiency that lists show: reports of many runs stay small."""
+    """Returns a message with only the efficiency figures that lists show, so that reports of many runs stay small."""
     full, part = report.efficiency, Efficiency(samples_basis=report.efficiency.samples_basis)
     if full.HasField("samples_per_step"):
         part.samples_per_step = full.samples_per_step
@@ -213,7 +212,7 @@ def _lost_share(report: Report) -> float | None:
 
 
 def _brief(report: Report) -> Report:
-    """Returns the parts of the report that grouping (trainings.py), the choice of the evidence source and lists
+    """Returns a report with only the fields that grouping (trainings.py), the choice of the evidence source, and lists
     read."""
     brief = Report(
         run=report.run,

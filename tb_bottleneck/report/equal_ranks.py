@@ -32,7 +32,7 @@ def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
 
 
 def have_equal_accounts(a: Iterable[pb.AccountRow], b: Iterable[pb.AccountRow]) -> bool:
-    """Returns True if no regime's share differs by MIN_DIFFERENCE or more."""
+    """Returns True if the fractions of each regime in the accounts `a` and `b` differ by less than MIN_DIFFERENCE."""
     shares_a, shares_b = ({row.regime: row.share for row in rows} for rows in (a, b))
     return all(
         abs(shares_a.get(regime, 0.0) - shares_b.get(regime, 0.0)) < MIN_DIFFERENCE
@@ -85,5 +85,5 @@ def _with_medians(report: pb.Report, members: Sequence[pb.Report]) -> pb.Report:
 
 
 def _total(report: pb.Report) -> float:
-    """Returns the gain of the whole plan."""
+    """Returns the gain of the whole plan, as a factor; 1 without a plan."""
     return report.plan[-1].speedup_total if report.plan else 1.0

@@ -49,7 +49,8 @@ def _is_rank(report: pb.Report) -> bool:
 
 
 def _split(reports: Sequence[pb.Report], positions: Iterable[int]) -> list[list[int]]:
-    """Returns the positions per job: each report, in order of time, belongs to the first job that it fits."""
+    """Returns the positions of reports per job. Each report, in order of time, belongs to the first job that it
+    fits."""
     jobs: list[_Members] = []
     for position in sorted(positions, key=lambda position: _order(reports[position])):
         job = next((job for job in jobs if job.fits(reports[position])), None)
@@ -74,7 +75,7 @@ class _Members:
         self._steps = (-inf, inf)
 
     def fits(self, report: pb.Report) -> bool:
-        """Returns True if the report may be about another rank of this job: no known fact contradicts that."""
+        """Returns True if `report` may be about another rank of this job, because no known fact contradicts this."""
         begin, end = _common(self._times, _times(report))
         first, last = _common(self._steps, _steps(report))
         group = report.membership.default_group
@@ -84,7 +85,7 @@ class _Members:
         )
 
     def add(self, position: int, report: pb.Report) -> None:
-        """Adds a report that fits; `position` is its position among all reports."""
+        """Adds `report`, which fits to this job. `position` is its position among all reports."""
         self.positions.append(position)
         self._ranks.add(report.rank)
         self._group = self._group or report.membership.default_group
@@ -121,7 +122,7 @@ def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
 
 
 def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
-    """Returns the job of these ranks, judged by their accounts."""
+    """Returns the job that consists of `ranks` (reports by rank), judged by the accounts of their time."""
     run, world_size = next((report.run, report.world_size) for report in ranks.values())
     waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
     typical = median(waits.values())
@@ -151,19 +152,19 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
 
 
 def straggler_sentence(rank: int, behind_share: float) -> str:
-    """Returns the headline of a job with the straggler `rank`, which waits `behind_share` (0 to 1) of a step less than
-    the median rank."""
+    """Returns the headline of a job with the straggler `rank`. This rank waits less than the median rank; the
+    difference is the fraction `behind_share` (0 to 1) of a step."""
     share = f"{behind_share * 100:.0f} %"
     return f"The other ranks wait for rank {rank}, which waits {share} less of each step than the median rank."
 
 
 def _speedup(waits: Mapping[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
-    """Returns the gain of the job if stragglers become as fast as the median rank; requires recordings of all ranks.
+    """Returns the gain of the job if stragglers become as fast as the median rank. `complete`: all ranks were recorded;
+    without this, the gain is not known.
 
     The next slowest rank then determines the step time. In the worst case only the slowest rank is fixed, or its work
-    moves to the others so that all are like the mean; in the best case all are like the median. `waits` are shares of
-    the step.
-    """
+    moves to the others so that all are like the mean; in the best case all are like the median. `waits` has for each
+    rank the fraction of the step in which it waits."""
     if not complete:
         return pb.Speedup(expected=1, low=1, high=1, basis="none", because=word("ranks_missing").substitute())
     least_wait, typical, mean = min(waits.values()), median(waits.values()), fmean(waits.values())

@@ -9,13 +9,14 @@ _ORDER = (*_WORTH_FIXING, "info", "none")
 
 
 def worth_fixing(memory: pb.Memory) -> Sequence[pb.MemoryFinding]:
-    """Returns the memory findings with severity critical or warning, the most severe first."""
+    """Returns the memory findings with the severity critical or warning, the most severe first."""
     found = [finding for finding in memory.findings if finding.severity in _WORTH_FIXING and finding.headline]
     return sorted(found, key=lambda finding: _ORDER.index(finding.severity))
 
 
 def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
-    """Sets the alert of the verdict to the most severe finding about `memory`, or clears the alert."""
+    """Sets the memory alert of `verdict` to the most severe finding about `memory`, or removes the alert if there is
+    none."""
     alerts = [
         pb.MemoryAlert(
             cause=finding.cause,
@@ -30,18 +31,18 @@ def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
 
 
 def take_alerts(verdict: pb.Verdict, others: Iterable[pb.Verdict]) -> None:
-    """Sets the alert of the verdict to the most severe alert of `others`, verdicts of the same training, or clears
-    it."""
+    """Sets the memory alert of `verdict` to the most severe alert of `others`, which are verdicts of the same training,
+    or removes the alert if there is none."""
     _set(verdict, [other.memory_alert for other in others if other.HasField("memory_alert")])
 
 
 def leading_alert(verdict: pb.Verdict) -> pb.MemoryAlert | None:
-    """Returns the alert of the verdict if it is more urgent than the verdict about time, otherwise None."""
+    """Returns the memory alert of `verdict` if it is more urgent than the verdict about time, otherwise None."""
     return verdict.memory_alert if verdict.memory_alert.leads else None
 
 
 def join_memory(reports: Sequence[pb.Report]) -> None:
-    """Copies the memory part, or findings of it, between reports of one process to the reports that lack them."""
+    """Copies the memory part, or findings in it, between the reports of one process to those reports that lack them."""
     known = [(report, _copy(report.memory)) for report in reports if report.HasField("memory")]
     for report in reports:
         for other, memory in known:
@@ -61,7 +62,8 @@ def _copy(memory: pb.Memory) -> pb.Memory:
 
 
 def _set(verdict: pb.Verdict, alerts: Sequence[pb.MemoryAlert]) -> None:
-    """Sets the most severe of `alerts`. The alert leads if it is critical, or more severe than the verdict."""
+    """Sets the memory alert of `verdict` to the most severe of `alerts`. The alert leads if it is critical, or more
+    severe than the verdict."""
     alert = min(alerts, key=lambda one: _ORDER.index(one.severity), default=None)
     if alert is None:
         verdict.ClearField("memory_alert")

@@ -24,12 +24,12 @@ def unprofiled_of(
     times: Sequence[float] = (),
     corrected: bool = False,
 ) -> pb.Unprofiled:
-    """Returns the step time without a profiler, the ratio recorded / unprofiled, and a sentence about both.
+    """Returns the step time without a profiler, the ratio of recorded to unprofiled step time, and a sentence about
+    both.
 
     The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: another text then states the
     difference. `step_ns` is the median or the mean of `steps` unprofiled steps in ns. If their `times` in ns are
-    given, the ratio uses the mean of the times instead.
-    """
+    given, the ratio uses the mean of the times instead."""
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""

@@ -27,7 +27,8 @@ def rank_rows(reports: Mapping[int, pb.Report]) -> RankTable:
 
 
 def shares_by_regime(columns: Sequence[Sequence[float]]) -> list[RegimeShares]:
-    """Returns the shares of all regimes, given in the order of REGIMES, without those that are zero everywhere."""
+    """Returns one column per regime, without columns that are zero for all ranks. `columns` has the fractions (0 to 1)
+    of all regimes, in the order of REGIMES, with one value per rank."""
     rounded = [[round(share, DIGITS) for share in column] for column in columns]
     return [
         RegimeShares(regime=regime, share=column)
@@ -37,20 +38,20 @@ def shares_by_regime(columns: Sequence[Sequence[float]]) -> list[RegimeShares]:
 
 
 def named_rank(job: pb.Job) -> int | None:
-    """Returns the rank that the verdict of a job is about: the first culprit's first rank or the first straggler.
+    """Returns the rank that the verdict of a job is about: the first rank of the first culprit (a cause in single
+    ranks), or the first straggler.
 
-    None if the verdict is not about a single rank.
-    """
+    None if the verdict is not about a single rank."""
     if job.culprits:
         return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
     return job.stragglers[0].rank if job.stragglers else None
 
 
 def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
-    """Returns the rank whose own verdict explains the verdict of the job, or None.
+    """Returns the rank whose own verdict explains the verdict of the job; None if there is no such rank.
 
-    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of collectives.
-    """
+    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of
+    collectives."""
     if job.culprits or job.stragglers:
         return named_rank(job)
     waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)
@@ -61,12 +62,13 @@ def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
 
 
 def gain_of(job: pb.Job) -> pb.Speedup | None:
-    """Returns the predicted gain of the job without all culprits, else without stragglers; None if there is none."""
+    """Returns the predicted gain of the job if all culprits were fixed, otherwise if all stragglers were; None if
+    neither is known."""
     return next((gain for gain in (job.speedup_all, job.speedup) if gain.expected > 1), None)
 
 
 def first_action(job: pb.Job) -> str:
-    """Returns what to change first, without its gain; empty if there is no culprit."""
+    """Returns what to change first in the job, without its gain; empty if no cause was found in its ranks."""
     return next((culprit.fix.action or culprit.title for culprit in job.culprits), "")
 
 

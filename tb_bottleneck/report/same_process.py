@@ -35,11 +35,10 @@ def place_of(directory: str) -> str:
 
 
 def launches_of(directories: Iterable[str]) -> dict[str, str]:
-    """Returns {directory: name of its training}. The ranks of one job have the same name. The name of any other
-    training is its directory.
+    """Returns a dict: directory -> name of its training. The directories of the ranks of one job have the same name.
+    The name of any other training is its directory.
 
-    A restarted job may have the same id. A second directory of a rank therefore begins the next training.
-    """
+    A restarted job may have the same id. A second directory of a rank therefore begins the next training."""
     launches: dict[str, str] = {}
     first: dict[str, tuple[str, set[str]]] = {}  # by the job: its last training, and the ranks of it so far
     for directory in sorted(set(directories), key=with_slashes):
@@ -57,7 +56,7 @@ def launches_of(directories: Iterable[str]) -> dict[str, str]:
 
 
 def with_slashes(path: str) -> str:
-    """Returns the path with slashes, also on Windows."""
+    """Returns `path` with slashes instead of backslashes."""
     return path.replace("\\", "/")
 
 
@@ -86,7 +85,9 @@ def pairs_of(located: Located) -> Iterator[tuple[int, int]]:
 
 def _beside(telemetry: int, traces: list[int], series: list[int], located: Located) -> list[int]:
     """Returns the traces that a profiler of the training wrote into the logdir of the monitor of `telemetry`. Empty
-    unless there is exactly one such trace, and no other telemetry of the same rank."""
+    unless there is exactly one such trace, and no other telemetry of the same rank.
+
+    All numbers are positions in `located`."""
     if not logdir_of(located[telemetry][0]):
         return []
     found = [trace for trace in traces if not logdir_of(located[trace][0])]

@@ -47,12 +47,13 @@ def _from_schema_1(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(values: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a copy of the values with new names. A value that already has the new name wins."""
+    """Returns a copy of `values` in which keys are renamed by `names` (old -> new). If `values` already has the new
+    key, that value is kept."""
     return {names[name]: value for name, value in values.items() if name in names} | {
         name: value for name, value in values.items() if name not in names
     }
 
 
 def save_command(trace: str) -> str:
-    """Returns the command for the job of a trace: it writes the report into the directory of the trace."""
+    """Returns the command that diagnoses the job of a trace and writes the report into the directory of the trace."""
     return f"tb-bottleneck diagnose --write {shlex.quote(display_name(os.path.dirname(trace)))}"

@@ -45,7 +45,8 @@ def add_source(report: pb.Report, folder: Path | None) -> None:
 
 
 def source_lines(folder: Path, place: pb.Place) -> list[str]:
-    """Returns the line that runs at `place`, with the lines around it; empty if the file is missing or has changed."""
+    """Returns the source line that runs at `place`, with the lines around it; empty if the file is missing or has
+    changed."""
     name = PurePosixPath(place.file.replace("\\", "/"))
     inside = not name.is_absolute() and ".." not in name.parts and ":" not in place.file
     number = _running(place)
@@ -65,5 +66,5 @@ def source_lines(folder: Path, place: pb.Place) -> list[str]:
 
 
 def _running(place: pb.Place) -> int:
-    """Returns the number of the line that runs; 0 if it is not known."""
+    """Returns the number of the source line that runs at `place`; 0 if it is not known."""
     return place.line if place.exact else place.hottest_line

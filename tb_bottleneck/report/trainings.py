@@ -28,7 +28,7 @@ class Training:
 
     @property
     def first(self) -> int:
-        """The recording with the verdict of the training."""
+        """The position of the recording that has the verdict of the training."""
         return self.members[0]
 
 
@@ -61,7 +61,8 @@ def _jobs(located: Located, judged: Judged) -> list[tuple[int, ...]]:
 
 
 def _together(located: Located) -> Iterable[Sequence[int]]:
-    """Yields positions of recordings of one process, or of one launch of the monitor."""
+    """Yields groups of positions in `located`. Each group has recordings of one process, or of one launch of the
+    monitor."""
     launches = launches_of(directory for directory, _ in located)
     by_launch: dict[str, list[int]] = {}
     for position, (directory, _) in enumerate(located):
@@ -76,17 +77,17 @@ def _together(located: Located) -> Iterable[Sequence[int]]:
 
 
 def _first(members: list[int], ranks: tuple[int, ...], located: Located, judged: Judged) -> tuple[int, ...]:
-    """Returns the members, the one with the verdict first.
+    """Returns `members`, with the one that has the verdict moved to the front.
 
     For a job that is not judged, the lowest rank is first: the accounts alone do not show which rank holds the others
-    up.
-    """
+    up."""
     first = judged.get(ranks, ranks[0]) if ranks else _trusted(members, located)
     return (first, *(member for member in members if member != first))
 
 
 def _trusted(members: list[int], located: Located) -> int:
-    """Returns the recording of the trusted evidence source: of several traces, the last one counts, as in `join`."""
+    """Returns the member whose evidence source (trace or telemetry) is trusted. Of several traces, the last one counts,
+    as in `join`."""
     reports = {member: located[member][1] for member in members}
     judged = [member for member in members if reports[member].HasField("verdict")]
     traces = [member for member in judged if reports[member].evidence_source != "telemetry"]
@@ -101,25 +102,25 @@ def _trusted(members: list[int], located: Located) -> int:
 
 
 class _Groups:
-    """Sets of positions that are united step by step (union-find)."""
+    """Sets of positions that are merged step by step (union-find)."""
 
     def __init__(self, count: int) -> None:
         self._parent = list(range(count))
 
     def of(self, position: int) -> int:
-        """Returns the lowest position of the set."""
+        """Returns the lowest position of the set that contains `position`."""
         while self._parent[position] != position:
             self._parent[position] = position = self._parent[self._parent[position]]
         return position
 
     def unite(self, positions: Sequence[int]) -> None:
-        """Makes the sets of these positions one."""
+        """Merges the sets that contain `positions` into one set."""
         roots = {self.of(position) for position in positions}
         for root in roots:
             self._parent[root] = min(roots)
 
     def all(self) -> dict[int, list[int]]:
-        """Returns the members of each set in order, by the lowest one."""
+        """Returns a dict: lowest position of a set -> all its positions in order."""
         sets: dict[int, list[int]] = {}
         for position in range(len(self._parent)):
             sets.setdefault(self.of(position), []).append(position)

@@ -69,11 +69,11 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
 
 
 def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
-    """Returns the step time of the trace / the mean step time of the run, at most 1; 1 if one of them is not known.
+    """Returns the ratio of the step time of the trace to the mean step time of the run, at most 1; 1 if one of them is
+    not known.
 
     This is the share of the run's time that the steps would take if all steps were as long as those of the trace. The
-    ratio is reduced by the share of time that the run compiles functions.
-    """
+    ratio is reduced by the share of time that the run compiles functions."""
     step, run = step_ns_of(trace), telemetry.window.step_ns.mean
     if trace.window.basis == "whole" or not step or run <= 0 or telemetry.window.steps < MIN_STEPS_OF_RUN:
         return 1.0
@@ -82,7 +82,7 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
 
 
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
-    """Returns the evidence source, and the key of the reason."""
+    """Returns the evidence source to trust, "trace" or "telemetry", and the key of the reason."""
     seen, said = trace.verdict, telemetry.verdict
     names_problem = said.severity != "none"
     if represented_share(trace, telemetry) < REPRESENTS:
@@ -114,8 +114,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
 
 
 def _program_leads(trace: pb.Report, telemetry: pb.Report) -> bool:
-    """Returns True if the trace shows a cause of the program that costs nearly as much as that of the machine, or
-    more."""
+    """Returns True if the trace shows a cause in the program whose cost is nearly as large as, or larger than, the cost
+    of the machine's cause in the telemetry."""
     own = max((finding.cost_share for finding in trace.findings if finding.regime == trace.verdict.regime), default=0.0)
     least = max(WORTH_RECOVERING, COMPARABLE * telemetry.findings[0].cost_share)
     return trace.verdict.severity != "none" and own >= least

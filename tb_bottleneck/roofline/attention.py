@@ -11,12 +11,11 @@ _NO_MASK, _CAUSAL_MASKS = 0, (1, 2)
 
 
 class Attention(Record, frozen=True):
-    """Sizes of one attention operator.
+    """Sizes of one call of an attention operator.
 
     `queries` and `keys` are sequence lengths, `heads` and `key_heads` the heads of queries and of keys and values. A
     query or key has `width` elements per head, a value `value_width`. `query` is the position of the queries among the
-    arguments.
-    """
+    arguments."""
 
     batch: int
     heads: int
@@ -31,18 +30,19 @@ class Attention(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """Floating-point operations: two matrix products forward, five backward (scores again, and four gradients).
+        """Floating-point operations of two matrix products (forward) or five (backward: the scores again, and four
+        gradients).
 
         2 b h sq sk (d + dv) forward, 2 b h sq sk (3 d + 2 dv) backward; half of it if causal, because kernels skip half
-        of the scores. torch.utils.flop_counter counts the same without this discount. Softmax is not counted.
-        """
+        of the scores. torch.utils.flop_counter counts the same without this discount. Softmax is not counted."""
         depth = 3 * self.width + 2 * self.value_width if self.backward else self.width + self.value_width
         whole = 2 * self.batch * self.heads * self.queries * self.keys * depth
         return whole // 2 if self.causal else whole
 
     @property
     def flops_without_repetition(self) -> int:
-        """Like `flops`, but without the scores that the backward pass computes again: backward is then 2 x forward."""
+        """Like `flops`, but without the scores that the backward pass computes again. The backward pass then has twice
+        the operations of the forward pass."""
         return (
             self.flops * 2 * (self.width + self.value_width) // (3 * self.width + 2 * self.value_width)
             if self.backward
@@ -87,7 +87,8 @@ _OPERATORS = {
 
 
 def attention_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Attention | None:
-    """Returns the sizes of an attention operator; None for others, or if shapes, lengths or mask are unknown."""
+    """Returns the sizes of the attention operator `operator`; None for other operators, or if shapes, lengths or mask
+    are unknown. `dims` and `concrete` are the recorded shapes and values of its arguments."""
     places = _OPERATORS.get(operator)
     if places is None or _is_ragged(places, dims, concrete):
         return None

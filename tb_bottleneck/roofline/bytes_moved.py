@@ -113,7 +113,8 @@ def _sum(parts: Any) -> int | None:
 
 
 def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of the inputs and the result of a contraction, once each; None for other operators."""
+    """Returns the bytes of the inputs and the result, once each, of a matrix product, convolution or attention; None
+    for other operators."""
     product = product_of(operator, arguments.dims)
     if product is not None:
         return _product_bytes(operator, product, arguments)
@@ -142,8 +143,8 @@ def _product_bytes(operator: str, product: Product, arguments: OperatorArguments
 
 
 def _softmax(arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of input and output; if the third argument is True, half precision is widened to float in the
-    output."""
+    """Returns the bytes of input and output of a softmax. If the third argument is True, the output of half precision
+    has the type float."""
     size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
     if not size or elements is None:
         return None
@@ -151,20 +152,21 @@ def _softmax(arguments: OperatorArguments) -> int | None:
 
 
 def _dropout(arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of input, output, and a mask of one byte per element."""
+    """Returns the bytes of input, output, and mask (one byte per element) of a dropout."""
     size, elements = arguments.bytes(0), arguments.elements(0)
     return None if not size or elements is None else 2 * size + elements
 
 
 def _batch_norm(arguments: OperatorArguments) -> int | None:
-    """Returns the bytes: training reads the input twice, for the statistics and to apply them; evaluation reads it
-    once."""
+    """Returns the bytes that a batch norm moves. Training reads the input twice, for the statistics and to apply them;
+    evaluation reads it once."""
     size, training = arguments.bytes(0), flags_at(arguments.concrete, _TRAINING_ARGUMENT)
     return None if not size or training is None else size * (3 if training[0] else 2)
 
 
 def _embedding(arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of the table rows that are looked up (read and written) and of the indices."""
+    """Returns the bytes that an embedding moves: the table rows that are looked up (read and written), and the
+    indices."""
     table, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
     count, indices = arguments.elements(1), arguments.bytes(1)
     if not table or len(table) != 2 or size is None or count is None or indices is None:
@@ -188,7 +190,9 @@ def _gather(arguments: OperatorArguments) -> int | None:
 
 
 def _nll_loss(target: int) -> Callable[[OperatorArguments], int | None]:
-    """Returns the bytes of one element per target and of the targets; the whole tensor is moved by the log-softmax."""
+    """Returns a function that gives the bytes of a negative log-likelihood loss: one element per target, and the
+    targets. The whole tensor is moved by the log-softmax, not here. `target` is the position of the targets among the
+    arguments."""
 
     def count(arguments: OperatorArguments) -> int | None:
         elements, targets = arguments.elements(target), arguments.bytes(target)

@@ -47,7 +47,8 @@ class DensePeaks(Record, frozen=True):
         return None if dtype is None else self.tflops.get(dtype)
 
     def fastest_type(self, precision: Precision) -> Precision:
-        """Returns `precision`, or tf32 for fp32 on an unknown unit, so that the utilisation is not overestimated."""
+        """Returns `precision`. For fp32 on an unknown unit, returns tf32 if the device has it, so that the utilisation
+        is not overestimated."""
         is_open = precision.dtype == "fp32" and precision.unit == "unknown" and "tf32" in self.tflops
         return Precision("tensor", "tf32") if is_open else precision
 
@@ -89,15 +90,14 @@ _MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf
 
 @dataclass(frozen=True)
 class Peaks:
-    """Reachable rates of a device: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
+    """Rates that a device can reach: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
 
     A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
     scaled to the share that the best known matrix multiplication reaches. For a device that is not in the table, the
     rates follow from its properties.
 
-    `basis` is the source of the rates: calibration, data sheet or device properties. `achievable` is rates in `tensor`
-    / rates in the data sheet; 1 if the rates are not scaled, or measured.
-    """
+    `basis` is the source of the rates: calibration, data sheet or device properties. `achievable` is the ratio of the
+    rates in `tensor` to those in the data sheet; 1 if the rates are not scaled, or measured."""
 
     tensor: Mapping[str, float]
     vector: float | None
@@ -148,7 +148,7 @@ def measured_peaks(gpu: Gpu | None, basis: str, measured: Mapping[str, float]) -
 
 
 def cpu_peaks_of(trace: Trace) -> Peaks | None:
-    """Returns the measured rates of the CPU if the trace describes no device; None otherwise, or if not recorded."""
+    """Returns the measured rates of the CPU; None if the trace describes a device, or if no rates were recorded."""
     return None if trace.header.device(trace.device_index) is not None else _measured_only(calibration(trace))
 
 
@@ -167,7 +167,7 @@ def calibration(trace: Trace) -> dict[str, float]:
 
 
 def has_matrix_units(trace: Trace) -> bool | None:
-    """Returns True if the device has matrix units for half precision or TF32; None if unknown."""
+    """Returns True if the device has matrix units for half precision or TF32, False if it has none; None if unknown."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     if gpu is not None:
@@ -178,7 +178,7 @@ def has_matrix_units(trace: Trace) -> bool | None:
 
 
 def has_tf32(trace: Trace) -> bool:
-    """Returns True if the device is known to support TF32."""
+    """Returns True if the device is known to support TF32; False if it does not or this is unknown."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     if gpu is not None:
@@ -220,7 +220,8 @@ def _computed(
 
 
 def _measured_only(measured: Mapping[str, float]) -> Peaks | None:
-    """Returns the peaks of a device with a calibration only."""
+    """Returns the rates of a device from the calibration `measured` alone; None if its bandwidth is missing or
+    impossible."""
     bandwidth, vector = measured.get("copy_bytes_per_s", 0.0), measured.get("fp32_flops", 0.0)
     if not MIN_BYTES_PER_S <= bandwidth <= MAX_BYTES_PER_S:
         return None

@@ -72,7 +72,8 @@ def samples_of(trace: Trace, signal: Signal) -> Samples | None:
 
 
 def while_busy(trace: Trace, samples: Samples) -> Samples:
-    """Returns the samples divided by the busy share of the device in each interval, at most 1; NaN below LEAST_BUSY."""
+    """Returns the samples divided by the fraction of each interval in which the device was busy. The values are at most
+    1, and NaN where this fraction is below LEAST_BUSY."""
     ops = trace.device_ops
     busy = union(ops.start, ops.end).covered(samples.edges[:-1], samples.edges[1:]) / np.diff(samples.edges)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -35,11 +35,11 @@ FILLED_SHARE = 0.5
 
 
 def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats | None = None) -> Bools:
-    """Returns a mask of the operations that cannot fill the device: too few thread blocks, or too short.
+    """Returns a mask of the operations that cannot fill the device, because they have too few thread blocks or are too
+    short.
 
     `multiprocessors` is their number in the device, if known. `sm_active` is the measured share of multiprocessors with
-    work, per operation; where it is not NaN, it decides instead of the number of blocks.
-    """
+    work, per operation; where it is not NaN, it decides instead of the number of blocks."""
     is_short = ops.end - ops.start < TOO_SHORT_NS
     few = np.zeros(len(ops), np.bool_)
     if multiprocessors is not None:
@@ -56,7 +56,7 @@ MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
 class BoundBy(IntEnum):
-    """Resource that limits the speed of a kernel."""
+    """The resource that limits the speed of a kernel."""
 
     UNKNOWN = 0
     COMPUTE = 1
@@ -74,7 +74,8 @@ class KernelBounds(Table):
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:
-    """Returns the bounds of `trace.device_ops`: from counters where they show a limit, otherwise from shapes."""
+    """Returns what limits each of `trace.device_ops`: according to hardware counters if they show a limit, otherwise
+    according to shapes."""
     bounds = _from_shapes(trace)
     bandwidth = use_by_kernel(trace, Signal.BANDWIDTH)
     if bandwidth is None:
@@ -126,8 +127,8 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """Returns the minimum times of an operator's call in ns: for its operations at the device's peak, and for its bytes
-    at the bandwidth. (NaN, NaN) if unknown."""
+    """Returns the minimum times in ns of one call of an operator: for its operations at the device's peak, and for its
+    bytes at the bandwidth. (NaN, NaN) if unknown."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

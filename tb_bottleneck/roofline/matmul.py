@@ -55,7 +55,8 @@ class Product(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """2 b m k n: one multiplication and one addition each. Bias and scale are not counted."""
+        """Floating-point operations, 2 b m k n: a multiplication and an addition each. Bias and scale are not
+        counted."""
         return 2 * self.batch * self.m * self.k * self.n
 
 
@@ -103,7 +104,8 @@ class Convolution(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """2 N prod(places) prod(weight) per pass, for direct computation: Winograd and Fourier kernels need less."""
+        """Floating-point operations, 2 N prod(places) prod(weight) per pass, for direct computation. Winograd and
+        Fourier kernels need less."""
         places = self.source[2:] if self.transposed else self.result[2:]
         return self.passes * 2 * self.source[0] * math.prod(places) * math.prod(self.kernel)
 
@@ -160,7 +162,8 @@ def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) 
 
 
 def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
-    """Returns the operations of an operator in INPUT_GRADIENTS; None for other operators or unknown shapes."""
+    """Returns the floating-point operations of an operator in INPUT_GRADIENTS; None for other operators or unknown
+    shapes."""
     gradient, kernel = shape_at(dims, 1), shape_at(dims, 2)
     if operator not in INPUT_GRADIENTS or not gradient or not kernel or len(gradient) != len(kernel):
         return None
@@ -182,7 +185,8 @@ def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | Non
 def _result(
     source: Shape, kernel: Shape, places: _ConvolutionArgs, concrete: Sequence[Any], transposed: bool
 ) -> Shape | None:
-    """Returns the output's shape, by the formulas in torch's documentation of Conv2d and ConvTranspose2d."""
+    """Returns the shape of a convolution's output, by the formulas in torch's documentation of Conv2d and
+    ConvTranspose2d. None if a setting was not recorded."""
     rank = len(source) - 2
     stride = _each(numbers_at(concrete, places.stride), rank)
     padding = _each(numbers_at(concrete, places.padding), rank)
@@ -201,7 +205,8 @@ def _result(
 
 
 def _each(numbers: Shape | None, rank: int) -> Shape | None:
-    """Returns one number per dimension; a single number applies to all dimensions."""
+    """Returns `rank` numbers, one per dimension. A single number applies to all dimensions. None if the count does not
+    match."""
     if numbers is None or len(numbers) not in (1, rank):
         return None
     return numbers * rank if len(numbers) == 1 else numbers

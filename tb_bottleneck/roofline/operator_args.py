@@ -62,7 +62,8 @@ def itemsize(type_name: str) -> int | None:
 
 
 def shape_at(dims: Sequence[Any], index: int) -> Shape | None:
-    """Returns the shape of one input, () for scalars; None if it is missing or a list of tensors."""
+    """Returns the recorded shape of the input at `index`, () for scalars; None if it is missing or a list of
+    tensors."""
     return as_shape(dims[index]) if 0 <= index < len(dims) else None
 
 
@@ -153,10 +154,9 @@ _DTYPE_OF_OPERAND = {
 
 
 def with_operand_type(precision: Precision | None, operand_type: str) -> Precision | None:
-    """Returns `precision` or, if it has no type, the same unit with the type of the operands.
+    """Returns `precision`. If it has no type, returns the same unit with the type of the operands, `operand_type`.
 
-    Only operands of 16 bits or less decide the type: "float" may be multiplied as fp32 or as tf32.
-    """
+    Only operands of 16 bits or less decide the type: "float" may be multiplied as fp32 or as tf32."""
     if precision is None or precision.dtype is not None:
         return precision
     return Precision(precision.unit, _DTYPE_OF_OPERAND.get(operand_type))

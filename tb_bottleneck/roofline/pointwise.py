@@ -70,7 +70,7 @@ def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
 
 
 def _reduced(operator: str, concrete: Sequence[Any], at: int) -> Shape:
-    """Returns the reduced dimensions; () means all."""
+    """Returns the dimensions over which an operator reduces; () means all. `at` is the position of this argument."""
     text = concrete[at] if at < len(concrete) else ""
     if not isinstance(text, str) or not (is_list(text) or operator in _ONE_DIMENSION):
         return ()
@@ -78,7 +78,8 @@ def _reduced(operator: str, concrete: Sequence[Any], at: int) -> Shape:
 
 
 def _remaining(shape: Shape, reduced: Shape) -> int | None:
-    """Returns the number of elements that remain of a shape; None if a dimension is out of range."""
+    """Returns the number of elements after a reduction of `shape` over the dimensions `reduced`; None if a dimension is
+    out of range."""
     if any(not -len(shape) <= dim < len(shape) for dim in reduced):
         return None
     if not reduced:
@@ -137,7 +138,7 @@ def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
 
 
 def _tensor(arguments: OperatorArguments, index: int) -> tuple[Shape, str] | None:
-    """Returns shape and type of a tensor argument; None for other values, which have neither."""
+    """Returns shape and type of the argument at `index`, if it is a tensor; otherwise None."""
     shape, type_name = shape_at(arguments.dims, index), arguments.type_at(index)
     if shape is None or (shape == () and itemsize(type_name) is None):
         return None

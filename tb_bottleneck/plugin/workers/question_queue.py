@@ -163,8 +163,8 @@ class QuestionQueue:
         return self._slots.keys() - {slot for slot, _ in self._schedule.running.values()}
 
     def _start_slots(self) -> None:
-        """Wakes the idle slots. If there are none and a question could be answered, starts another slot. The caller
-        holds the lock."""
+        """Wakes the idle slots (pairs of a thread and a worker process). If there are none and a question could be
+        answered, starts another slot. The caller holds the lock."""
         self._changed.notify_all()
         idle = self._idle()
         if self._closed or idle or len(self._slots) >= PROCESSES or self._schedule.next(None, idle) is None:
@@ -175,7 +175,7 @@ class QuestionQueue:
         thread.start()
 
     def _serve(self, worker: WorkerProcess) -> None:
-        """Answers questions until none came for a while. Each slot runs this in its thread."""
+        """Answers questions with `worker` until none comes for some time. The thread of each slot runs this."""
         while (question := self._take()) is not None:
             self._keep(question, worker.ask(question, partial(self._advance, question)))
         worker.rest()
@@ -186,7 +186,8 @@ class QuestionQueue:
             self._start_slots()  # a question may have come while the process ended
 
     def _take(self) -> RecordingQuestion | None:
-        """Returns the next question, or None if there was none for a while."""
+        """Returns the next question for this thread's slot. Returns None if none comes for some time, or the queue is
+        closed."""
         slot = threading.current_thread()
         with self._changed:
             self._changed.wait_for(
@@ -204,7 +205,7 @@ class QuestionQueue:
             self._progress[question] = share
 
     def _drop_abandoned(self) -> None:
-        """Drops the questions that no client asked for a while. The caller holds the lock."""
+        """Drops the questions that no client has asked for ABANDONED_SECONDS. The caller holds the lock."""
         now = time.monotonic()
         for question, interest in list(self._interest.items()):
             if interest.requests or now - interest.ended < ABANDONED_SECONDS:
@@ -237,8 +238,8 @@ class QuestionQueue:
             self._changed.notify_all()
 
     def _ask_again(self, question: RecordingQuestion, client: str) -> None:
-        """Puts a question that was ended back into the queue if a client asked it meanwhile. The caller holds the
-        lock."""
+        """Puts `question` back into the queue if a client asked it again after its process was interrupted. The caller
+        holds the lock."""
         if question in self._interest:
             self._schedule.add(question, client)
         self._start_slots()
@@ -250,7 +251,8 @@ class QuestionQueue:
 
 
 def _size(question: RecordingQuestion, reply: Reply) -> int:
-    """Returns the memory of a cached reply in bytes, roughly. The question counts: it may be longer than the reply."""
+    """Returns roughly how many bytes a cached question and its reply take. The question counts, because it may be
+    longer than the reply."""
     match reply:
         case bytes():
             length = len(reply)

@@ -47,7 +47,8 @@ class ComparedRecording:
 
 @dataclass(frozen=True)
 class TimelineQuestion:
-    """A range of a trace's timeline, drawn `pixels` wide. None means the start, the end, or the smallest width."""
+    """A request for the timeline of a trace from `begin_ns` to `end_ns`, at the resolution of `pixels` columns. None
+    means the start, the end, or the smallest width."""
 
     trace: TraceFile
     begin_ns: float | None = None
@@ -57,19 +58,18 @@ class TimelineQuestion:
 
 @dataclass(frozen=True)
 class TablesQuestion:
-    """The tables of a trace's judged window."""
+    """A request for the tables of a trace, about the steps that its report judges."""
 
     trace: TraceFile
 
 
 @dataclass(frozen=True)
 class TreeQuestion:
-    """Where the time of a part of a trace goes. `by` is one of drilldown/tree/paths.BY.
+    """A request for a tree of the time in a trace. `by`, one of drilldown/tree/paths.BY, says how time is divided.
 
     The answer compares with the trace `other`, if given. With `merged`, modules whose names differ only in numbers are
-    one node. Steps count from 1, and `last_step` is included. None means the judged device, or the first or last step
-    of the window.
-    """
+    one node. Steps count from 1, and `last_step` is included. None means the device that the report judges, or the
+    first or last step that it judges."""
 
     trace: TraceFile
     by: str
@@ -82,7 +82,7 @@ class TreeQuestion:
 
 @dataclass(frozen=True)
 class DetailsQuestion:
-    """All calls of one operator or kernel, by its name; the other name is None."""
+    """A request for all calls of one operator or one kernel. One of the names is given; the other one is None."""
 
     trace: TraceFile
     operator: str | None = None
@@ -91,7 +91,7 @@ class DetailsQuestion:
 
 @dataclass(frozen=True)
 class FindQuestion:
-    """The rows of a trace's timeline whose names contain a text."""
+    """A request for the rows of a trace's timeline whose names contain `text`."""
 
     trace: TraceFile
     text: str
@@ -99,7 +99,8 @@ class FindQuestion:
 
 @dataclass(frozen=True)
 class DependenciesQuestion:
-    """What an operation waited for: the one that begins at `begin_ns` on the `track` of the timeline."""
+    """A request for what an operation waited for. The operation begins at `begin_ns` on `track`, a row of the
+    timeline."""
 
     trace: TraceFile
     begin_ns: float
@@ -108,7 +109,8 @@ class DependenciesQuestion:
 
 @dataclass(frozen=True)
 class SliceQuestion:
-    """A range of a trace as a trace of its own. `begin_ns` and `end_ns` are by default those of the recording."""
+    """A request for the events from `begin_ns` to `end_ns` as a trace of its own. The defaults are the limits of the
+    recording."""
 
     trace: TraceFile
     begin_ns: float | None = None
@@ -117,7 +119,7 @@ class SliceQuestion:
 
 @dataclass(frozen=True)
 class CompareQuestion:
-    """The comparison of recording `a` with recording `b`."""
+    """A request for the comparison of recording `a` with recording `b`."""
 
     a: ComparedRecording
     b: ComparedRecording
@@ -125,14 +127,15 @@ class CompareQuestion:
 
 @dataclass(frozen=True)
 class SeriesQuestion:
-    """The comparison of several recordings, in the order given."""
+    """A request for the comparison of several recordings, in the order given."""
 
     recordings: tuple[ComparedRecording, ...]
 
 
 @dataclass(frozen=True)
 class WhatIfQuestion:
-    """A recording under other conditions, as in WhatIfOptions. A condition that is None stays as it was recorded."""
+    """A request for a prediction of a recording under other conditions, as in WhatIfOptions. A condition that is None
+    stays as it was recorded."""
 
     recording: ComparedRecording
     device: str | None = None
@@ -144,11 +147,10 @@ class WhatIfQuestion:
 
 @dataclass(frozen=True)
 class SavedJobQuestion:
-    """The job of a trace, from the saved reports of jobs in its directory.
+    """A request for the job of a trace, from the saved reports of jobs in its directory.
 
     `saved` are the saved reports. `state` identifies the state of all traces of the run. If `brief` is True, the answer
-    has no tables; if `rows` is True, it has no table of steps.
-    """
+    has no tables; if `rows` is True, it has no table of steps."""
 
     trace: TraceFile
     run: str
@@ -160,7 +162,7 @@ class SavedJobQuestion:
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """The job that has `trace` as a rank, computed from the traces `ranks` of one run."""
+    """A request for the job that has `trace` as a rank, computed from the traces `ranks` of one run."""
 
     trace: TraceFile
     run: str
@@ -202,7 +204,7 @@ def paths_of(question: RecordingQuestion) -> frozenset[str]:
 
 
 def encode(question: RecordingQuestion) -> bytes:
-    """Returns the question as JSON. Paths that are not valid Unicode survive the round trip."""
+    """Returns `question` as JSON text. `decode` restores it, including paths that are not valid Unicode."""
     return json.dumps({"type": type(question).__name__, "fields": asdict(question)}).encode()
 
 

@@ -75,7 +75,8 @@ def _serve(requests: BinaryIO, replies: BinaryIO, handle: Callable[[bytes, Progr
 
 
 def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: ProgressCallback) -> Reply:
-    """Returns the reply to one question. No exception escapes, so that a failure costs one question only."""
+    """Returns the reply to the encoded question `payload`. Errors become replies, so that a failure affects one
+    question only."""
     try:
         return FrameKind.ANSWER, answer(decode(payload), traces, progress)
     except BottleneckError as error:
@@ -90,7 +91,8 @@ def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: Prog
 
 
 def _report(diagnose: Analyse, payload: bytes, progress: ProgressCallback) -> Reply:
-    """Returns the reply to one recording. No exception escapes, so that a failure costs one recording only."""
+    """Returns the reply to a request for the report of one recording. Errors become replies, so that a failure affects
+    one recording only."""
     job = json.loads(payload)
     try:
         report = diagnose(job["path"], run=job["run"], progress=progress)
@@ -115,17 +117,19 @@ def _described(error: Exception) -> str:
 
 
 def _excerpt(payload: bytes) -> str:
-    """Returns the request as text for the log. It is JSON in ASCII, so it contains no control characters."""
+    """Returns the beginning of the request `payload` as text for the log. It is JSON in ASCII, so it contains no
+    control characters."""
     return payload[:DETAIL_CHARACTERS].decode("ascii", "replace")
 
 
 def _sentence(text: str) -> str:
-    """Returns an error's message with a capital letter and a full stop; a question keeps its question mark."""
+    """Returns `text`, the message of an error, with a capital letter and a full stop. A question keeps its question
+    mark."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def _progress_writer(replies: BinaryIO) -> ProgressCallback:
-    """Returns a progress callback that writes a frame at most every PROGRESS_SECONDS."""
+    """Returns a progress callback that writes frames to `replies`, at most one every PROGRESS_SECONDS."""
     written_at = -PROGRESS_SECONDS
 
     def write(done: int, total: int) -> None:
@@ -139,8 +143,8 @@ def _progress_writer(replies: BinaryIO) -> ProgressCallback:
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Returns stdin and stdout, reserved for frames: the analysis finds stdin empty, and what it prints goes to
-    stderr."""
+    """Returns stdin and stdout, reserved for frames. Afterwards, the analysis finds stdin empty, and what it prints
+    goes to stderr."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as empty:
         os.dup2(empty.fileno(), 0)
@@ -162,7 +166,7 @@ def _limit_resources(memory_bytes: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Ends this process once the parent is gone, even in the middle of a file."""
+    """Waits until the process with the id `parent` has ended, then ends this process, even in the middle of a file."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
     os._exit(0)

@@ -62,15 +62,15 @@ class WorkerProcess:
         self._closed = False
 
     def analyse(self, recording: RecordingFile, on_progress: Callable[[float], None]) -> Outcome:
-        """Returns the recording's report, or why there is none. Calls `on_progress` with the share done. Never
-        raises."""
+        """Returns the report of `recording`, or a WorkerFailure. Calls `on_progress` with the completed fraction (0 to
+        1). Never raises."""
         request = json.dumps({"path": recording.path, "run": recording.run, "source": recording.source}).encode()
         outcome = self._run(request, on_progress)
         return outcome if isinstance(outcome, Outcome) else _INVALID_REPLY
 
     def ask(self, question: RecordingQuestion, on_progress: Callable[[float], None]) -> Reply:
-        """Returns the answer to a question, or why there is none. Calls `on_progress` with the share done. Never
-        raises."""
+        """Returns the answer to `question`, or why there is none. Calls `on_progress` with the completed fraction (0 to
+        1). Never raises."""
         outcome = self._run(encode(question), on_progress)
         return outcome if isinstance(outcome, Reply) else _INVALID_REPLY
 
@@ -96,7 +96,7 @@ class WorkerProcess:
         return outcome if isinstance(outcome, WorkerFailure) else WorkerFailure("worker_died", _cause_of_death(status))
 
     def rest(self) -> None:
-        """Lets the process end; the next request starts another one."""
+        """Ends the process. The next request starts another one."""
         if self._process is not None:
             self._end(self._process)
 
@@ -107,7 +107,7 @@ class WorkerProcess:
                 self._process.kill()
 
     def kill(self) -> None:
-        """Kills the process and starts no other one. An `analyse` in progress returns a failure."""
+        """Kills the process for good: no other process is started. A running `analyse` returns a failure."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -147,7 +147,7 @@ class WorkerProcess:
 
 
 def command(task: Task, function: str, memory_bytes: int) -> list[str]:
-    """Returns the command line of a worker with this interpreter and this process's module search path."""
+    """Returns the command line of a worker process. It uses this interpreter and this process's module search path."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(version.__file__)))
     path = [entry for entry in sys.path if entry]
     search = path if home in path else [*path, home]
@@ -157,7 +157,7 @@ def command(task: Task, function: str, memory_bytes: int) -> list[str]:
 def _exchange(
     process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]
 ) -> Report | Reply | None:
-    """Sends the request and waits for the reply; returns None if the process ended or its reply is invalid."""
+    """Sends `request` and waits for the reply. Returns None if the process ends or its reply is invalid."""
     try:
         write_frame(_pipe(process.stdin), FrameKind.REQUEST, request)
         while (frame := read_frame(_pipe(process.stdout))) is not None:
@@ -194,7 +194,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def _cause_of_death(status: int) -> str:
-    """Returns what the exit status says about a process that ended in the middle of a request."""
+    """Returns a text about why a process ended in the middle of a request. `status` is its exit status, negative for a
+    signal."""
     if status >= 0:
         return f"the worker process ended with exit status {status}; TensorBoard's log has its last messages"
     try:

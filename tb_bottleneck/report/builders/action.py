@@ -15,17 +15,17 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def action_of(cause: str, advice: CauseAdvice) -> str:
-    """Returns the change that removes a cause, in a few words; empty if neither advice nor a scenario names a
+    """Returns in a few words the change that removes `cause`, from its advice or its scenario; empty if neither names a
     change."""
     scenario = SCENARIO_OF.get(cause)
     return advice.action or (assumptions()[scenario.name].title if scenario is not None else "")
 
 
 def action_sentence(report: pb.Report) -> str:
-    """Returns the first fix with its gain, from the plan or from the leading finding.
+    """Returns the first fix with its gain as a sentence. The fix is the first of the plan, or that of the leading
+    finding.
 
-    Returns an empty text if nothing is worth changing, or no gain is known.
-    """
+    Returns an empty text if nothing is worth changing, or no gain is known."""
     if report.verdict.severity == "none":
         return ""
     if plan_leads(report):
@@ -52,8 +52,8 @@ def lead_with_action(report: pb.Report) -> None:
 
 
 def set_action(report: pb.Report) -> None:
-    """Sets the action of the verdict. Also sets `action_cause` if the action removes a cause of another regime than the
-    verdict's."""
+    """Sets `action` of the verdict in `report`. Also sets `action_cause` if the action removes a cause of another
+    regime than the verdict's."""
     verdict = report.verdict
     part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
     verdict.action = action_sentence(report)
@@ -87,6 +87,6 @@ def _simulated(expected: float, low: float, high: float) -> str:
 
 
 def _times(factor: float, digits: int) -> str:
-    """Returns a factor as text: with `digits` decimal places below 9.95, without from there on. For example "1.7",
+    """Returns a speed-up factor as text, with `digits` decimal places below 9.95, and none from 9.95 on: "1.7",
     "15"."""
     return f"{factor:.{0 if factor >= 9.95 else digits}f}"

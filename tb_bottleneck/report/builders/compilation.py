@@ -17,7 +17,8 @@ REASONS_MISSING = (
 
 
 def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compilation | None:
-    """Returns the message from a trace of `steps` steps, with values per step; None if nothing was compiled."""
+    """Returns what torch.compile did in a trace of `steps` steps, with values per step; None if nothing was
+    compiled."""
     if compiled is None:
         return None
     breaks = [
@@ -59,7 +60,8 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
 
 
 def logged_compilation(log: CompileLog) -> pb.Compilation | None:
-    """Returns the message from the monitor's log of the whole run, with totals; None if nothing was compiled."""
+    """Returns what torch.compile did in the whole run, from the monitor's log, with totals; None if nothing was
+    compiled."""
     if not log.compilations:
         return None
     functions: dict[tuple[str, str, int], pb.CompiledFunction] = {}
@@ -87,7 +89,7 @@ def logged_compilation(log: CompileLog) -> pb.Compilation | None:
 
 
 def replayed_graphs(replays: GraphReplays | None, steps: int) -> pb.GraphReplays | None:
-    """Returns the message about the replays in a trace of `steps` steps; None if there are none."""
+    """Returns the replays of CUDA graphs in a trace of `steps` steps, with values per step; None if there are none."""
     if replays is None:
         return None
     return pb.GraphReplays(

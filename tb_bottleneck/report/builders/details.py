@@ -19,7 +19,7 @@ from tb_bottleneck.trace.kernel_names import cut
 
 
 def broken_part(part: str) -> pb.BrokenPart:
-    """Returns the message about a part of a report that could not be built. Raises KeyError for an unknown part."""
+    """Returns the message that `part` of a report could not be built. Raises KeyError if there is no such part."""
     texts = load("parts.toml")
     return pb.BrokenPart(part=part, because=Template(texts["broken"]).substitute(title=texts["title"][part]))
 
@@ -113,10 +113,10 @@ MAX_REGIMES, LEAST_SHARE = 3, 0.05
 
 
 def parts_of_step(parts: Sequence[StepPart], steps: int) -> list[pb.StepPart]:
-    """Returns the parts of a step by the functions that the loop calls.
+    """Returns the parts into which a step is divided by the functions that the training loop calls. `steps` is their
+    number.
 
-    Each part has the regimes that own most of its time.
-    """
+    Each part has the regimes that own most of its time."""
     return [_step_part_row(part, steps) for part in parts]
 
 

@@ -33,13 +33,14 @@ def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
 
 
 def most_of_it(places: Places, regime: Regime, cause: str) -> str:
-    """Returns a sentence about the line or function with at least half of the cost of a cause; empty if there is
+    """Returns a sentence about the line or function that has at least half of the cost of a cause; empty if there is
     none."""
     return sentence_about(places.get((regime, cause), ()))
 
 
 def sentence_about(places: Iterable[Place | pb.Place]) -> str:
-    """Returns a sentence about the costliest of these places; empty if it has less than half of the cost."""
+    """Returns a sentence about the first of `places`, which has the largest cost; empty if it has less than half of the
+    cost."""
     costliest = next(iter(places), None)
     if costliest is None or not costliest.file or costliest.share < MIN_HEADLINE_SHARE:
         return ""
@@ -54,7 +55,8 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
 
 
 class Context(Record, frozen=True):
-    """Facts of the recording that every template may use. `device_kind` is "cpu" or the kind of an accelerator."""
+    """Facts about the recording that every template of a text may use. `device_kind` is "cpu" or the kind of an
+    accelerator."""
 
     device_kind: str
     device_name: str
@@ -67,12 +69,13 @@ class Context(Record, frozen=True):
         return "CPU" if self.device_kind == "cpu" else "GPU"
 
     def said(self, text: str) -> str:
-        """Returns `text`, a text of this package, in the words for the kind of device."""
+        """Returns `text`, a text of this package, with words that fit the kind of device."""
         return words_for(self.device_kind)(text)
 
     @property
     def each(self) -> str:
-        """The words that say what an amount refers to: "per step", or "in all" if the recording has no steps."""
+        """The words that say what an amount refers to: "per step", or "in all" if the recording is not divided into
+        steps."""
         return "in all" if self.window.basis == "whole" else "per step"
 
     @property
@@ -87,8 +90,8 @@ class Context(Record, frozen=True):
         return system | device
 
     def values(self, share: float) -> dict[str, str]:
-        """Returns the values of the placeholders `share`, `device`, `idle_device` and `per` for a template about this
-        share of the window."""
+        """Returns the values of the placeholders `share`, `device`, `idle_device` and `per` for a template. `share` (0
+        to 1) is a fraction of the judged time."""
         return {
             "share": share_text(share),
             "device": self.device,
@@ -106,7 +109,7 @@ class SourceTexts(Protocol):
         ...
 
     def label(self, regime: Regime) -> str:
-        """Returns the label of a regime in the account."""
+        """Returns the name of `regime` in the account of the time."""
         ...
 
     def meaning(self, regime: Regime, device: str) -> str:
@@ -114,7 +117,7 @@ class SourceTexts(Protocol):
         ...
 
     def title(self, regime: Regime, severity: str) -> str:
-        """Returns the label of a regime in a verdict of this severity."""
+        """Returns the name of `regime` in a verdict with this severity."""
         ...
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
@@ -122,7 +125,8 @@ class SourceTexts(Protocol):
         ...
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
-        """Returns the headline for a report about the last phase of a run, which lasts `length_ns`, from `headline`."""
+        """Returns `headline`, changed for a report about only the last phase of a run. The phase lasts `length_ns`
+        (ns)."""
         ...
 
     def because(self, verdict: AnyVerdict) -> Template:
@@ -130,7 +134,7 @@ class SourceTexts(Protocol):
         ...
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
-        """Returns the values for `because`, beyond those of the context."""
+        """Returns the values for the placeholders in `because`, beyond those of the context."""
         ...
 
     def advice(self, regime: Regime, cause: str) -> CauseAdvice:
@@ -146,11 +150,10 @@ _UNFILLED = re.compile(r"\$\w+")
 
 
 def fitted_code(code: Template, values: Mapping[str, str]) -> str:
-    """Returns the advised code for this run.
+    """Returns the advised code with `values` filled in.
 
     A line with a placeholder that has no value is left out. If no line of code would remain, all lines are kept with
-    "..." for these placeholders. On Windows, code that starts workers is guarded.
-    """
+    "..." for these placeholders. On Windows, code that starts workers is guarded."""
     lines = code.safe_substitute(values).splitlines()
     fitting = [line for line in lines if not _UNFILLED.search(line)]
     has_code = any(line.strip() and not line.lstrip().startswith("#") for line in fitting)
@@ -166,6 +169,6 @@ _FORMATS: dict[str, Callable[[Measure], str]] = {
 
 
 def figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
-    """Returns a dict from names to texts for templates: the counts, shares and texts among the facts."""
+    """Returns a dict for templates: name -> text. It has those of `facts` that are counts, shares or texts."""
     known = {name: fact for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit in _FORMATS}
     return {name: _FORMATS[fact.unit](fact) for name, fact in known.items()}

@@ -39,11 +39,11 @@ class Diagnosis(Record, frozen=True):
 
 
 def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVerdict, AnyCause]]:
-    """Returns the causes in the order of findings: causes of the conclusion's regime first, then the others, by cost.
+    """Returns pairs of a verdict and one of its causes, in the order of findings: causes of the conclusion's regime
+    first, then the others, each sorted by cost.
 
     Causes of the machine come last in their group if a cause of the program has a comparable cost. A cause that several
-    regimes name with the same texts, such as too few cores, is listed once.
-    """
+    regimes name with the same texts, such as too few cores, is listed once."""
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
     last = MACHINE_CAUSES if program_leads(diagnosis.verdicts) else frozenset()
     named.sort(
@@ -60,7 +60,7 @@ def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVe
 
 
 class DiagnosisWriter(Record, frozen=True):
-    """Writes the parts of the report that depend on the verdicts."""
+    """Builds the parts of a report that depend on the verdicts."""
 
     diagnosis: Diagnosis
     texts: SourceTexts
@@ -69,7 +69,8 @@ class DiagnosisWriter(Record, frozen=True):
     places: Places
 
     def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:
-        """Returns the verdict of `report`, which must already have its findings and its plan."""
+        """Returns the verdict of `report`, which must already have its findings and its plan. `latest_phase_only`: the
+        report is about the last phase of the run only."""
         conclusion = self.diagnosis.conclusion
         confidence = stated_confidence(self.diagnosis.confidence, conclusion.regime, report.findings, report.plan)
         severity = stated_severity(conclusion, confidence, report.findings, report.plan)
@@ -128,7 +129,7 @@ class DiagnosisWriter(Record, frozen=True):
         )
 
     def _evidence(self, verdict: AnyVerdict, cause: AnyCause) -> Iterator[pb.Evidence]:
-        """Yields the lines of evidence. Optional lines whose measure is missing are left out."""
+        """Yields the lines of evidence for `cause`. Optional lines whose measure is missing are left out."""
         for line in self.texts.evidence_lines(verdict.regime, cause):
             fact = verdict.facts[line.measure]
             if not (line.optional and isinstance(fact, Missing)):

@@ -149,7 +149,7 @@ def _level_of(gain: pb.Speedup) -> str:
 
 
 def _level(gain: float) -> str:
-    """Returns the severity that corresponds to a gain: step time before / after."""
+    """Returns the severity for `gain`, the step time before a change divided by the step time after it."""
     saved = 1 - 1 / max(gain, 1.0)
     return "critical" if saved >= CRITICAL else "warning" if saved >= WARNING else "info"
 
@@ -159,14 +159,14 @@ def _none() -> pb.Speedup:
 
 
 def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -> pb.Speedup:
-    """Returns a bound of the gain: nothing is saved at worst, `recoverable` is expected.
+    """Returns a bound of the gain from fixing `cause`: at worst nothing is saved; expected is the saving of the
+    fraction `recoverable` of the step time.
 
     The upper end is the gain of the `recoverable` share. With `all_of_it` (a trace of a device), it is the gain of the
     cause's whole cost: that the profiler causes the remaining cost is only an expectation. On the CPU, loaders,
     collectives and operators share the cores, so that a fix that frees cores also shortens the operators: in two trials
     of the demo, measured gains of 2.6 and 2.1 exceeded bounds of 2.0 and 1.75. If `cause.most` is known, it is the
-    upper end.
-    """
+    upper end."""
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)

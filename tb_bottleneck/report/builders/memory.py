@@ -33,10 +33,10 @@ def memory_message(
     course: MemoryCourse | None = None,
     earlier: EarlierBlocks | None = None,
 ) -> pb.Memory:
-    """Returns the memory part of a report from its parts. Parts that are None or empty are left out.
+    """Returns the memory part of a report. Parts that are None or empty are left out.
 
-    `earlier` are the blocks of unknown kind from before a history.
-    """
+    `sites` are the places that allocated memory, `course` is the memory over time. `earlier` are the blocks of unknown
+    kind from before a history."""
     message = pb.Memory(
         peak_bytes=account.peak,
         evidence_source=account.source,
@@ -59,7 +59,8 @@ def memory_message(
 
 
 def _add_course(message: pb.Memory, course: MemoryCourse) -> None:
-    """Adds the curve of the step with the peak, the lifetimes of blocks, and the history over the steps."""
+    """Adds to `message` the memory over time: the curve of the step with the peak, the lifetimes of blocks, and the
+    history over the steps."""
     if course.curve is not None:
         message.curve.CopyFrom(_curve(course.curve))
     for lifetime in course.lifetimes:
@@ -107,7 +108,7 @@ def _part(account: MemoryAccount, category: Category, size: int) -> pb.MemoryPar
 
 
 def _sites(sites: Sequence[Site]) -> list[pb.MemorySite]:
-    """Returns the largest places, and one entry per category for the others."""
+    """Returns the first MAX_SITES of `sites` as messages, and one message per category for all others."""
     found = [_site(site) for site in sites[:MAX_SITES]]
     rest: dict[Category, pb.MemorySite] = {}
     for site in sites[MAX_SITES:]:
@@ -178,7 +179,7 @@ def _values_of(earlier: EarlierBlocks) -> dict[str, str]:
 
 
 def _missing(account: MemoryAccount, earlier: EarlierBlocks | None) -> Iterable[str]:
-    """Returns sentences about what is estimated, unexplained or not recorded."""
+    """Yields sentences about memory that is estimated, unexplained or not recorded."""
     if earlier is not None and earlier.bytes >= LEAST_EARLIER * account.peak:
         yield sentence("missing", "older", _values_of(earlier))
         if earlier.guess:

@@ -38,7 +38,7 @@ def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
 
 
 def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
-    """Yields the steps of the plan as messages, in order."""
+    """Yields the fixes of the plan as messages, in order."""
     for step in prediction.plan:
         texts = assumptions()[step.scenario]
         yield pb.PlanStep(
@@ -53,7 +53,8 @@ def plan_rows(prediction: Prediction) -> Iterator[pb.PlanStep]:
 
 
 def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
-    """Returns the check of the replay as a message. `because` of the message says why nothing is predicted, if so."""
+    """Returns how well the replay reproduces the recording, as a message. If nothing is predicted, `because` of the
+    message says why."""
     if isinstance(prediction, NotPredicted):
         return pb.Replay(because=word(prediction.because).substitute())
     check, scales = prediction.check, prediction.host_scale

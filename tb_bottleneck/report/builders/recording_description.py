@@ -76,7 +76,7 @@ class Window(Record, frozen=True):
 
 
 def trace_window(recording: Recording) -> Window:
-    """Returns the judged window of a trace."""
+    """Returns the part of a trace that the report judges."""
     steps = recording.steps
     durations = steps.durations.astype(np.float64)
     return Window(
@@ -114,7 +114,7 @@ def spread_of(times: Floats, counts: Ints | None = None) -> tuple[float, float, 
 
 
 def longest_of_neighbours(times: Floats) -> tuple[float, ...]:
-    """Returns at most MAX_STEP_TIMES of the times, each the longest of a group of neighbours."""
+    """Returns at most MAX_STEP_TIMES of `times`: the longest of each group of neighbouring times."""
     group = -(-len(times) // MAX_STEP_TIMES)
     return tuple(np.maximum.reduceat(times, np.arange(0, len(times), group)).tolist())
 
@@ -126,7 +126,7 @@ WINDOWS = "Windows"
 
 
 class ReportedDevice(Record, frozen=True):
-    """The device that the account is about; `count` is the number of devices that did work."""
+    """The device that the report is about; `count` is the number of devices that did work."""
 
     name: str = ""
     kind: str = ""
@@ -171,7 +171,7 @@ def text_fact(facts: Mapping[str, object], name: str) -> str:
 
 
 def unused_device(trace: Trace) -> ReportedDevice:
-    """Returns the first described device as a device without work: `count` is 0."""
+    """Returns the first device that the trace describes, for a trace in which no device did work: `count` is 0."""
     facts = trace.header.devices[0]
     return ReportedDevice(name=facts.name, kind=_gpu_kind(trace), index=facts.index)
 

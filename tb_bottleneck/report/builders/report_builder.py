@@ -46,10 +46,9 @@ class Details(Record, frozen=True):
 
 
 class Phase(Record, frozen=True):
-    """A part of a run with one dominant regime: [begin, end) in ns since 1970.
+    """A time interval of a run in which one regime is dominant: [begin, end) in ns since 1970.
 
-    `share` is the mean share (0 to 1) of the phase's time that the regime costs.
-    """
+    `share` is the mean fraction (0 to 1) of the phase's time that the regime costs."""
 
     begin: int
     end: int
@@ -74,7 +73,8 @@ def unreadable_report(identity: ReportIdentity, code: str, error: str) -> pb.Rep
 
 
 def snapshot_report(identity: ReportIdentity, device: int, memory: pb.Memory) -> pb.Report:
-    """Returns the report of an allocator snapshot, which has no times and so no verdict."""
+    """Returns the report of an allocator snapshot. It has no verdict, because a snapshot has no times. `device` is the
+    index of the GPU."""
     return _report(identity, health=pb.Health(status="ok"), device=pb.Device(kind="cuda", index=device), memory=memory)
 
 
@@ -101,8 +101,7 @@ def build_report(
 
     `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
     the user's program by regime and cause. If `latest_phase_only` is True, window, account and diagnosis are about the
-    last of the phases.
-    """
+    last of `phases` only."""
     device = origin.device
     report = _report(
         identity,
@@ -147,7 +146,8 @@ def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
 
 
 def _health(defects: Sequence[Defect]) -> pb.Health:
-    """Returns the health: `incomplete` with a fatal defect, `degraded` with others only, `ok` without any."""
+    """Returns the health of a recording: `incomplete` if a defect is fatal, `degraded` if there are other defects, `ok`
+    without defects."""
     fatal = any(defect.fatal for defect in defects)
     status = "incomplete" if fatal else "degraded" if defects else "ok"
     return pb.Health(status=status, reasons=[_reason(defect.code, defect.facts) for defect in defects])
@@ -192,7 +192,7 @@ def _window(window: Window, account: Account | None) -> pb.Window:
 
 
 def _account(account: Account, steps: int, texts: SourceTexts, context: Context) -> Iterable[pb.AccountRow]:
-    """Returns one row for each regime, in the order of REGIMES."""
+    """Yields one row of the account for each regime, in the order of REGIMES. `steps` is the number of judged steps."""
     for regime in REGIMES:
         yield pb.AccountRow(
             regime=regime,

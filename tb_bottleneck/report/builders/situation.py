@@ -46,26 +46,29 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
 
 
 def _is_large(account: Account) -> bool:
-    """Returns True if kernels limited by arithmetic or bandwidth take most of the time outside avoidable regimes."""
+    """Returns True if kernels that arithmetic or bandwidth limits take most of the time outside the avoidable
+    regimes."""
     rest = rest_of(account)
     return account.share(Regime.COMPUTE) + account.share(Regime.MEMORY) >= compute.FIRES_AT * rest > 0
 
 
 def rest_of(account: Account) -> float:
-    """Returns the share (0 to 1) of the time outside the avoidable regimes, but including launches."""
+    """Returns the fraction (0 to 1) of the time outside the avoidable regimes. The regime of launches counts as not
+    avoidable."""
     return 1.0 - sum(account.share(regime) for regime in AVOIDABLE_REGIMES if regime is not Regime.LAUNCH)
 
 
 def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
-    """Returns the sentence about a training that has a problem. `data` is complex, simple, workers or unseen."""
+    """Returns the sentence about the model and the data of a training that has a problem. `data` is "complex",
+    "simple", "workers" or "unseen" (see `_data`)."""
     found = "unseen" if data == "workers" else data
     table = _texts()["beside_on_device" if on_device else "beside_on_cpu"]
     return table[f"{'large' if is_large else 'small'}_{found}"]
 
 
 def _data(measures: Measures[Recording]) -> str:
-    """Returns what the time in the loader shows about the data: complex, simple, workers (workers load the data, so it
-    is unknown) or unseen (no fetch was recorded)."""
+    """Returns what the time in the loader shows about the data: "complex", "simple", "workers" (workers load the data,
+    so it is unknown) or "unseen" (no fetch was recorded)."""
     fetch, iterator = measures(loader_fetch), measures(loader_iterator)
     if measures.account.share(Regime.INPUT) >= input.FIRES_AT:
         return "complex"
@@ -87,7 +90,7 @@ def _texts() -> dict[str, dict[str, str]]:
 
 
 def timers_text(recording: Recording) -> str:
-    """Returns sentences about timers of the program that do not wait for the device; empty if there are none."""
+    """Returns sentences about timers in the user's program that do not wait for the device; empty if there are none."""
     timers = early_timers(recording)
     if not timers:
         return ""

@@ -44,7 +44,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class TelemetryTexts:
-    """Implements SourceTexts for telemetry. `unknown` are the parts of the unexplained time."""
+    """Implements SourceTexts for telemetry. `unknown` has the parts of the time that is not explained."""
 
     unknown: UnknownTime = field(default_factory=UnknownTime)
 
@@ -98,7 +98,8 @@ class TelemetryTexts:
         return headline
 
     def latest_phase(self, headline: str, length_ns: int) -> str:
-        """Returns the headline with the length of the last phase, since the report is about that phase only."""
+        """Returns `headline` together with the length of the last phase, because the report is about that phase
+        only."""
         return telemetry_advice().phase["latest"].safe_substitute(time=_length(length_ns), headline=headline)
 
     def because(self, verdict: AnyVerdict) -> Template:
@@ -111,7 +112,7 @@ class TelemetryTexts:
         return templates[judgement.status if judgement.share > 0 else "unowned"]
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
-        """Returns the values for `because`: the threshold and the missing signal."""
+        """Returns the values for `because`: the threshold of the regime and the missing signal."""
         fires_at = share_text(_FIRES_AT.get(verdict.regime, 0.0))
         return {"fires_at": fires_at, "missing": verdict.judgement.missing}
 
@@ -120,7 +121,7 @@ class TelemetryTexts:
         return telemetry_advice().causes[cause]
 
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
-        """Returns the lines of the measures that the rule names, in its order."""
+        """Returns the lines of evidence for the measures that the rule names, in the rule's order."""
         lines = telemetry_advice().lines
         return [lines[measure.__name__] for measure in cause.evidence if measure.__name__ not in FOR_CODE]
 
@@ -139,7 +140,7 @@ _INT32 = 1 << 31
 
 
 def telemetry_origin(recording: TelemetryRecording) -> Origin:
-    """Returns the origin of telemetry, from the context of the run."""
+    """Returns rank, device and program of a monitored run, from its recorded facts."""
     rank, world_size = recording.fact("rank"), recording.fact("world_size")
     name, kind = recording.facts.get("device_name"), recording.facts.get("device_kind")
     known = kind if kind in ("cuda", "rocm", "cpu", "xpu") else "cuda" if recording.on_device else "cpu"
@@ -159,7 +160,7 @@ def telemetry_origin(recording: TelemetryRecording) -> Origin:
 
 
 def telemetry_window(recording: TelemetryRecording) -> Window:
-    """Returns the judged window of telemetry."""
+    """Returns the part of a monitored run that the report judges."""
     grid, steps = recording.windows.grid, len(recording.steps)
     _, highest, mean = recording.windows.highest("wall")
     return Window(
@@ -173,11 +174,10 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
 
 
 def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], conclusion: Conclusion) -> str:
-    """Returns the confidence: at most medium, because telemetry sees steps only from outside.
+    """Returns the confidence in the conclusion: "low" or "medium", because telemetry sees steps only from outside.
 
     The confidence is low with few steps, with any defect, with much unexplained time, and for the device's own work if
-    no counters show the limit of this work.
-    """
+    no counters show the limit of this work."""
     limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
     in_doubt = isinstance(unexplained, Missing) or unexplained.value > LARGE_UNEXPLAINED_SHARE
@@ -187,7 +187,8 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
 
 
 def telemetry_situation(measures: Measures[TelemetryRecording], conclusion: Conclusion) -> str:
-    """Returns the situation of a run that telemetry judges; empty if its phases or its device's work are not known."""
+    """Returns sentences about the model and the data of a monitored run; empty if its phases or its device's work are
+    not known."""
     known = isinstance(measures(own_work), Measure) and isinstance(measures(timed_phase_count), Measure)
     if conclusion.regime in (Regime.UNEXPLAINED, Regime.GPU_UNUSED) or not known:
         return ""

@@ -70,8 +70,8 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
 
 
 def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
-    """Returns the leading regime of a window; None if no regime takes enough time. `state` is the leader of the window
-    before."""
+    """Returns the leading regime of a window; None if no regime takes enough time. `now` has the fraction of the
+    window's time by regime. `state` is the leader of the window before."""
     best = max(now, key=lambda regime: now[regime] if now[regime] == now[regime] else -1.0)
     if state is not None and now.get(state, 0.0) >= PHASE_LASTS_ABOVE and now[best] < now[state] + LEAD_TO_TAKE_OVER:
         return state
@@ -87,7 +87,8 @@ def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
 
 
 def _confirmed(owner: list[Owner]) -> list[Owner]:
-    """Returns the owners without changes that last for fewer than CONFIRMING_WINDOWS windows."""
+    """Returns `owner`, the leading regime of each window, without changes that last for fewer than CONFIRMING_WINDOWS
+    windows."""
     confirmed = list(owner)
     last: Owner = None
     for at, now in enumerate(owner):
@@ -112,7 +113,8 @@ def _phases(testimony: TelemetryRecording, owner: list[Owner], stakes: dict[Regi
 def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
-    """Returns the mean share of the regime in windows `first` to `after` - 1, and the severity of the phase."""
+    """Returns the mean fraction of the time that the regime takes in the windows `first` to `after` - 1, and the
+    severity of the phase. `owner` is the regime, and whether its time is recoverable."""
     regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"
@@ -144,7 +146,7 @@ _DECIMALS = 4
 
 
 def run_time_of(account: RunTime | None) -> pb.RunTime | None:
-    """Returns the parts of a run's wall time as a message, without empty parts; None if `account` is None."""
+    """Returns what the wall time of a run was spent on, as a message without empty parts; None if `account` is None."""
     if account is None:
         return None
     length = np.maximum(account.bins.sum(axis=0), 1.0)
@@ -168,7 +170,7 @@ def run_time_of(account: RunTime | None) -> pb.RunTime | None:
 
 
 def title_of(part: Part) -> str:
-    """Returns the label of a part of a run's wall time."""
+    """Returns the name of a part of a run's wall time, as users see it."""
     return _texts()[part]["title"]
 
 

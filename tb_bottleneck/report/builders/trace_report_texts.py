@@ -29,15 +29,15 @@ class TraceTexts:
     rule_failed = "This rule failed. This is an error in tb_bottleneck; the other rules are not affected."
 
     def label(self, regime: Regime) -> str:
-        """Returns the label of the regime."""
+        """Returns the name of `regime`."""
         return regime.label
 
     def meaning(self, regime: Regime, device: str) -> str:
-        """Returns what the time of a regime is."""
+        """Returns sentences that say what happens in the time of `regime`."""
         return regime_advice(regime).meaning
 
     def title(self, regime: Regime, severity: str) -> str:
-        """Returns the label of the regime."""
+        """Returns the name of `regime`; it does not depend on the severity."""
         return regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
@@ -80,12 +80,13 @@ class TraceTexts:
         return regime_advice(regime).causes[cause]
 
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
-        """Returns the lines that the texts of the cause list."""
+        """Returns the lines of evidence that the texts of the cause list."""
         return self.advice(regime, cause.name).evidence
 
 
 def _roofs(facts: Mapping[str, Measure | Missing]) -> str:
-    """Returns sentences on how the limits of kernels are known, and how close kernels come to them; may be empty."""
+    """Returns sentences on how the limits of kernels are known, and how close the kernels come to these limits; may be
+    empty."""
     known = facts.get(roofs_known.__name__)
     if not isinstance(known, Measure):
         return ""

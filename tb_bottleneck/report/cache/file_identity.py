@@ -29,7 +29,7 @@ class FileIdentity:
 
 
 def identity_of(path: str) -> FileIdentity | None:
-    """Returns the current identity of the file, or None if it is not a regular file or cannot be accessed."""
+    """Returns the current identity of the file `path`; None if it is not a regular file or cannot be accessed."""
     try:
         storage = filesystem_of(path)
         real = storage.absolute(path)
@@ -43,7 +43,8 @@ def identity_of(path: str) -> FileIdentity | None:
 
 @cache
 def code_version() -> str:
-    """Returns the version of the package and a hash of its code and facts. A change of either discards reports."""
+    """Returns the version of the package and a hash of its code and its TOML files. If either changes, stored reports
+    are not used any more."""
     digest = hashlib.sha256()
     for path in sorted(path for ending in ("*.py", "*.toml") for path in PACKAGE.rglob(ending)):
         digest.update(f"{path.relative_to(PACKAGE).as_posix()}\0".encode(errors="surrogateescape"))

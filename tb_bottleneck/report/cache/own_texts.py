@@ -69,10 +69,10 @@ _PLACE = re.compile(r" Most of it is in (?:\S{1,200} \(\S{1,400}\)|\S{1,400}:\d{
 
 
 def remove_foreign_texts(report: pb.Report) -> None:
-    """Replaces texts that are not from this package: important texts by general texts of the package, others by "".
+    """Replaces texts in `report` that are not from this package: important texts by general texts of the package,
+    others by "".
 
-    The caller must have checked the advice of the findings, which is kept.
-    """
+    The caller must have checked the advice of the findings, which is kept."""
     advice = [(finding.fix.summary, finding.fix.code, finding.fix.confirm) for finding in report.findings]
     fixes = [reason.fix for reason in report.health.reasons]
     headline = one_line(report.verdict.headline)
@@ -113,7 +113,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
 
 
 def _use_words_of_device(report: pb.Report) -> None:
-    """Rewrites replaced texts in the words for the kind of device, as the report builder does."""
+    """Changes the replaced texts to words that fit the kind of device, as the report builder does."""
     said = words_for(report.device.kind)
     for row in report.account:
         row.meaning = said(row.meaning)
@@ -172,7 +172,7 @@ def _is_own(text: str) -> bool:
 
 
 def _form(text: str) -> str:
-    """Returns the text with marks in place of figures, and of words that depend on the recording."""
+    """Returns `text` with placeholders instead of figures and of words that depend on the recording."""
     for name, words in _WORDS.items():
         for word in words:
             text = text.replace(word, f"${name}")

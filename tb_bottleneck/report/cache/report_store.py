@@ -50,7 +50,8 @@ class Store:
             return None  # the package's own files cannot be read
 
     def get(self, identity: FileIdentity) -> Report | None:
-        """Returns the stored report of this file, made by this version of the code, or None."""
+        """Returns the stored report of the file with this identity, made by this version of the code; None if there is
+        none."""
         content = self._read(self._entry(identity, "report"))
         try:
             return Report.FromString(content) if content is not None else None
@@ -58,7 +59,7 @@ class Store:
             return None
 
     def put(self, identity: FileIdentity, report: Report) -> None:
-        """Stores a report. Does nothing if it is too large or cannot be written."""
+        """Stores the report of the file with this identity. Does nothing if it is too large or cannot be written."""
         self._write(self._entry(identity, "report"), report.SerializeToString())
 
     def get_summary(self, identity: FileIdentity) -> bytes | None:
@@ -66,7 +67,7 @@ class Store:
         return self._read(self._entry(identity, "summary"))
 
     def put_summary(self, identity: FileIdentity, summary: bytes) -> None:
-        """Stores the encoded summary of a rank."""
+        """Stores the encoded summary of the rank that the file with this identity records."""
         self._write(self._entry(identity, "summary"), summary)
 
     def _read(self, entry: Path) -> bytes | None:
@@ -126,5 +127,6 @@ def _unpacked(entry: Path, data: bytes) -> bytes | None:
 
 
 def _digest(entry: Path, content: bytes) -> bytes:
-    """Returns a hash of the entry's name and content. With the name, a renamed entry is recognised as invalid."""
+    """Returns a hash of the entry's file name and its content. Because of the name, a renamed entry is recognised as
+    invalid."""
     return hashlib.sha256(entry.name.encode() + content).digest()

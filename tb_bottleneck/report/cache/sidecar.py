@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"\\\$(\w+)")
 
 
 def sidecar_path(trace: str) -> Path:
-    """Returns the path of the sidecar of a trace."""
+    """Returns the path of the stored report (the sidecar) of the trace with the path `trace`."""
     return Path(trace + SIDECAR_ENDING)
 
 
@@ -75,7 +75,8 @@ def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
 
 
 def read(trace: str, identity: FileIdentity) -> pb.Report | None:
-    """Returns the report next to the trace if it is about this file, by this code, and valid; otherwise None."""
+    """Returns the report that is stored next to the trace. Returns None unless it is valid, is about the file with this
+    identity, and was made by this version of the code."""
     try:
         content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
         if not isinstance(content, dict) or content.keys() != _KEYS:
@@ -148,7 +149,7 @@ def _is_possible(name: str, number: float) -> bool:
 
 
 def _has_own_advice(finding: pb.Finding) -> bool:
-    """Returns True if the texts and the code of the finding are the package's advice for its cause, apart from
+    """Returns True if the texts and the code of the finding are this package's advice for its cause, apart from
     figures."""
     if finding.regime not in _JUDGED:
         return False
@@ -182,10 +183,10 @@ _FINISHED = ("ok", "degraded", "incomplete")
 def diagnose_cached(
     analyse: Analyse, store: Store | None, path: str, *, run: str = ".", progress: Progress | None = None
 ) -> Report:
-    """Returns the result of `analyse(path, run=run, progress=progress)`, from the store or the sidecar if possible.
+    """Returns the stored result of `analyse(path, run=run, progress=progress)`, from `store` or from the file next to
+    the trace. If there is none, calls `analyse` and stores the result.
 
-    Raises only what `analyse` raises.
-    """
+    Raises only what `analyse` raises."""
     identity = identity_of(path)
     if identity is None:
         return analyse(path, run=run, progress=progress)
@@ -202,7 +203,8 @@ def diagnose_cached(
 
 
 def is_repeatable(report: Report) -> bool:
-    """Returns True if another diagnosis of the file would give the same report: it is complete, and no rule failed."""
+    """Returns True if another diagnosis of the same file would give the same report: the report is complete, and no
+    rule failed."""
     if report.broken_parts:
         return False
     return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)

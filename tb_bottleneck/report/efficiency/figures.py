@@ -15,10 +15,10 @@ SAMPLES, TOKENS = "samples_per_step", "tokens_per_step"
 
 
 class EfficiencyInputs(Record, frozen=True):
-    """Figures by field, including samples_per_step and tokens_per_step, and the types of contractions.
+    """The efficiency figures by field name, including samples_per_step and tokens_per_step, and the number types of
+    matrix products and convolutions.
 
-    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known.
-    """
+    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known."""
 
     figures: Figures
     types: Sequence[TypeShare] = ()
@@ -26,7 +26,8 @@ class EfficiencyInputs(Record, frozen=True):
 
 
 def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
-    """Returns the message: the known figures, and per figure a note with definition and basis, or why it is unknown."""
+    """Returns the efficiency part of a report: the known figures and, for each figure, a note with its definition and
+    basis, or why it is unknown."""
     is_step = window.basis != "whole" and window.step_ns.mean > 0
     per_step = {field: inputs.figures.get(field, unknown("needs_trace")) for field in (SAMPLES, TOKENS)}
     figures = dict(inputs.figures)
@@ -51,7 +52,7 @@ def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
 
 
 def set_rates(report: pb.Report) -> None:
-    """Sets samples and tokens per second from the step time without the profiler, if that is known."""
+    """Sets samples and tokens per second of `report` from the step time without the profiler, if that time is known."""
     efficiency, step_ns = report.efficiency, step_ns_of(report)
     if not report.HasField("unprofiled") or not step_ns:
         return
@@ -62,7 +63,7 @@ def set_rates(report: pb.Report) -> None:
 
 
 def add_figures(message: pb.Efficiency, figures: Figures) -> None:
-    """Sets `figures` in the message, with a note about each. Other figures are unchanged."""
+    """Sets `figures` in `message`, with a note about each. Other figures of the message stay unchanged."""
     notes = {note.field: note for note in message.notes}
     for text in figure_texts():
         figure = figures.get(text.field)
@@ -80,7 +81,7 @@ def add_figures(message: pb.Efficiency, figures: Figures) -> None:
 
 
 def set_notes(message: pb.Efficiency, notes: Mapping[str, pb.EfficiencyNote]) -> None:
-    """Sets the notes, given by field, in the order in which they are shown."""
+    """Sets the notes of `message` in the order in which they are shown. `notes` maps field names to notes."""
     ordered = [notes[text.field] for text in figure_texts() if text.field in notes]
     del message.notes[:]
     message.notes.extend(ordered)
@@ -106,7 +107,8 @@ def _energy_per_sample(of_step: Figure, samples: Figure) -> Figure:
 
 
 def _at_bf16_peak(inputs: EfficiencyInputs) -> Figure:
-    """Returns MFU relative to the bf16 peak if the run multiplies in fp8 or fp4; unknown otherwise."""
+    """Returns the model FLOPs utilisation (MFU) relative to the bf16 peak if the run multiplies in fp8 or fp4;
+    otherwise unknown."""
     mfu, peak = inputs.figures["mfu"], inputs.figures["peak_flops"]
     if mfu.value is None or peak.value is None:
         return mfu

@@ -88,7 +88,8 @@ def _of_trace(report: pb.Report, recording: Recording) -> list[pb.Headroom]:
 
 
 def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[str, ...]) -> Iterator[pb.Headroom]:
-    """Yields the entries of `kinds` that save at least MIN_SHARE and whose cause is not a finding."""
+    """Yields entries about small fixes: those of `kinds` that save at least the fraction MIN_SHARE of the time, and
+    whose cause is not a finding."""
     causes = {finding.cause for finding in report.findings}
     for kind in kinds:
         cause, measure, part = _SMALL_FIXES[kind]
@@ -98,8 +99,8 @@ def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[
 
 
 def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
-    """Yields the entry about the regime with the most time, except the verdict's regime, if it has at least
-    MIN_SHARE."""
+    """Yields an entry about the regime with the most time, except the verdict's regime, if it has at least the fraction
+    MIN_SHARE of the time."""
     now = report.verdict.regime
     others = [row for row in report.account if row.regime not in (now, Regime.UNEXPLAINED)]
     following = max(others, key=lambda row: row.share, default=None)
@@ -109,7 +110,8 @@ def _next_limit(report: pb.Report) -> Iterator[pb.Headroom]:
 
 
 def _hidden_traffic(recording: Recording) -> Iterator[pb.Headroom]:
-    """Yields an entry if collectives run for at least MIN_TRAFFIC of the time: no faster device shortens them."""
+    """Yields an entry if collectives run for at least the fraction MIN_TRAFFIC of the time. A faster device does not
+    shorten them."""
     hidden = traffic_share(recording)
     if hidden >= MIN_TRAFFIC:
         yield _headroom("traffic", [("traffic_share", hidden, "share")])
@@ -140,7 +142,7 @@ def _larger_device(recording: Recording) -> Iterator[pb.Headroom]:
 
 
 def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
-    """Yields the entry about the cost of exchanging gradients among more devices, for a training on one device."""
+    """Yields an entry about the cost of exchanging gradients among more devices; only for a training on one device."""
     if (recording.trace.header.world_size or 1) > 1 or isinstance(measures(backward_recorded), Missing):
         return
     known = data_sheet_of(recording.trace)
@@ -150,7 +152,8 @@ def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> It
 
 
 def _more_devices(name: str, size: float | None, gpu: Gpu | None) -> pb.Headroom:
-    """Returns the entry about more devices. `size` is the bytes of gradients or parameters (equal); None if unknown."""
+    """Returns the entry about more devices. `size` is the bytes of the gradients or parameters, whichever `name` says;
+    both are equal. None if unknown."""
     if size is None:
         return _headroom("more_devices", [])
     exchange = all_reduce_ns(gpu, size)

@@ -18,7 +18,8 @@ _OF_TIME = ("mfu", "hfu", "mfu_bf16")
 
 
 def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Adds the figures of each report to the other. Figures of all steps in telemetry replace figures of the trace."""
+    """Adds the figures of each report to the other report. Figures about all steps, from telemetry, replace those of
+    the trace."""
     if not (trace.HasField("efficiency") and telemetry.HasField("efficiency")):
         return
     of_trace, of_run = trace.efficiency, telemetry.efficiency
@@ -46,7 +47,7 @@ def _same_steps(one: pb.Efficiency, other: pb.Efficiency) -> bool:
 
 
 def _copy(source: pb.Efficiency, target: pb.Efficiency, fields: tuple[str, ...]) -> None:
-    """Copies the figures that the source has, with their notes."""
+    """Copies those figures in `fields` that `source` has, with their notes, to `target`."""
     notes = {note.field: note for note in target.notes}
     for note in source.notes:
         if note.field in fields and source.HasField(note.field):

@@ -53,7 +53,7 @@ def job_efficiency(reports: Sequence[pb.Report], world_size: int, kinds: Collect
 
 
 def add_job_texts(message: pb.Efficiency) -> None:
-    """Sets title, unit and definition of the notes. Raises KeyError for a figure that jobs do not have."""
+    """Sets title, unit and definition of each note in `message`. Raises KeyError for a figure that jobs do not have."""
     texts = {text.field: text for text in figure_texts()}
     for note in message.notes:
         note.title, note.unit = texts[note.field].title, texts[note.field].unit
@@ -61,13 +61,16 @@ def add_job_texts(message: pb.Efficiency) -> None:
 
 
 def add_job_price(efficiency: pb.Efficiency, per_hour: float, world_size: int) -> None:
-    """Adds the cost of a million samples. `per_hour` is the price of one device per hour, in any currency."""
+    """Adds the cost of a million samples. `per_hour` is the price of one device per hour, in any currency; `world_size`
+    is the number of devices."""
     add_price(efficiency, per_hour * world_size)
     add_job_texts(efficiency)
 
 
 def _obstacle(complete: bool, kinds: Collection[str]) -> str:
-    """Returns the key of the reason why samples cannot be summed; empty if they can be summed."""
+    """Returns the key of the reason why samples of the ranks cannot be summed; empty if they can be summed.
+
+    `complete` is True if all ranks were recorded; `kinds` are the kinds of the job's process groups."""
     if not complete:
         return "ranks_missing"
     if not kinds or "unknown" in kinds:
@@ -76,7 +79,7 @@ def _obstacle(complete: bool, kinds: Collection[str]) -> str:
 
 
 def _values(parts: Sequence[pb.Efficiency], field: str) -> list[float] | None:
-    """Returns the figure of each rank, or None if one of them does not have it."""
+    """Returns the figure `field` of each rank, or None if one of the ranks does not have it."""
     return [getattr(part, field) for part in parts] if all(part.HasField(field) for part in parts) else None
 
 
@@ -93,7 +96,8 @@ def _mean(parts: Sequence[pb.Efficiency], field: str, complete: bool) -> Figure:
 
 
 def _utilisation(parts: Sequence[pb.Efficiency], steps: Sequence[float], field: str, complete: bool) -> Figure:
-    """Returns the operations of all ranks / (step time x sum of their peaks)."""
+    """Returns the utilisation `field` of all ranks: their operations / (step time x sum of their peaks). `steps` are
+    the step times in seconds."""
     shares, peaks = _values(parts, field), _values(parts, "peak_flops")
     if shares is None or peaks is None:
         return unknown("some_ranks")

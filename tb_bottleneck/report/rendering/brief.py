@@ -115,7 +115,7 @@ def _of_report(report: pb.Report) -> _Brief:
 
 
 def _first_change(report: pb.Report) -> tuple[str, str]:
-    """Returns the first change and its gain, as `verdict.action` states them; empty texts if there is none."""
+    """Returns the first change and its gain, as `verdict.action` states them; two empty texts if there is none."""
     if not report.verdict.action:
         return "", ""
     if plan_leads(report):

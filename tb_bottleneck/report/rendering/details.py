@@ -100,7 +100,7 @@ TITLE = "Parts of the step, by the functions that the loop calls"
 
 
 def step_part_lines(parts: Sequence[pb.StepPart]) -> Iterator[str]:
-    """Yields the lines of one paragraph for each part of a step."""
+    """Yields the lines about the parts of a step: one paragraph for each part."""
     yield Line(TITLE, "strong")
     for part in parts:
         of = ", ".join(f"{row.title} {share_text(row.share)}" for row in part.account)
@@ -109,7 +109,7 @@ def step_part_lines(parts: Sequence[pb.StepPart]) -> Iterator[str]:
 
 
 def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
-    """Yields the lines about what a run without a problem could still gain; none if there is nothing."""
+    """Yields the lines about what a run without a problem could still gain; none if `headroom` is empty."""
     if not headroom:
         return
     yield ""
@@ -124,7 +124,7 @@ def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
 
 
 def bound_text(item: pb.Headroom) -> str:
-    """Returns the bound of an item as the end of its title."""
+    """Returns the upper bound of what `item` can gain, as the end of its title; empty if unknown."""
     if item.HasField("speedup"):
         return f": at most {factor_text(item.speedup)} as fast"
     if not item.HasField("share"):

@@ -15,7 +15,8 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[str]:
-    """Yields the lines of the section; none if no figure is known. Lines say why figures in `explained` are unknown."""
+    """Yields the lines about efficiency; none if no figure is known. For fields in `explained`, a line says why a
+    figure is unknown."""
     fields = {text.field for text in figure_texts()}  # a saved report may have others
     known = [note for note in efficiency.notes if note.field in fields and efficiency.HasField(note.field)]
     if not known:
@@ -58,7 +59,7 @@ def _with_prefix(value: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Returns a number with three significant digits, or whole from 100 on."""
+    """Returns a number as text: with three significant digits below 100, whole from 100 on."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -66,7 +67,7 @@ PER_STEP = "per step"
 
 
 def compilation_lines(compilation: pb.Compilation, per: str = PER_STEP) -> Iterator[str]:
-    """Yields the lines about what torch.compile did; `per` says what the numbers refer to."""
+    """Yields the lines about what torch.compile did; `per` says what the numbers refer to, such as "per step"."""
     yield Line("torch.compile", "strong")
     if compilation.HasField("regions"):
         plural = "" if compilation.regions == 1 else "s"
@@ -110,7 +111,8 @@ _MIN_NS = 1_000
 
 
 def graph_lines(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[str]:
-    """Yields the lines about replays of captured graphs; `per` says what the numbers refer to."""
+    """Yields the lines about replays of captured CUDA graphs; `per` says what the numbers refer to, such as "per
+    step"."""
     yield Line("CUDA graphs", "strong")
     outside = f"outside of them, {count_text(replays.outside_operations)} operations run for "
     outside += f"{duration_text(replays.outside_ns)} {per}"

@@ -37,7 +37,7 @@ def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
 
 
 def place_text(place: pb.Place) -> str:
-    """Returns a place in the program as `file:line function`, or the record_function block."""
+    """Returns a place in the program as `file:line function`, or the name of the module or record_function block."""
     if not place.file and place.module and not place.block:
         return f"module {place.module}"
     if not place.file:
@@ -47,7 +47,7 @@ def place_text(place: pb.Place) -> str:
 
 
 def lines_text(place: pb.Place) -> str:
-    """Returns the costliest lines of a place: ", most in line 4 (41%), then lines 3 (30%), 7 (20%)"."""
+    """Returns the lines of a place with the largest cost: ", most in line 4 (41%), then lines 3 (30%), 7 (20%)"."""
     most = f", most in line {place.hottest_line} ({share_text(place.hottest_share)})" if place.hottest_line else ""
     others = ", ".join(f"{other.line} ({share_text(other.share)})" for other in place.other_lines)
     return f"{most}, then line{'s' if len(place.other_lines) > 1 else ''} {others}" if others else most
@@ -59,7 +59,8 @@ def count_text(count: float) -> str:
 
 
 def factor_text(factor: float, digits: int | None = None) -> str:
-    """Returns a speed-up: "1.24x", "6.6x", "15x". By default, it has as many `digits` as a simulation supports."""
+    """Returns a speed-up as text: "1.24x", "6.6x", "15x". `digits` is the number of decimal places; by default, as many
+    as a simulation supports."""
     supported = 1 if factor >= FEW_DIGITS_FROM else 2
     return f"{factor:.{0 if factor >= WHOLE_FACTOR_FROM else digits or supported}f}x"
 

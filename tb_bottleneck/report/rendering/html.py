@@ -41,7 +41,7 @@ def fragment(report: pb.Report) -> str:
 
 
 def page(reports: Sequence[pb.Report]) -> str:
-    """Returns a page with the reports, at most MAX_BYTES long."""
+    """Returns a whole HTML page with the reports, at most MAX_BYTES long."""
     head = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>tb_bottleneck</title>'

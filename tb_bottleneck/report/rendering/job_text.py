@@ -15,7 +15,7 @@ MAX_SHOWN_GROUPS = 8
 
 
 def render_job(job: pb.Job, layout: Layout | None = None) -> str:
-    """Returns the job as text."""
+    """Returns the job as plain text, fitted into `layout`."""
     return (layout or Layout()).text(_lines(job))
 
 
@@ -88,7 +88,7 @@ def _groups(job: pb.Job) -> Iterator[str]:
 
 
 def ranges_text(ranks: Sequence[int]) -> str:
-    """Returns "rank 3" or "ranks 0-3, 5"."""
+    """Returns the sorted `ranks` as text with ranges: "rank 3" or "ranks 0-3, 5"."""
     parts: list[list[int]] = []
     for rank in ranks:
         if parts and rank == parts[-1][1] + 1:
@@ -113,7 +113,8 @@ MAX_NAMED = 8
 
 
 def render_training(row: Row, layout: Layout) -> str:
-    """Returns a training as text: its job, if any, and its first report. Its other recordings are only named."""
+    """Returns a training as text: its job, if any, and its first report. Its other recordings are only named, not
+    described."""
     parts = []
     if row.job is not None:
         parts.append(render_job(row.job, layout))

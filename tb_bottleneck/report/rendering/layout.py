@@ -16,20 +16,21 @@ _FIRST_WORDS = re.compile(r"\s*[^:,.]+")
 
 
 class Line(str):
-    """A line with a style: `strong`, `faint`, `code`, `rule`, or a severity, which colours its first words."""
+    """A line of text with a style: `strong`, `faint`, `code`, `rule`, or a severity, which colours the first words of
+    the line."""
 
     __slots__ = ("style",)
     style: str
 
     def __new__(cls, text: str, style: str) -> "Line":
-        """Returns the text with a style."""
+        """Returns a Line with the text `text` and the style `style`."""
         line = super().__new__(cls, text)
         line.style = style
         return line
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
-    """Returns a paragraph as one line, which the layout wraps; nothing for an empty text."""
+    """Returns a paragraph as a list with one line, which the layout wraps later; empty for an empty text."""
     return [f"{indent}{text}"] if text else []
 
 
@@ -38,13 +39,14 @@ RULE = Line("─" * 72, "rule")
 
 @dataclass(frozen=True)
 class Layout:
-    """`width` is the width in characters. If `styled` is True, escape codes are written."""
+    """How text is fitted into a terminal. `width` is in characters. If `styled` is True, escape codes for styles are
+    written."""
 
     width: int = MAX_PROSE
     styled: bool = False
 
     def text(self, lines: Iterable[str]) -> str:
-        """Returns the lines, fitted and joined, with one newline at the end."""
+        """Returns `lines` as one text: wrapped to the width, with one newline at the end."""
         return "\n".join(part for line in lines for part in self._parts(line)).rstrip() + "\n"
 
     def styled_text(self, text: str, style: str) -> str:
@@ -71,7 +73,7 @@ class Layout:
 
 
 def shortened(text: str, width: int) -> str:
-    """Returns the text in at most `width` characters, cut in the middle: names mostly differ near their end."""
+    """Returns `text` in at most `width` characters, with its middle left out: names mostly differ near their end."""
     if len(text) <= width:
         return text
     head = max((width - 1) // 3, 0)
@@ -99,7 +101,7 @@ def _parts_of(line: str, width: int) -> list[str]:
 
 
 def _fitted_code(line: str, width: int) -> Iterator[str]:
-    """Yields a long line of code as valid code: its comment above it, and line breaks after commas."""
+    """Yields a long line of code as several lines of valid code: its comment above it, and line breaks after commas."""
     indent = line[: len(line) - len(line.lstrip())]
     comment = _COMMENT.fullmatch(line) if len(line) > width else None
     if comment:

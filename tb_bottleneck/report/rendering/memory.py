@@ -13,8 +13,8 @@ _SITES = 5
 
 
 def lines_of(memory: pb.Memory) -> Iterator[str]:
-    """Yields the lines of the section. Findings worth fixing are left out: they are listed with the report's
-    findings."""
+    """Yields the lines of the section about memory. Findings worth fixing are left out, because they are listed with
+    the report's findings."""
     peak = f"Memory at the peak: {bytes_text(memory.peak_bytes)}{_headroom(memory)}"
     yield Line(peak if memory.parts else "Memory", "strong")
     rows = [part for part in memory.parts if part.share >= 0.0005]
@@ -47,7 +47,7 @@ def forecast_text(forecast: pb.MemoryForecast) -> str:
 
 
 def place_of(site: pb.MemorySite) -> str:
-    """Returns a place as text, as far as it was recorded."""
+    """Returns the place that allocated memory as text, as far as it was recorded; empty if nothing was."""
     line = f"{site.file}:{site.line} {site.function}" if site.line else f"{site.file} {site.function}".strip()
     return ", ".join(part for part in (line, site.module, site.operator) if part)
 
@@ -59,7 +59,7 @@ def _headroom(memory: pb.Memory) -> str:
 
 
 def finding_lines(finding: pb.MemoryFinding) -> Iterator[str]:
-    """Yields the title of a finding, then its lines."""
+    """Yields the title of a memory finding, then its details."""
     yield f"{finding.title}  [{finding.cause}]"
     if finding.headline:
         yield f"   {finding.severity}; about the memory"

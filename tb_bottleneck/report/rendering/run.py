@@ -28,7 +28,7 @@ def phase_lines(report: pb.Report) -> Iterator[str]:
 
 
 def _clock(ns: float) -> str:
-    """Formats a time as hours, minutes and seconds: 1:02:03 or 2:03."""
+    """Formats a time in ns as hours, minutes and seconds: 1:02:03 or 2:03."""
     seconds = round(ns / NS_PER_S)
     hours, minutes = seconds // _HOUR, seconds % _HOUR // _MINUTE
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
@@ -39,7 +39,7 @@ _BAR = 25
 
 
 def run_time_lines(run: pb.RunTime) -> Iterator[str]:
-    """Yields one line for each part of at least LEAST of the time, the largest first."""
+    """Yields one line for each part of the run's wall time with at least the fraction LEAST, the largest part first."""
     parts = sorted((part for part in run.parts if part.share >= LEAST), key=lambda part: -part.share)
     if not parts:
         return

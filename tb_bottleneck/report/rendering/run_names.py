@@ -16,7 +16,8 @@ _MONITOR_DIRECTORY = re.compile(r"(^|/)tb_bottleneck(/\d{8}-\d{6}[^/]*)?$")
 
 
 def short_names(reports: Sequence[pb.Report]) -> list[str]:
-    """Returns a name for each report: its run without shared folders, and its file; all different if the files are."""
+    """Returns a name for each report: its run without the folders that all runs share, and its file. Names differ if
+    the files do."""
     runs = ["" if report.run == "." else report.run for report in reports]
     shared = _shared_folders([_MONITOR_DIRECTORY.sub("", run) for run in runs])
     names = [_joined(run[shared:], _stem(report.source)) for run, report in zip(runs, reports, strict=True)]
@@ -49,7 +50,8 @@ def _joined(run: str, name: str, whole: bool = False) -> str:
 
 
 def _shared_folders(runs: Sequence[str]) -> int:
-    """Returns the length of the folders that all runs begin with, each with a slash. The last folder of a run stays."""
+    """Returns the number of characters in the folders that all runs begin with, including slashes. The last folder of a
+    run is never counted."""
     folders = zip(*(run.split("/")[:-1] for run in runs), strict=False)
     shared = [names[0] for names in takewhile(lambda names: len(set(names)) == 1, folders)]
     return len("/".join([*shared, ""]))

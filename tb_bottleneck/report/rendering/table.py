@@ -48,7 +48,8 @@ def table_csv(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
 
 
 def csv_text(lines: Sequence[Mapping[str, object]]) -> str:
-    """Returns rows with the same headers as CSV. Formulas are made text."""
+    """Returns rows with the same headers as CSV text. Cells that a spreadsheet would run as formulas are changed to
+    plain text."""
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(lines[0] if lines else ())
@@ -58,7 +59,7 @@ def csv_text(lines: Sequence[Mapping[str, object]]) -> str:
 
 
 def table_markdown(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as Markdown; names cannot become markup."""
+    """Returns the table as Markdown. Special characters in names are escaped."""
     keys = chosen or WIDE_COLUMNS
     lines = [_headers(keys), ["---:" if COLUMNS[key].figure else "---" for key in keys]]
     lines += [[markdown(cell) for cell in _cells(row, keys)] for row in rows]
@@ -101,7 +102,8 @@ def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> 
 
 
 def _common_start(names: Sequence[str]) -> str:
-    """Returns what all names begin with, up to the end of a word; empty if it is short or no name has to be cut."""
+    """Returns the text that all names begin with, up to the end of a word; empty if it is short or no name has to be
+    cut."""
     if len(names) < 2 or max(map(len, names)) <= _NAME_ROOM:
         return ""
     shared = os.path.commonprefix(list(names))  # noqa: RUF071 (characters are meant: these are names)
@@ -114,7 +116,8 @@ def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _narrow_columns(rows: Sequence[Row], width: int) -> Sequence[str]:
-    """Returns the columns of NARROW_COLUMNS that leave room for names, and further ones that fit beside them."""
+    """Returns the columns for a table of `width` characters: those of NARROW_COLUMNS that leave room for names, and
+    further ones that fit beside them."""
     texts = [_headers(WIDE_COLUMNS), *(_cells(row, WIDE_COLUMNS) for row in rows)]
     needed = dict(zip(WIDE_COLUMNS, _widths(texts), strict=True))
     full, keys = dict(needed), list(NARROW_COLUMNS)
@@ -131,7 +134,7 @@ def _narrow_columns(rows: Sequence[Row], width: int) -> Sequence[str]:
 
 
 def _sum(widths: Mapping[str, int], keys: Sequence[str]) -> int:
-    """Returns the width of a line with these columns, with two spaces in between."""
+    """Returns the width in characters of a line with the columns `keys`, with two spaces between columns."""
     return sum(widths[key] for key in keys) + 2 * (len(keys) - 1)
 
 
@@ -141,7 +144,7 @@ def _padded(text: str, key: str, width: int) -> str:
 
 
 def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
-    """Yields the second line of a row: verdict, action and device, without what has a column."""
+    """Yields the second line of a row. It has verdict, action and device, except those that have a column in `keys`."""
     below = ("verdict", "action", "device")
     verdict, action, device = ("" if key in keys else text for key, text in zip(below, _cells(row, below), strict=True))
     said, room = ": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT)
@@ -153,7 +156,8 @@ def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
 
 
 def _fitted(widths: list[int], total: int) -> list[int]:
-    """Returns the widths of the columns, the widest ones reduced so that all fit, with two spaces in between."""
+    """Returns the widths of the columns, where the widest ones are reduced until all columns, with two spaces in
+    between, need at most `total` characters."""
     fitted = list(widths)
     while sum(fitted) + 2 * (len(fitted) - 1) > total and max(fitted) > 1:
         fitted[fitted.index(max(fitted))] -= 1

@@ -10,11 +10,10 @@ from tb_bottleneck.report.rendering.table_rows import Row
 
 @dataclass(frozen=True)
 class Column:
-    """One column. A cell without a known value is empty in both forms.
+    """One column of the table. A cell without a known value is empty in both forms.
 
     `text` returns the cell for people, `values` the values for CSV by header. Cells are right-aligned if `figure` is
-    True.
-    """
+    True."""
 
     title: str
     text: Callable[[Row], str]

@@ -40,12 +40,13 @@ class Row:
 
     @property
     def alert(self) -> pb.MemoryAlert | None:
-        """The memory problem that is more urgent than the verdict about the time."""
+        """The memory problem of the training if it is more urgent than the verdict about the time, otherwise None."""
         return leading_alert(self.verdict) if self.verdict is not None else None
 
     @property
     def speedup(self) -> pb.Speedup | None:
-        """The predicted gain: of the whole plan, or of the job."""
+        """The predicted gain: of the job for a job, otherwise of the whole plan or the leading finding; None if
+        unknown."""
         if self.job is None:
             return self.digest.gain
         return gain_of(self.job)
@@ -68,7 +69,8 @@ class Row:
 
     @property
     def urgency(self) -> int:
-        """The position in an order of severity; 0 is critical, and no verdict comes last."""
+        """The position of the severity in the order of severities; 0 is critical. Trainings without a verdict come
+        last."""
         return _SEVERITIES.index(self.severity) if self.severity in _SEVERITIES else len(_SEVERITIES)
 
     @property
@@ -78,7 +80,7 @@ class Row:
 
     @property
     def samples_per_step(self) -> float | None:
-        """The samples of a process per step, from the first recording that shows them."""
+        """The samples per step of one process, from the first recording that has this figure; None if none has it."""
         known = [report.efficiency for report in self.reports if report.efficiency.HasField("samples_per_step")]
         return known[0].samples_per_step if known else None
 
@@ -156,6 +158,7 @@ def sorted_rows(rows: Sequence[Row], sort: str = "severity") -> list[Row]:
 
 
 def _named(training: Training, reports: Sequence[pb.Report]) -> int:
-    """Returns the recording that names the training: the first trace, because all telemetry is named alike."""
+    """Returns the position of the recording that gives the training its name: the first trace, because all telemetry
+    has the same name."""
     traces = (member for member in training.members if reports[member].evidence_source in ("trace", "both"))
     return next(traces, training.first)

@@ -39,7 +39,7 @@ _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 
 def render(report: pb.Report, layout: Layout | None = None) -> str:
-    """Returns the report as text."""
+    """Returns the report as plain text, fitted into `layout`."""
     return (layout or Layout()).text(_lines(report))
 
 
@@ -117,7 +117,8 @@ def _length(window: pb.Window) -> str:
 
 
 def _spread(step: pb.Spread) -> str:
-    """Returns the percentiles of the step times as text that follows the mean. Shares and gains refer to the mean."""
+    """Returns the percentiles of the step times as text, placed after the mean. Fractions and gains refer to the
+    mean."""
     p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
     return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
@@ -134,7 +135,7 @@ def _health(report: pb.Report) -> Iterator[str]:
 
 
 def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
-    """Yields the lines of the account as a bar chart; none without an account."""
+    """Yields the lines of the account of the time, as a bar chart with one line per regime; none without an account."""
     rows = [row for row in report.account if row.share >= 0.0005]
     if not rows:
         return
@@ -150,7 +151,7 @@ def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
 
 
 def heading(text: str) -> str:
-    """Returns the title of a part."""
+    """Returns the title of a section of the text."""
     return Line(text, "strong")
 
 
@@ -165,7 +166,7 @@ def _findings(report: pb.Report) -> Iterator[str]:
 
 
 def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
-    """Yields the title of a finding, then its lines."""
+    """Yields the title of a finding, then its details."""
     yield f"{finding.title}  [{finding.cause}]"
     yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
     yield from _places(finding)

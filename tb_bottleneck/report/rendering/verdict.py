@@ -24,7 +24,7 @@ _NOTABLE = 1 / (1 - _LEAST["warning"])
 
 
 def verdict_lines(report: pb.Report) -> Iterator[str]:
-    """Yields the lines of the verdict, after a memory problem that is more urgent."""
+    """Yields the lines of the verdict. If a memory problem is more urgent, its lines come first."""
     verdict = report.verdict
     yield from alert_before(verdict)
     if verdict.action:
@@ -84,7 +84,8 @@ def _severity(report: pb.Report) -> str:
 
 
 def _why(report: pb.Report) -> str:
-    """Returns the text of the rule without its first sentence, which repeats the headline."""
+    """Returns the reason that the rule of the verdict's regime gives, without its first sentence, which repeats the
+    headline."""
     verdict = next((verdict for verdict in report.regimes if verdict.regime == report.verdict.regime), None)
     more = verdict.because.partition(". ")[2] if verdict is not None else ""
     return f" {more}" if more else ""
@@ -110,7 +111,7 @@ def checked_lines(report: pb.Report) -> Iterator[str]:
 
 
 def _needs_device(verdict: pb.RegimeVerdict) -> bool:
-    """Returns True for a regime that runs on the CPU cannot have; False if it fires, so that it is shown
+    """Returns True if runs on the CPU cannot have this regime. Returns False if the regime fires, so that it is shown
     nevertheless."""
     return verdict.status != "fires" and any(regime.needs_device for regime in Regime if regime == verdict.regime)
 
@@ -143,7 +144,8 @@ def note_of(report: pb.Report, finding: pb.Finding) -> str:
 
 
 def _place(report: pb.Report, finding: pb.Finding) -> int | None:
-    """Returns the position in the plan of the fix of a finding; several causes may have the same fix."""
+    """Returns the position of the finding's fix in the plan; None if the plan does not have it. Several causes may have
+    the same fix."""
     fix = _fix(finding.cause)
     return next((place for place, step in enumerate(report.plan) if _fix(step.cause) == fix), None)
 
