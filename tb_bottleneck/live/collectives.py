@@ -34,7 +34,7 @@ class Divergence:
 
     @property
     def sentence(self) -> str:
-        """A sentence about the difference."""
+        """A sentence that names the ranks and the collective in which they differ."""
         what = f"{self.call.name or 'collective'} number {self.call.sequence} of group {self.group or 'default'}"
         return f"Flight Recorder: {ranks_text(self.ranks)} {_DID[self.kind]} {what}."
 
@@ -95,7 +95,8 @@ def _by_sequence(dump: Dump, name: str) -> dict[int, list[Call]]:
 def _difference(
     name: str, called: Mapping[int, Call], members: Ranks, dumped: set[int], is_last: bool
 ) -> Divergence | None:
-    """Returns how the ranks differ in one operation, or None. `dumped` are the members whose dump exists."""
+    """Returns how the ranks differ in one collective, or None if they agree. `called` has the call of each rank that
+    made one, `members` are the ranks of the group, and `dumped` the members whose dump exists."""
     usual = Counter(map(_signature, called.values())).most_common(1)[0][0]
     example = next(call for call in called.values() if _signature(call) == usual)
     different = tuple(sorted(rank for rank, call in called.items() if _signature(call) != usual))

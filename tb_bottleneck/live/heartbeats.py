@@ -154,5 +154,5 @@ def _with_plain_texts(beat: Heartbeat) -> Heartbeat:
 
 
 def shown(directory: str) -> str:
-    """Returns the run of a run directory: the path without the monitor's own folders at its end."""
+    """Returns the name of the run for a run directory: its path without the monitor's own folders at its end."""
     return str(Path(directory).parent.parent)

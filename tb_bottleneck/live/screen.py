@@ -42,7 +42,7 @@ def screen(states: Sequence[LiveState], logdir: str) -> RenderableType:
 
 
 def lines(states: Sequence[LiveState]) -> Iterator[str]:
-    """Yields one line per job."""
+    """Yields one line of text per job."""
     for state in states:
         job = state.job
         step = typical(rank.beat.recent.get("wall", 0.0) for rank in job.ranks)
@@ -92,7 +92,8 @@ def _facts(job: LiveJob) -> Iterator[str]:
 
 
 def _account(ranks: Sequence[Rank]) -> RenderableType | None:
-    """Returns a bar with the parts of the step in the last minute, as the mean over the ranks."""
+    """Returns a bar that shows the parts of the step in the last minute, as means over the ranks; None if no steps are
+    known."""
     recents = [rank.beat.recent for rank in ranks if rank.beat.recent.get("wall")]
     if not recents:
         return None

@@ -117,7 +117,8 @@ def _slow_rank(job: LiveJob) -> LiveVerdict | None:
 
 
 def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
-    """Returns the cause that belongs to the part of the step with most of the excess."""
+    """Returns the cause for the part of the step in which `slowest` differs most from the `others`. `excess` is how
+    much longer its step takes in total, in ns."""
 
     def beyond(*columns: str) -> float:
         return sum(_figure(slowest, name) - typical(_figure(rank, name) for rank in others) for name in columns)
@@ -130,7 +131,8 @@ def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
 
 
 def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
-    """Returns the verdict about a rank that sometimes has long steps, but is usually not slower; None without one."""
+    """Returns the verdict about a rank that sometimes has long steps, but is usually not slower; None if there is no
+    such rank."""
 
     def rare(rank: Rank) -> float:
         return _figure(rank, "own_mean") - _figure(rank, "own")
@@ -201,5 +203,6 @@ def _figure(rank: Rank, name: str) -> float:
 
 
 def _own(rank: Rank) -> float:
-    """Returns the typical time of a step without the backward pass, in which gradients are exchanged, in ns."""
+    """Returns the typical time in ns of a step of `rank` without the backward pass, in which gradients are
+    exchanged."""
     return _figure(rank, "own")

@@ -89,13 +89,13 @@ SETTLED_S = 5.0
 
 
 class Blocks:
-    """One pass over a file. Iterate once; the attributes give the progress and, afterwards, how the file ended.
+    """One pass over the content of a file, as blocks of plain bytes. Iterate once. The attributes give the progress
+    and, afterwards, how the file ended.
 
     The format is recognised by the magic number in the file, not by the file name. Several gzip members in a row are
     one stream (RFC 1952 §2.2); other data after the last member are ignored, as gzip does. If a member ends early, its
     content is yielded and `truncated` is set to a description. `bytes_read` and `bytes_total` count the bytes in the
-    file, `inflated` the plain bytes.
-    """
+    file, `inflated` the plain bytes."""
 
     def __init__(
         self,
@@ -145,9 +145,8 @@ class Blocks:
     def refuse_growing(self) -> None:
         """Raises StillGrowing if the missing end of the file may still be written.
 
-        Call it after the iteration. Nothing is written after the end of a compressed stream or after damage: such a
-        file is broken, unless the file changed while it was read.
-        """
+        Call this method after the iteration. Nothing is written after the end of a compressed stream or after damage:
+        such a file is broken, unless the file changed while it was read."""
         if self._grew:
             raise StillGrowing("It grew while it was read: read it again later.")
         if self._written_s_ago < SETTLED_S and not self._closed:
@@ -226,8 +225,8 @@ class Blocks:
 
 
 def _inflated_before_error(inflater: Any, data: bytes) -> bytes:
-    """Returns `data` inflated up to the byte that zlib refuses. If it got all data in one call, zlib would return
-    nothing."""
+    """Returns `data` inflated up to the byte that zlib refuses. The bytes are passed one by one, because zlib would
+    return nothing if it got all data in one call."""
     parts = []
     with suppress(zlib.error):
         for at in range(len(data)):

@@ -53,8 +53,8 @@ class Status:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file of a walk. `path` is the path that the user sees; `real` is the path to open, with symbolic links
-    resolved."""
+    """A file that `FileSystem.walk` found. `path` is the path that the user sees; `real` is the path to open, with
+    symbolic links resolved."""
 
     path: str
     real: str
@@ -66,16 +66,16 @@ class FileSystem(Protocol):
     for example because a package is missing."""
 
     def absolute(self, path: str) -> str:
-        """Returns the absolute path, which is the same for all paths to one file."""
+        """Returns the absolute path of `path`. All paths to one file have the same absolute path."""
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
         """Returns the current status of `path`, or of the open `file` if it is given and the storage supports that."""
 
     def open(self, path: str) -> BinaryIO:
-        """Opens the content for reading."""
+        """Opens the file `path` for reading."""
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
-        """Yields the files below the directory `top`. Adds a sentence to `problems` for what is skipped."""
+        """Yields the files below the directory `top`. Adds a sentence to `problems` for each path that is skipped."""
 
 
 def display_name(name: str) -> str:
@@ -90,7 +90,7 @@ LISTED_LINKS = 5
 
 
 class Local:
-    """Local disks. A walk follows only symbolic links that stay inside the directory, unless FOLLOW_VARIABLE is "1":
+    """Local disks. `walk` follows only symbolic links that stay inside the directory, unless FOLLOW_VARIABLE is "1":
     users who can write to a logdir must not choose which other files this process reads."""
 
     def __init__(self) -> None:
@@ -166,7 +166,8 @@ def _shown(link: str) -> str:
 
 
 def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:
-    """Returns the entries of a directory, or none if it was visited before."""
+    """Returns the entries of a directory; empty if it was visited before, or cannot be read. Adds the directory to
+    `visited`, and a sentence to `problems` if it cannot be read."""
     try:
         status = os.stat(directory)
         if (status.st_dev, status.st_ino) in visited:

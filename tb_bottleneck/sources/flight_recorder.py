@@ -50,7 +50,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Dump:
-    """The calls of one rank, in the order of the dump. `groups` maps the name of a process group to its ranks."""
+    """The recorded calls of one rank, in the order of the file. `groups` maps the name of a process group to its
+    ranks."""
 
     rank: int
     calls: tuple[Call, ...]
@@ -59,7 +60,7 @@ class Dump:
 
 
 def is_dump_name(name: str) -> bool:
-    """Returns True if a file with this name may be a dump: the name ends with the rank."""
+    """Returns True if a file with this name may be a dump, because the name ends with the number of a rank."""
     return _FILE.match(name) is not None
 
 
@@ -98,7 +99,7 @@ def _plain(data: bytes) -> Any:
 
 
 class _Everything:
-    """A consumer that takes no records, so that `load` returns the whole value of the pickle."""
+    """A consumer that takes no records while a pickle is read, so that `load` returns the whole value of the pickle."""
 
     path = "\0"
 

@@ -19,7 +19,7 @@ _ZSTD_WINDOW = 1 << 27
 
 
 class Frames:
-    """Inflates one file. Afterwards, `complete` is True if the file ended at the end of a frame."""
+    """Inflates one zstd or lz4 file. Afterwards, `complete` is True if the file ended at the end of a frame."""
 
     def __init__(self, name: str, start: Callable[[], Any], error: type[Exception], piece: int, limit: int) -> None:
         self.name = name
@@ -30,7 +30,8 @@ class Frames:
         self._limit = limit
 
     def inflate(self, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """Yields the plain bytes in parts of any size. Raises ValueError if the data are damaged."""
+        """Yields the plain bytes of the compressed `parts`, in parts of any size. Raises ValueError if the data are
+        damaged."""
         inflater = None
         for part in parts:
             for begin in range(0, len(part), self._piece):
@@ -58,17 +59,16 @@ class Frames:
 
 
 def _rest(inflater: Any) -> bytes | None:
-    """Returns the bytes to pass to the next call of `decompress`; None if it needs new data."""
+    """Returns the bytes to pass to the next call of `decompress`; None if the inflater needs new data from the file."""
     if inflater.eof:
         return bytes(inflater.unused_data or b"")
     return None if getattr(inflater, "needs_input", True) else b""
 
 
 def frames_of(start: bytes) -> Frames | None:
-    """Returns the reader for a file that begins with `start`, or None if the file is neither zstd nor lz4.
+    """Returns an inflater for a file that begins with the bytes `start`, or None if the file is neither zstd nor lz4.
 
-    Raises Unreadable: the package for the format is not installed.
-    """
+    Raises Unreadable: the package for the format is not installed."""
     if start.startswith(ZSTD_MAGIC):
         try:
             import zstandard

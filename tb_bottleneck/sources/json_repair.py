@@ -55,8 +55,8 @@ def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] |
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """Yields `text` with more and more repairs. Values are repaired last, because parts of strings with stray quotes
-    look like values."""
+    """Yields variants of `text` with more and more repairs. Values are repaired last, because parts of strings with
+    stray quotes look like values."""
     yield _values(text)
     escaped = _backslashes(text)
     if escaped != text:
@@ -69,7 +69,8 @@ def _attempts(text: str) -> Iterator[str]:
 
 
 def _values(text: str) -> str:
-    """Replaces bare words and missing values by null, and removes trailing commas; strings are unchanged."""
+    """Returns `text` with null in place of bare words and missing values, and without trailing commas. Strings are
+    unchanged."""
     return _TOKEN.sub(_value, text)
 
 
@@ -120,7 +121,8 @@ def _quotes(text: str) -> str:
 
 
 def _position_after(mark: str, open_brackets: list[str]) -> str:
-    """Returns the kind of string that may follow a structural character, and updates the stack of open brackets."""
+    """Returns the kind of string that may follow `mark`, a structural character of JSON. Updates the stack
+    `open_brackets`."""
     if mark in "{[":
         open_brackets.append(mark)
     elif mark in "}]" and open_brackets:

@@ -53,7 +53,8 @@ _LOOKAHEAD = 1 << 16
 
 
 class KinetoReader:
-    """One pass over a file. After one iteration of `batches()`, `header`, `lost` and `truncated` are complete."""
+    """Reads one trace file in one pass. After one iteration of `batches()`, `header`, `lost` and `truncated` are
+    complete."""
 
     def __init__(
         self,
@@ -62,7 +63,8 @@ class KinetoReader:
         bounds: Bounds = BOUNDS,
         categories: Callable[[], Categories] | None = None,
     ) -> None:
-        """`progress` gets the bytes read and in total. With `categories`, the native scanner is used if installed."""
+        """`progress` is called with the bytes read so far and in total. With `categories`, the native scanner is used
+        if it is installed."""
         self.lost: Counter[str] = Counter()
         self.truncated = ""
         self._blocks = Blocks(path, bounds)
@@ -142,7 +144,7 @@ class KinetoReader:
             self._progress(self._blocks.bytes_read, self._blocks.bytes_total)
 
     def _find_events(self, blocks: Iterator[bytes]) -> bytes:
-        """Stores the text before the events, and returns the rest of the block in which they start."""
+        """Stores the text before the list of events, and returns the rest of the block in which this list starts."""
         head = b""
         for block in blocks:
             self._report_progress()
@@ -161,7 +163,8 @@ class KinetoReader:
         raise NotATrace(what_it_is(self._blocks.path, head))
 
     def _events_with(self, block: bytes) -> Batch:
-        """Returns the events up to the last boundary in this block; the rest is pending until the next block."""
+        """Returns the events that end in `block`, up to its last boundary between events. The rest is kept until the
+        next block."""
         waits = self._waits(block)
         if text := self.cut(block):
             return self._events_before(text, block)
@@ -175,11 +178,12 @@ class KinetoReader:
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns `pending` and `block` up to its last boundary as a JSON list; None if there is none."""
+        """Returns the kept text and `block`, up to its last boundary between events, as a JSON list; None if there is
+        no boundary."""
         return None if self._skipping or self._waits(block) else self._cut(block, 0)
 
     def _waits(self, block: bytes) -> bool:
-        """Returns True if the pending text must grow further before it is read again."""
+        """Returns True if the kept text must become longer before it is decoded again."""
         return len(self.pending) + len(block) < self._retry_from
 
     def _cut(self, data: bytes, searched: int) -> bytes | None:
@@ -220,8 +224,8 @@ class KinetoReader:
         return taken.events
 
     def _events_of_large(self) -> Batch:
-        """Reads pending text that is larger than an event may be. It is either the end of the list and a large tail, or
-        an event that is too large and is skipped."""
+        """Decodes kept text that is larger than an event may be. This text is either the end of the list and a large
+        tail, or an event that is too large and is skipped."""
         text, self.pending, self._retry_from = self.pending, b"", 0
         events = self._lenient_events(text, b"")
         if len(self.pending) > self._bounds.event:
@@ -263,7 +267,7 @@ def _is_complete(head: bytes) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Decodes any bytes to text. `_bytes` converts the text back."""
+    """Decodes any bytes to text, so that `_bytes` can restore them."""
     return data.decode("utf-8", "surrogateescape")
 
 

@@ -35,8 +35,8 @@ _LOOKBACK = 256
 
 
 class LenientResult(Record, frozen=True):
-    """The events of a text. The unread rest of the text begins at `rest`. `ended` is True if the list of events ends
-    there."""
+    """The events in a text. The unread rest of the text begins at the index `rest`. `ended` is True if the list of
+    events ends at `rest`."""
 
     events: list[Event]
     rest: int
@@ -44,7 +44,7 @@ class LenientResult(Record, frozen=True):
 
 
 class _Broken(Exception):
-    """The text is not JSON from `at` on. `early` is True if more text could make it valid."""
+    """Raised if the text is not JSON from the index `at` on. `early` is True if more text could make it valid."""
 
     def __init__(self, at: int, early: bool) -> None:
         super().__init__()
@@ -59,11 +59,12 @@ class LenientReader:
         self._lost = lost
 
     def read(self, text: str, following: str) -> LenientResult:
-        """Reads `text` up to the first incomplete event. `following` is the beginning of the text after `text`."""
+        """Reads `text` up to the first incomplete event. `following` is the beginning of the text that comes after
+        `text`."""
         return self._read(text, following, final=False)
 
     def read_last(self, text: str) -> LenientResult:
-        """Reads the last `text` of a file. An incomplete event is counted as lost ("cut off")."""
+        """Reads `text`, which is the last text of a file. An incomplete event is counted as lost ("cut off")."""
         return self._read(text, "", final=True)
 
     def _read(self, text: str, following: str, final: bool) -> LenientResult:
@@ -90,10 +91,10 @@ class LenientReader:
             at = end
 
     def _value(self, text: str, at: int, final: bool) -> tuple[object, int]:
-        """Returns the value that begins at `at`, or None if it cannot be repaired, and the position of its end.
+        """Returns the value that begins at the index `at`, and the index of its end. The value is None if it cannot be
+        repaired.
 
-        Raises _Broken if the value does not end in `text`.
-        """
+        Raises _Broken if the value does not end in `text`."""
         if text[at] != "{":
             following = _NEXT_EVENT.search(text, at)
             return None, following.start() if following else len(text)
@@ -125,7 +126,8 @@ class LenientReader:
             size *= 8
 
     def _event(self, raw: object) -> Event | None:
-        """Returns the event in a decoded value, without arguments if only the arguments are malformed; else None."""
+        """Returns `raw`, a decoded JSON value, as an event. If only the arguments are malformed, the event has none.
+        None if `raw` is no event."""
         event = _converted(raw)
         if event is None and isinstance(raw, dict):
             event = _converted({**raw, "args": None})
@@ -159,6 +161,7 @@ def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _last_brace(text: str, begin: int, error: int) -> re.Match[str] | None:
-    """Returns the brace that closes the event starting at `begin`; the text before it was read without error."""
+    """Returns the match of the brace that closes the event starting at `begin`; None if there is none. The text before
+    `error` was read without an error."""
     matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKBACK))
     return next((match for match in matches if match.end() + len(match[1]) >= error), None)

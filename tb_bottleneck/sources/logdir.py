@@ -65,7 +65,7 @@ class RecordingFile(Record, frozen=True, gc=False):
 
     @property
     def is_telemetry(self) -> bool:
-        """True for an event file, which may grow."""
+        """True for an event file with telemetry. Such a file may grow while it is read."""
         return is_event_file(self.path)
 
     @property
@@ -81,10 +81,9 @@ class RecordingFile(Record, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Listing:
-    """The result of a scan: recordings in natural order of run, then source; problems as sentences.
+    """The result of a scan of a logdir: recordings in natural order of run, then source; problems as sentences.
 
-    `saved_jobs` are the saved reports of jobs; the `run` of each is the run of the ranks' traces.
-    """
+    `saved_jobs` are the saved reports of jobs; the `run` of each is the run of the ranks' traces."""
 
     recordings: tuple[RecordingFile, ...]
     problems: tuple[str, ...]
@@ -185,7 +184,8 @@ def _status_of(storage: FileSystem, path: str) -> Status | None:
 
 
 def _recording(file: FoundFile, top: str, name: str, status: Status | None) -> RecordingFile | None:
-    """Returns the file as a recording, or None if the file is gone or not regular (opening a pipe would block)."""
+    """Returns `file`, found below `top`, as a recording. None if the file is gone or not regular (opening a pipe would
+    block)."""
     if status is None or status.kind != "file":
         return None
     path = file.path
@@ -215,13 +215,12 @@ def _recognised(file: RecordingFile) -> RecordingFile | None:
 
 @lru_cache(maxsize=65536)
 def _form_of(path: str, size: int, mtime_ns: int, tag: str) -> str:
-    """Returns "trace" or "snapshot" if the first bytes of the file look like one, else "".
+    """Returns "trace" or "snapshot" if the first bytes of the file look like one, otherwise "".
 
     `size`, `mtime_ns` and `tag` are used only as cache keys.
 
     Raises:
-        OSError: the file cannot be read.
-    """
+        OSError: the file cannot be read."""
     head = first_bytes(path, SNIFFED_BYTES)
     if looks_like_snapshot(head):
         return "snapshot"

@@ -56,7 +56,8 @@ def is_perfetto(head: bytes) -> bool:
 
 
 def _fields(packet: bytes) -> set[tuple[int, int]] | None:
-    """Returns (number, wire type) of the fields of `packet`, which may be cut off; None if it is not a message."""
+    """Returns pairs (number, wire type) of the fields of the protobuf message `packet`, which may be cut off; None if
+    it is not a message."""
     found: set[tuple[int, int]] = set()
     at = 0
     while at < len(packet) and len(found) < _SEARCHED_FIELDS:
@@ -71,7 +72,8 @@ def _fields(packet: bytes) -> set[tuple[int, int]] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Returns the number that begins at `at`, and the position after it; missing bytes count as zero bits."""
+    """Returns the variable-length number that begins at the index `at`, and the index after it. Missing bytes count as
+    zero bits."""
     value = 0
     for number, byte in enumerate(data[at : at + 10]):
         value |= (byte & 0x7F) << 7 * number
@@ -82,7 +84,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PerfettoTrace:
-    """A trace whose events are in memory. `head` has the top-level keys as JSON, up to the begin of the events."""
+    """A trace whose events are in memory. `head` has the top-level keys as JSON, up to the beginning of the events."""
 
     head: bytes
     is_whole: bool
@@ -109,8 +111,8 @@ class PerfettoTrace:
             raise TooLarge(_MEMORY) from None
 
     def _scanned(self, categories: Callable[[], "Categories"]) -> Iterator[tuple[int, "Result"]]:
-        """Yields pairs: a number of bytes of text, and the scanner's result for these events. A part with long texts is
-        scanned in several calls."""
+        """Yields pairs: the size of the text of some events in bytes, and the native scanner's result for these events.
+        Many long texts are divided among several calls of the scanner."""
         from tb_bottleneck.native.scanner import perfetto_scan
         from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
 
@@ -128,12 +130,11 @@ class PerfettoTrace:
 
 
 def read_perfetto(blocks: Iterator[bytes], told: Callable[[], None]) -> PerfettoTrace:
-    """Reads all blocks of a file for which `is_perfetto` is true. `told` is called after each block.
+    """Reads all blocks of a file for which `is_perfetto` returns True. `told` is called after each block.
 
     Raises:
         NotATrace: the native scanner is not available, or the trace has no slices of a program.
-        TooLarge: the packets exceed a limit or the memory.
-    """
+        TooLarge: the packets exceed a limit or the memory."""
     # Not where this module is imported: a server looks for traces, and worker processes read them.
     from tb_bottleneck.sources.scan.ahead import blocks_ahead
     from tb_bottleneck.sources.scan.results import VARIABLE, native_scan

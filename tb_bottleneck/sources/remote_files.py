@@ -59,10 +59,9 @@ REMOTE = Remote()
 
 
 def _call_store(url: str, ask: Callable[[Any, str], Answer]) -> Answer:
-    """Returns `ask(filesystem, path)` for the store of `url`.
+    """Calls `ask(filesystem, path)` with the fsspec file system of `url` and the path in it. Returns the result.
 
-    Raises Unreadable if a package is missing or the scheme is unknown, and OSError for all other errors.
-    """
+    Raises Unreadable if a package is missing or the scheme is unknown, and OSError for all other errors."""
     try:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError:
@@ -91,7 +90,7 @@ def _status(info: dict[str, Any]) -> Status:
 
 
 def _ns(time: object) -> int:
-    """Converts a time of a store to nanoseconds since 1970; 0 if it is unknown."""
+    """Converts `time`, a modification time as an object store states it, to ns since 1970; 0 if it is unknown."""
     if isinstance(time, str):
         try:
             time = datetime.fromisoformat(time.replace("Z", "+00:00"))

@@ -14,7 +14,8 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure over time. `low`, `mean` and `high` are equal in rows that were not merged. NaN means not known."""
+    """One figure over time, one entry per row. A row that is merged from several readings has their lowest, mean and
+    highest value in `low`, `mean` and `high`; in other rows, these are equal. NaN means not known."""
 
     low: Floats
     mean: Floats
@@ -29,14 +30,13 @@ class _Buckets:
 
 
 class Rows:
-    """A table of at most `bound` rows: recent rows are kept as they are, older ones are merged into buckets.
+    """A table of at most `bound` rows: recent rows are kept as they are, older ones are merged into groups (buckets).
 
         history: buckets of 2^k rows, oldest first │ recent: single rows
         end  count  low mean high (per column)     │ end  value (per column)
 
     When the history is full, its buckets are merged in pairs, so all of them have the same number of rows. A bucket
-    keeps the lowest and the highest value, so no spike is lost. Not thread-safe.
-    """
+    keeps the lowest and the highest value, so no spike is lost. Not thread-safe."""
 
     def __init__(self, names: Iterable[str], bound: int) -> None:
         self.names = tuple(names)
@@ -61,10 +61,10 @@ class Rows:
         return int(self._history[-1].end[-1]) if self._history else 0
 
     def append(self, end: Times, values: Mapping[str, Floats], count: Counts | None = None) -> None:
-        """Adds rows, which must be later than the existing ones. A column that is not in `values` becomes NaN.
+        """Adds rows. `end` has their times in ns, which must be later than those of the existing rows. A column that is
+        not in `values` becomes NaN.
 
-        A row with a `count` above 1 is the mean of that many readings or steps.
-        """
+        A row with a `count` above 1 is the mean of that many readings or steps."""
         self._whole = None
         done = 0
         while done < len(end):
@@ -166,10 +166,9 @@ class Points:
 
 
 def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | None = None) -> Points:
-    """Returns the rows that ended in (since, until] (ns) as at most `most` points per column; None: no limit.
+    """Returns the rows that ended in (since, until] (ns) as at most `most` points per column. None means no limit.
 
-    A merged row, or a bucket of rows, becomes two points: first its lowest value, then its highest.
-    """
+    A merged row, or a bucket of rows, becomes two points: first its lowest value, then its highest."""
     first = int(np.searchsorted(rows.end, since, side="right"))
     stop = len(rows.end) if until is None else max(int(np.searchsorted(rows.end, until, side="right")), first)
     end = rows.end[first:stop]
@@ -193,5 +192,5 @@ def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | 
 
 
 def _is_exact(column: Column, part: slice) -> bool:
-    """Returns True if the lowest and the highest value are the same in each of the rows."""
+    """Returns True if the lowest and the highest value are equal in each of the rows `part`."""
     return bool(np.array_equal(column.low[part], column.high[part], equal_nan=True))

@@ -32,7 +32,7 @@ STEP_NAMES = ("wall", *STEP_COLUMNS)
 
 
 class Telemetry:
-    """The telemetry read so far; each message adds to it. Not thread-safe."""
+    """The telemetry of one process that was read so far; each message adds to it. Not thread-safe."""
 
     def __init__(self) -> None:
         self.context = RunContext()
@@ -143,7 +143,8 @@ class Telemetry:
             self.steps.append(when[good].astype(np.int64), columns, count[good])
 
     def _fill_gaps(self, name: str, values: Floats) -> Floats:
-        """Returns a step column. In a sparse count with any value so far, NaN becomes 0, so that means are correct."""
+        """Returns the values of the step column `name`. For a sparse count that had any value so far, NaN becomes 0, so
+        that means are correct."""
         if name not in SPARSE_COUNTS:
             return values
         if not np.isnan(values).all():
@@ -170,8 +171,8 @@ class Telemetry:
         return good
 
     def _later(self, when: Floats, than: int) -> Bools:
-        """Returns a mask of the times in `when` that are later than `than` and all times before them; counts the
-        others."""
+        """Returns a mask of the times in `when` (ns) that are later than `than` and later than all times before them in
+        `when`. Counts the others."""
         with np.errstate(invalid="ignore"):
             possible = (when > than) & (when < MAX_TIME_NS)
         times: Times = np.where(possible, when, 0).astype(np.int64)
@@ -182,7 +183,8 @@ class Telemetry:
 
 
 def _is_sound(when: Floats, values: Floats, last: int) -> bool:
-    """Returns True if all readings can be used as they are. NaN fails every comparison, so the result is then False."""
+    """Returns True if all readings are plausible and in order, so that they can be used as they are. `last` is the time
+    of the reading before. NaN fails every comparison, so the result is then False."""
     if not len(when):
         return False
     return bool(

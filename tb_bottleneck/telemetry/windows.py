@@ -38,7 +38,7 @@ WARMUP_STEPS = 5
 
 @dataclass(frozen=True)
 class Grid:
-    """`count` windows of `width` ns each, from `begin` on, ns since 1970."""
+    """Time windows of equal length: `count` windows of `width` ns each, from `begin` (ns since 1970) on."""
 
     begin: int
     width: int
@@ -56,7 +56,8 @@ class Grid:
 
 
 class Windows:
-    """The telemetry of one process by window, for the measures. NaN: nothing is known for that window."""
+    """The telemetry of one process, cut into time windows of equal length. NaN means that nothing is known for a
+    window."""
 
     def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
         """Uses all telemetry, or only what ended after `since`, in ns since 1970."""
@@ -122,7 +123,7 @@ class Windows:
 
     @property
     def counts_of_steps(self) -> Times:
-        """Number of steps in each row of judged steps."""
+        """Number of steps in each row of judged steps. A row is one step, or the mean of several steps."""
         return self._steps.count[self._judged]
 
     @property
@@ -156,10 +157,10 @@ class Windows:
             return np.asarray(total / np.bincount(window, weight, self.grid.count))
 
     def growth(self, name: str, of_device: bool = False) -> Floats:
-        """Returns a counter's increase in each window; NaN without readings before and after, or if it decreased.
+        """Returns the increase of the counter `name` in each window; NaN without readings before and after, or if it
+        decreased.
 
-        `of_device` is as in `mean`.
-        """
+        `of_device` is as in `mean`."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None or len(rows) < 2:
             return np.full(self.grid.count, np.nan)
@@ -171,7 +172,8 @@ class Windows:
         return np.where(grown < 0, np.nan, grown)
 
     def readings(self, name: str, of_device: bool = False) -> tuple[Times, Floats]:
-        """Returns the times (ns) and values of a series, not cut into windows. `of_device` is as in `mean`."""
+        """Returns the times (ns) and the values of the series `name`, not cut into windows. `of_device` is as in
+        `mean`. Empty without readings."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
             return np.empty(0, np.int64), np.empty(0)
@@ -204,7 +206,8 @@ class Windows:
 
 
 def _judged_steps(telemetry: Telemetry, since: int) -> Bools:
-    """Returns a mask of the judged steps: without warm-up, profiled steps and those before `since`."""
+    """Returns a mask of the steps to judge: without warm-up, profiled steps and those that ended before `since` (ns
+    since 1970)."""
     steps = telemetry.steps
     if not len(steps):
         return np.zeros(0, np.bool_)
@@ -217,7 +220,8 @@ def _judged_steps(telemetry: Telemetry, since: int) -> Bools:
 
 
 def _grid(telemetry: Telemetry, judged: Bools, since: int) -> Grid:
-    """Returns the windows from the start of the first judged step to the end of the last; else over all readings."""
+    """Returns the windows. They reach from the start of the first judged step to the end of the last one; without
+    judged steps, over all readings after `since`."""
     if judged.any():
         end, wall = telemetry.steps.end[judged], telemetry.steps.column("wall").mean[judged]
         count = telemetry.steps.count[judged]
@@ -233,10 +237,9 @@ def _grid(telemetry: Telemetry, judged: Bools, since: int) -> Grid:
 
 
 def _width_of(least: float) -> int:
-    """Returns the smallest window width of at least this many ns.
+    """Returns the smallest window width of at least `least` ns.
 
-    Widths double, so that the edges of the windows, and the phases derived from them, rarely move while a run grows.
-    """
+    Widths double, so that the edges of the windows, and the phases derived from them, rarely move while a run grows."""
     width = MIN_WINDOW_NS
     while width < least:
         width *= 2

@@ -42,7 +42,7 @@ _ANONYMOUS = "(anonymous namespace)"
 
 
 class _UnknownError(Exception):
-    """The name ends early, or has a construct that kernels do not have."""
+    """Raised if a name ends early, or has a construct that names of kernels do not have."""
 
 
 def demangled(name: str) -> str:
@@ -110,7 +110,8 @@ class _Parser:
             self._match(_NUMBER)
 
     def _joined(self, part: Callable[[], None]) -> None:
-        """Decodes parts up to the E of a nested name, with "::" between the parts that have a text."""
+        """Decodes the parts of a nested name up to its E by calling `part` for each; puts "::" between the parts that
+        have a text."""
         first = len(self.parts)
         while not self._taken("E"):
             before = len(self.parts)

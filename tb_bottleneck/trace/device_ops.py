@@ -37,7 +37,7 @@ COMPUTE_KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
 
 @dataclass(frozen=True, eq=False)
 class DeviceOps(Table):
-    """One row per kernel, copy or fill, sorted by start."""
+    """The operations of devices. There is one row per kernel, copy or fill, sorted by start."""
 
     start: Ints = column("ns", "start on the device")
     end: Ints = column("ns", "end on the device")
@@ -53,10 +53,10 @@ class DeviceOps(Table):
     call: Ints = column("row of calls", "the launching call; valid only if launched")
 
     def issued(self, calls: Calls) -> Ints:
-        """Returns per operation the start of the launching call in ns, or its own start if that call is not recorded.
+        """Returns for each operation the start of the call that launched it, in ns. If that call is not recorded,
+        returns the operation's own start.
 
-        `calls` must be the table that the column `call` refers to.
-        """
+        `calls` must be the table that the column `call` refers to."""
         return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
 
     def left_over(self) -> Bools:
@@ -73,7 +73,8 @@ class DeviceOps(Table):
 
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
-    """Returns the kernels, copies and fills of all devices. `names` are the interned names of `events`."""
+    """Returns the kernels, copies and fills of all devices. `names` are the interned names of `events`, `calls` the
+    host's calls."""
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
     rows = events.take(np.flatnonzero(look_up(on_device, events.kind)))

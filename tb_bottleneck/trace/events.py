@@ -61,7 +61,7 @@ class Events(Table):
 
 
 class EventsBuilder:
-    """Builds the event table from batches. `lost` counts unusable events by reason."""
+    """Builds the event table from batches of the reader. `lost` counts unusable events by reason."""
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -145,7 +145,8 @@ class EventsBuilder:
         return memory
 
     def flows(self) -> Flows:
-        """Returns the recorded dependencies between operations. Adds the lost ones to `lost`, so call it once."""
+        """Returns the recorded dependencies between operations. Adds the lost ones to `lost`, so call this method
+        once."""
         self.lost += self._flows.lost
         return self._flows.build()
 

@@ -111,7 +111,7 @@ def frame_parts(frame: str) -> tuple[str, int, str]:
 
 
 def frame_without_line(frame: str) -> str:
-    """Returns the frame as `file.py: function`, or unchanged if the name does not have the form of a frame."""
+    """Returns the name of the frame as `file.py: function`; unchanged if it does not have the form of a frame."""
     file, _, function = frame_parts(frame)
     return f"{file}: {function}" if file else frame
 

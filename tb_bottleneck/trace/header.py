@@ -184,5 +184,6 @@ def _whole(value: object, limit: int = 2**31) -> int | None:
 
 
 def _text(value: object, length: int) -> str:
-    """Returns at most `length` characters that can be encoded; empty if the value is not text."""
+    """Returns at most `length` characters of `value`, all of which can be encoded as UTF-8; empty if `value` is not
+    text."""
     return value[:length].encode("utf-8", "replace").decode() if isinstance(value, str) else ""

@@ -33,10 +33,10 @@ _ELLIPSIS = "..."
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """Returns the name without the return type `void` and without the argument types that C++ appends in parentheses.
+    """Returns the name of a kernel or operator without the return type `void` and without the argument types that C++
+    appends in parentheses.
 
-    A name longer than `longest` loses its namespaces, then its innermost template arguments, then its end.
-    """
+    A name longer than `longest` loses its namespaces, then its innermost template arguments, then its end."""
     shown = (name[: _opening(name)].rstrip() if name.endswith(")") else name) or name
     shown = shown.removeprefix("void ")
     if len(shown) > longest:
@@ -50,7 +50,8 @@ def cut(name: str, longest: int = LONGEST) -> str:
 
 
 def _without_arguments(name: str, longest: int) -> str:
-    """Empties template arguments inside others, the innermost and last first, until the name is short enough."""
+    """Returns `name` with emptied template arguments inside other template arguments: the innermost and last ones
+    first, until the name has at most `longest` characters."""
     left, before = name, ""
     while len(left) > longest and left != before:
         before = left

@@ -11,7 +11,8 @@ _PAST = np.iinfo(np.int64).min
 
 
 class Nesting(Record, frozen=True, eq=False):
-    """Rows of one thread, sorted by start, then longest first. `parent` is the enclosing row, or the row itself."""
+    """The nesting of rows (calls) of one thread, sorted by start, then longest first. `parent` is the enclosing row, or
+    the row itself if there is none. `start` and `end` are in ns."""
 
     start: Ints
     end: Ints
@@ -48,8 +49,8 @@ class Nesting(Record, frozen=True, eq=False):
         return begin, end, owner
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
-        """Returns two arrays with an entry per time: True if a row is running, and the innermost such row (undefined if
-        there is none)."""
+        """Returns two arrays with an entry per time (ns) in `times`: True if a row is running, and the innermost such
+        row (undefined if there is none)."""
         return innermost(self.start, self.end, times)
 
 

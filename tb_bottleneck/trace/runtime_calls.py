@@ -26,7 +26,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Calls(Table):
-    """One row per call, sorted by start."""
+    """The host's calls of the runtime and the driver. There is one row per call, sorted by start."""
 
     start: Ints = column("ns", "start of the call")
     end: Ints = column("ns", "return of the call")

@@ -79,11 +79,11 @@ STUB_SHARE = 0.5
 
 
 class Steps(Record, frozen=True, eq=False):
-    """The judged window and its steps: step i is [edges[i], edges[i + 1]), in ns. No step is empty.
+    """The part of a recording that the report judges, and its steps: step i is [edges[i], edges[i + 1]), in ns. No step
+    is empty.
 
-    `basis` is profiler_step, inferred or whole (one step, the whole window). `host` has the step boundaries on the
-    host, in ns, which assign launches to steps. `edges` and `host` have one entry more than there are steps.
-    """
+    `basis` is profiler_step, inferred or whole (one step, the whole recording). `host` has the step boundaries on the
+    host, in ns, which assign launches to steps. `edges` and `host` have one entry more than there are steps."""
 
     basis: str
     edges: Ints
@@ -94,12 +94,12 @@ class Steps(Record, frozen=True, eq=False):
 
     @property
     def begin(self) -> int:
-        """Start of the window, in ns."""
+        """Start of the first step, in ns."""
         return int(self.edges[0])
 
     @property
     def end(self) -> int:
-        """End of the window, in ns."""
+        """End of the last step, in ns."""
         return int(self.edges[-1])
 
     @property
@@ -137,7 +137,7 @@ def step_marks(trace: Trace) -> Rows:
 
 
 def _without_empty(steps: Steps) -> Steps | None:
-    """Returns the steps without those that take no time (a damaged file can have a mark twice); None if none remain."""
+    """Returns `steps` without steps that take no time (a damaged file can have a mark twice); None if none remains."""
     later = np.diff(steps.edges) > 0
     if later.all():
         return steps
@@ -162,10 +162,10 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 
 
 def _without_stub(trace: Trace, marks: Rows) -> Rows:
-    """Returns `marks` without the last mark if nothing was issued in it, or if it is short and little was issued in it.
+    """Returns `marks` without the last mark if it covers no whole step: nothing was launched in it, or it is short and
+    little was launched in it.
 
-    A last mark that is not short remains even with little work: the other steps may contain an evaluation.
-    """
+    A last mark that is not short remains even with little work: the other steps may contain an evaluation."""
     if len(marks) < 2:
         return marks
     issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
@@ -195,10 +195,10 @@ def _last_ends(trace: Trace, rows: Rows) -> Ints:
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
-    """Returns the steps with each end moved to the end of the step's device work, if that is later.
+    """Returns the steps between the times `host` (ns). Each end is moved to the end of the step's device work, if that
+    is later.
 
-    The first step starts when the work from before the recording has ended.
-    """
+    The first step starts when the work from before the recording has ended."""
     ops = trace.device_ops
     edges = host.astype(np.int64).copy()
     if len(ops):

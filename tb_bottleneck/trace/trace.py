@@ -117,7 +117,7 @@ class Trace:
 
     @cached_property
     def reads(self) -> Bools:
-        """Per call in `calls`: True if the call copies from a device to the host."""
+        """Mask of `calls`: True if the call copies data from a device to the host."""
         reads = np.zeros(len(self.calls), np.bool_)
         ops = self.all_device_ops
         reads[ops.call[ops.launched & (ops.work == Work.DOWNLOAD)]] = True
@@ -125,10 +125,10 @@ class Trace:
 
     @cached_property
     def device_index(self) -> int:
-        """Index of the device that the report is about: `chosen_device`, or else the device with the most operations.
+        """Index of the device that the report is about: `chosen_device` if it is set, otherwise the device with the
+        most operations.
 
-        0 if there are no device operations.
-        """
+        0 if there are no device operations."""
         if self.chosen_device is not None:
             return self.chosen_device
         devices, counts = np.unique(self.all_device_ops.device, return_counts=True)

@@ -21,11 +21,12 @@ Ended = Callable[[], bool]
 
 
 class ProgramFailed(BlockFailed):
-    """The process of a block failed, ended without a result, or made no step."""
+    """Raised or stored if the process of a block failed, ended without a result, or made no step."""
 
 
 class Process:
-    """The process of one block, and the pipes to grant a turn to it and to read its reports."""
+    """The process of one block (one run of one variant of the program), and the pipes to grant it turns and to read its
+    reports."""
 
     def __init__(self, logdir: str) -> None:
         self.logdir = Path(logdir)
@@ -34,8 +35,8 @@ class Process:
         self._grants = self._reports = -1
 
     def start(self, python: str, spec: dict[str, object], folder: str, environment: dict[str, str]) -> None:
-        """Starts the process with a specification (program.py) in the working directory `folder`; "" means the present
-        one."""
+        """Starts the process. `python` is the interpreter, `spec` the specification (program.py), `folder` the working
+        directory; "" means the present one."""
         granted, self._grants = os.pipe()
         self._reports, report = os.pipe()
         path, output = self.logdir / "spec.json", self.logdir / "output.txt"
@@ -69,7 +70,7 @@ class Process:
 
     def report(self, is_over: Ended, limit_s: float = math.inf) -> int:
         """Waits for a report of the process, stops the process, and returns the report. Returns 0 if the process ends
-        or fails, makes no step for `limit_s`, or the time is over."""
+        or fails, makes no step for `limit_s` seconds, or `is_over` returns True."""
         began = time.monotonic()
         while self.failure is None:
             is_training = self.is_training  # before it is read: what a process reported before its end counts
@@ -89,14 +90,14 @@ class Process:
         return 0
 
     def grant(self, turns: int) -> None:
-        """Continues the process, and grants it one turn, which is 1 / `turns` of the time to measure. `turns` may also
+        """Continues the process and grants it one turn. A turn is 1 / `turns` of the time to measure. `turns` may also
         be END."""
         self._signal(signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):  # it has just ended
             os.write(self._grants, bytes([turns]))
 
     def result(self) -> BlockResult | BlockFailed:
-        """Returns what the process measured, after it ended."""
+        """Returns what the process measured, or the failure. Call it after the process has ended."""
         path, output = self.logdir / "result.json", self.logdir / "output.txt"
         if self.failure is not None:
             return self.failure
@@ -115,7 +116,8 @@ class Process:
                 os.killpg(self.process.pid, number)
 
     def end(self, number: int) -> None:
-        """Sends SIGTERM to the process, or any other signal, such as SIGKILL, to its whole process group."""
+        """Sends the signal `number`. SIGTERM goes to the process only; other signals, such as SIGKILL, to its whole
+        process group."""
         if self.process is None:
             return
         if number == signal.SIGTERM:

@@ -14,12 +14,13 @@ PARTS = ("loader_wait", "forward", "backward", "optimizer", "evaluation", "check
 
 
 class BlockFailed(Exception):
-    """A block gave no steps; str() says why, for users."""
+    """Raised if a block gave no steps; str() says why, for users. A block is one run of one variant of the program."""
 
 
 @dataclass(frozen=True)
 class BlockResult:
-    """What one block measured. Times are means per step in ns; `parts` has the parts of the step, and "other"."""
+    """What one block (one run of one variant of the program) measured. Times are means per step in ns. `parts` has the
+    parts of the step, and "other"."""
 
     step_ns: float
     steps: int
@@ -84,7 +85,8 @@ def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
 
 
 def tail(output: Path) -> str:
-    """Returns the last lines of a program's output, indented."""
+    """Returns the last lines of the file `output`, which has what a program printed, indented; empty if it cannot be
+    read."""
     try:
         text = output.read_text(encoding="utf-8", errors="replace")[-MAX_OUTPUT:]
     except OSError:

@@ -16,12 +16,12 @@ from tb_bottleneck.trial.turns import END
 
 @dataclass
 class Blocks:
-    """Runs blocks of one program. `program` begins with a script or with -m; `python` is the interpreter.
+    """Runs blocks of one program. A block is one run of one variant. `program` begins with a script or with -m;
+    `python` is the interpreter.
 
     With `in_turns`, the blocks of a round are started together. A program that fails then runs once more, alone. If it
     does not fail alone, it cannot run at the same time as others, for example because of the memory or a port. Then,
-    `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other.
-    """
+    `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other."""
 
     program: tuple[str, ...]
     python: str = sys.executable
@@ -77,11 +77,11 @@ class Blocks:
 
 
 def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
-    """Lets the processes train in turns: A B B A A B B A.
+    """Lets the processes train in turns, in the order A B B A A B B A, until all turns are over or `is_over` returns
+    True.
 
     They import torch at the same time. Then their programs start one after the other, because two that prepare the same
-    data, or choose the fastest kernels, would disturb each other. All end together, after the last turn.
-    """
+    data, or choose the fastest kernels, would disturb each other. All end together, after the last turn."""
     for process in processes:
         process.report(is_over)
     possible = []

@@ -14,12 +14,11 @@ from tb_bottleneck.trial import overrides
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of change.
+    """One kind of change that a trial can make.
 
     `apply` gets the value as text, in the process of the training. `code` is what to put into the script, with $value.
     `numerics` says what may change in the results; empty if nothing. knowledge/trials.toml says which findings suggest
-    which change.
-    """
+    which change."""
 
     shows: str
     apply: Callable[[str], None]
@@ -149,7 +148,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The change as it is written on the command line."""
+        """The change as text, in the form of the command line; "unchanged" for the unchanged program."""
         texts = [f"{name}={value}" if value else name for name, value in self.settings]
         texts += [f"--env {name}={value}" for name, value in self.environment]
         texts += [f"--args {shlex.quote(shlex.join(self.arguments))}"] if self.arguments else []
@@ -164,7 +163,7 @@ class Change:
         return found
 
     def combined(self, other: "Change") -> "Change":
-        """Returns both changes together."""
+        """Returns a change that makes both changes, this one and `other`."""
         return Change(
             self.settings + other.settings,
             self.environment + other.environment,
@@ -175,7 +174,7 @@ class Change:
 
 
 def apply(settings: Sequence[Sequence[str]]) -> None:
-    """Applies settings in this process, before the script starts."""
+    """Applies settings, pairs of name and value, in this process. Must be called before the script starts."""
     for name, value in settings:
         KINDS[name].apply(value)
 

@@ -27,7 +27,7 @@ def _until_used(because: str) -> Callable[[], object]:
 
 
 def loader(**arguments: Any) -> None:
-    """Overrides arguments of every DataLoader that is created from now on."""
+    """Makes every DataLoader that is created from now on use `arguments` instead of the program's own."""
     from torch.utils.data import DataLoader
 
     original, used = DataLoader.__init__, _until_used("the program created no DataLoader")
@@ -47,7 +47,7 @@ def loader(**arguments: Any) -> None:
 
 
 def optimizer(**arguments: Any) -> None:
-    """Overrides arguments of every optimizer of torch that has them."""
+    """Makes every optimizer of torch that has `arguments` use them instead of the program's own."""
     import inspect
 
     import torch
@@ -77,7 +77,8 @@ def _override(owner: Any, arguments: Mapping[str, Any], used: Callable[[], objec
 
 
 def _on_first_call(work: Callable[[Any], None]) -> None:
-    """Calls `work` with each module that the program itself calls (not with their children), before its first call."""
+    """Makes torch call `work` with each module that the program itself calls (not with its children), before the first
+    call of the module."""
     from torch import nn
 
     original, seen, depth = nn.Module.__call__, set(), [0]

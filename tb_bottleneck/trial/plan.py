@@ -19,7 +19,7 @@ MAX_READ = 8
 
 @dataclass(frozen=True)
 class Expectation:
-    """A finding of a recording, the change to try for it (None: no setting fixes it), and its predicted gain."""
+    """A finding of a recording, the change to try for it (None if no setting fixes it), and its predicted gain."""
 
     run: str
     cause: str
@@ -40,8 +40,8 @@ class Expectation:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """One fix: what was expected, the trial, and whether it was kept. `trial` is None if no setting fixes the finding,
-    if the setting was tried already, or if there was no time."""
+    """The trial of one fix: what was expected, the trial, and whether the fix was kept. `trial` is None if no setting
+    fixes the finding, if the setting was tried already, or if there was no time."""
 
     expectation: Expectation
     trial: Trial | None = None
@@ -49,7 +49,7 @@ class PlanStep:
 
     @property
     def gain(self) -> MeasuredGain | None:
-        """The measured gain on top of the fixes that were kept before."""
+        """The measured gain in addition to the fixes that were kept before; None without a trial."""
         return None if self.trial is None else self.trial.gain(self.trial.changed[0])
 
 
@@ -86,7 +86,8 @@ EQUAL, OTHER_ARGUMENTS, UNKNOWN = range(3)
 
 
 def _likeness(recorded: str, wanted: str) -> int | None:
-    """Returns how well the recorded program matches the wanted program; None if it is another program."""
+    """Returns how well the hash of the recorded program matches the hash of the wanted one: EQUAL, OTHER_ARGUMENTS or
+    UNKNOWN. None if it is another program."""
     if not recorded:
         return UNKNOWN
     if recorded == wanted:
@@ -95,8 +96,8 @@ def _likeness(recorded: str, wanted: str) -> int | None:
 
 
 def _change(text: str) -> Change | None:
-    """Returns the setting that fixes a finding; None if the program has to be edited. If several values are suggested,
-    returns the last one, which is the largest."""
+    """Returns the change that `text`, the suggestion of a finding, describes; None if the program has to be edited. If
+    several values are suggested, returns the last one, which is the largest."""
     return parsed(text.split())[-1] if text and not text.startswith(EDIT) else None
 
 
@@ -107,7 +108,9 @@ def run_plan(
     told: Callable[[Trial, str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[PlanStep]:
-    """Yields a step for each expectation. Raises BlockFailed if the unchanged program gives no steps."""
+    """Tries the change of each expectation, and yields a PlanStep for each. Changes that help are kept for the next
+    ones. No trial starts after `deadline` (s, on `clock`). Raises BlockFailed if the unchanged program gives no
+    steps."""
     base, tried = Change(), list[Change]()
     for each in expected:
         if each.change is None or each.change in tried or clock() > deadline:
@@ -125,7 +128,7 @@ def run_plan(
 
 
 def plan_lines(steps: Sequence[PlanStep]) -> Iterator[str]:
-    """Yields the list at the end: expected, measured, kept or not."""
+    """Yields the lines of the summary, one per step: expected and measured gain, and whether the fix was kept."""
     for step in steps:
         change = step.expectation.change
         name = change.name if change is not None else "no setting fixes it"

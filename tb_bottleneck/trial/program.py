@@ -38,7 +38,7 @@ LOOK_S = 0.2
 
 
 class Block:
-    """Lets the training take its turns, measures them, and ends the process after the last one."""
+    """Measures the training in its turns, and ends the process after the last turn."""
 
     def __init__(self, monitor: Monitor, losses: Losses, spec: dict[str, Any]) -> None:
         self._monitor, self._losses, self._spec = monitor, losses, spec
@@ -57,7 +57,7 @@ class Block:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Waits until the program may start, and begins to watch the steps."""
+        """Waits until the parent lets the program start, and begins to observe the steps."""
         self._turns.wait(LOADED)
         self._last_ns, self._waits = time.perf_counter_ns(), False
         self._monitor.after_step = self._after_step
@@ -84,8 +84,8 @@ class Block:
         return True
 
     def _report(self) -> int | None:
-        """Returns the report at the end of this step: the number of possible turns after the warm-up, DONE after a
-        turn, and None if neither ends with this step."""
+        """Returns what to report to the parent at the end of this step: the number of possible turns after the warm-up,
+        DONE after a turn, and None if neither ends with this step."""
         if not self._turn_ns:
             if self._is_warm():
                 accelerator.synchronize()
@@ -122,7 +122,7 @@ class Block:
         return median(end - begin for begin, end in pairwise(half))
 
     def _wanted_s(self) -> float:
-        """Returns the time to measure in s: the specified time, or more if the steps are long."""
+        """Returns for how many seconds to measure: the specified time, or more if the steps are long."""
         wanted = float(self._spec["measure_s"])
         return min(max(wanted, MIN_STEPS * self._step_s()), LONGEST * wanted)
 
@@ -139,7 +139,7 @@ class Block:
             self.finish("measured")
 
     def finish(self, state: str, because: str = "") -> None:
-        """Writes the result, and ends the process."""
+        """Writes the result with `state` and the reason `because`, and ends the process."""
         with self._lock:
             try:
                 self._write(state, because)
@@ -192,7 +192,7 @@ def _seed() -> None:
 
 
 def main(path: str) -> None:
-    """Runs the block of a specification."""
+    """Runs the block that the specification at `path` describes."""
     spec: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     end_with_parent()
     _seed()

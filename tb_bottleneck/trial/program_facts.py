@@ -10,13 +10,14 @@ MAX_UNCOPIED = 100
 
 
 class Losses:
-    """The tensors on which the program calls `backward`, in its first steps. They are read at the end only."""
+    """The loss tensors of the program's first steps: those on which it calls `backward`. Their values are read at the
+    end only."""
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
     def install(self) -> None:
-        """Replaces Tensor.backward."""
+        """Replaces Tensor.backward by a function that keeps the tensor."""
         import torch
 
         tensor_class: Any = torch.Tensor

@@ -26,7 +26,7 @@ _VERDICTS = {
 
 
 def text_of(trial: Trial) -> Iterator[str]:
-    """Yields the lines of the report, the fastest variant first."""
+    """Yields the lines of the report about a trial, the fastest variant first."""
     before = trial.before
     yield f"unchanged: {_speed(before)}"
     for variant in sorted(trial.changed, key=lambda each: -_expected(trial, each)):

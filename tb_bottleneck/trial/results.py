@@ -19,12 +19,11 @@ WRITER = "tb-bottleneck try"
 
 
 def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> bool:
-    """Copies the last block of both variants into the logdir, and writes the gain to the ledger, even if there is no
-    difference.
+    """Copies the last block of `variant` and of the unchanged program into the logdir, and writes the gain to the
+    ledger, even if there is no difference.
 
     If `run` is given, the gain is stored next to the gain that this recording predicted for `cause`. Returns False if
-    there are too few blocks, or if the logdir cannot be written, which is printed to stderr.
-    """
+    there are too few blocks, or if the logdir cannot be written, which is printed to stderr."""
     gain = trial.gain(variant)
     if gain is None or math.isinf(gain.high):
         return False
@@ -45,13 +44,13 @@ def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> 
 
 
 def _free(logdir: Path, name: str) -> str:
-    """Returns `name`, with a number appended if a trial that began in the same second has this name."""
+    """Returns `name`. If `logdir` already has this name from a trial of the same second, a number is appended."""
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     return next(each for each in names if not (logdir / each).exists())
 
 
 def _copied(variant: Variant, logdir: Path, name: str) -> str:
-    """Copies the monitor's files of the last block. Returns the name of the run in the logdir."""
+    """Copies the monitor's files of the variant's last block into `logdir`. Returns the name of the run there."""
     source = variant.blocks[-1].run / "tb_bottleneck"
     shutil.copytree(source, logdir / name / "tb_bottleneck")
     (folder,) = (logdir / name / "tb_bottleneck").iterdir()
@@ -59,7 +58,7 @@ def _copied(variant: Variant, logdir: Path, name: str) -> str:
 
 
 def write_patch(trial: Trial, program: tuple[str, ...], path: Path) -> None:
-    """Writes the fastest change as a patch of the script, and says what remains to be done by hand."""
+    """Writes the fastest change to `path` as a patch of the script, and prints what remains to be done by hand."""
     if program[0] == "-m":
         print("tb-bottleneck: --patch-out needs a script, not a module", file=sys.stderr)
         return

@@ -28,10 +28,10 @@ KEPT_S = 7 * 24 * 3600.0
 
 
 def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
-    """Returns the folder of a trial; None without a cache. Deletes old folders of other trials.
+    """Returns the folder for the saved blocks of a trial; None without a cache. Deletes old folders of other trials.
 
-    The same command in the same directory on the same machine has the same folder, as long as the script is the same.
-    """
+    The same command in the same directory on the same machine has the same folder, as long as the script is the
+    same."""
     cache = cache_directory()
     if cache is None:
         return None
@@ -67,7 +67,7 @@ class SavedBlocks:
     used: list[list[dict[str, Any]]] = field(default_factory=list)
 
     def load(self) -> int:
-        """Reads the saved rounds, and returns their number."""
+        """Reads the rounds that an earlier process saved, and returns their number."""
         with contextlib.suppress(OSError, ValueError):  # a killed process may have written half of the last line
             for line in (self.folder / FILE).read_text(encoding="utf-8").splitlines():
                 self.saved.append(json.loads(line))
@@ -79,7 +79,8 @@ class SavedBlocks:
         return self.folder.parent.name == FOLDER and bool(describe(self.folder))
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
-        """Returns the blocks of the next round: the saved ones if they have these changes, otherwise new ones."""
+        """Returns the blocks of the next round: the saved ones if they have these changes, otherwise new ones, which
+        are saved."""
         if self.saved:
             blocks = self.saved.pop(0)
             if [block["change"] for block in blocks] == [change.name for change in changes]:

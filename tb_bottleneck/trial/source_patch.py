@@ -23,7 +23,8 @@ class SourcePatch:
 
 
 def patch_of(change: Change, path: str, source: str) -> SourcePatch:
-    """Returns the patch of a script. Raises SyntaxError if `source` is not valid Python."""
+    """Returns the patch that makes `change` in the script at `path`. Raises SyntaxError if `source`, the text of the
+    script, is not valid Python."""
     text, by_hand = source, []
     for name, value in change.settings:
         kind = KINDS[name]
@@ -45,7 +46,7 @@ def patch_of(change: Change, path: str, source: str) -> SourcePatch:
 
 
 def _with_argument(source: str, names: set[str], argument: str) -> str:
-    """Returns the source in which every call of one of `names` has the keyword argument `argument`. An existing value
+    """Returns `source` with the keyword argument `argument` in every call of a function in `names`. An existing value
     of this argument is replaced."""
     keyword = argument.partition("=")[0]
     lines = source.splitlines(keepends=True)
@@ -60,8 +61,8 @@ def _with_argument(source: str, names: set[str], argument: str) -> str:
 
 
 def _add(lines: list[str], row: int, column: int, argument: str, has_others: bool) -> None:
-    """Adds an argument before the closing parenthesis at the given position. If the parenthesis is on a line of its
-    own, the argument gets a line of its own, too."""
+    """Adds `argument` before the closing parenthesis at `row` and `column`. `has_others`: the call has other arguments.
+    If the parenthesis is on a line of its own, the argument gets a line of its own, too."""
     before, after = _split(lines[row], column)
     if before.strip() or not has_others:
         separator = "" if not has_others else " " if before.rstrip().endswith(",") else ", "
@@ -91,13 +92,13 @@ def _replace(lines: list[str], node: ast.expr, text: str) -> None:
 
 
 def _split(line: str, column: int) -> tuple[str, str]:
-    """Splits a line at a column of the syntax tree, which counts bytes of UTF-8."""
+    """Splits `line` at `column`, a column of the syntax tree, which counts bytes of UTF-8."""
     data = line.encode()
     return data[:column].decode(), data[column:].decode()
 
 
 def _after_imports(source: str, code: str) -> str:
-    """Returns the source with a line after the imports at its top."""
+    """Returns `source` with the line `code` inserted after the imports at its top."""
     last = 0
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -36,7 +36,8 @@ T995 = (127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029, 3.833, 3.690, 3.581,
 
 @dataclass(frozen=True)
 class MeasuredGain:
-    """A gain as a factor, with its 95 % interval. `verdict` is "faster", "slower", "no difference" or "unknown"."""
+    """A measured gain as a factor, with its 95 % interval from `low` to `high`. `pairs` is the number of pairs of
+    blocks. `verdict` is "faster", "slower", "no difference" or "unknown"."""
 
     gain: float
     low: float
@@ -51,8 +52,8 @@ class MeasuredGain:
 
 
 def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> MeasuredGain:
-    """Returns the gain from the mean step times of the blocks of both variants, in pairs. Requires at least one
-    pair."""
+    """Returns the gain of a change. The arguments are the mean step times in ns of the blocks without and with the
+    change, in pairs. At least one pair is required."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     count, mean = len(ratios), fmean(ratios)
     if count < MIN_PAIRS:
@@ -71,7 +72,7 @@ def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> Meas
 
 def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pairs: int) -> bool:
     """Returns False if the gain will not be known with `pairs` pairs, even if their spread is only half of the present
-    spread."""
+    spread. The other arguments are as in `measured_gain`."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     if len(ratios) < LOOK_AHEAD:
         return True
@@ -101,7 +102,8 @@ COMPARED_LOSSES = 20
 
 
 def loss_agreement(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LossAgreement | None:
-    """Compares the losses of the first steps; None if the loss is not known in both variants, or not a number."""
+    """Compares the losses of the first steps. The arguments have the losses of each block, without and with the change.
+    None if the losses are not known in both variants, or are not finite."""
     first = [losses[:COMPARED_LOSSES] for losses in (*before, *after)]
     steps = min((len(losses) for losses in first), default=0)
     if steps < 2 or not before or not after or not all(math.isfinite(value) for losses in first for value in losses):
@@ -112,6 +114,6 @@ def loss_agreement(before: Sequence[Sequence[float]], after: Sequence[Sequence[f
 
 
 def _difference(one: Sequence[float], other: Sequence[float], steps: int) -> float:
-    """Returns the mean distance of two series of losses, relative to their mean size."""
+    """Returns the mean distance of two series of losses over the first `steps` steps, relative to their mean size."""
     size = fmean(abs(value) for value in (*one[:steps], *other[:steps])) or 1.0
     return fmean(abs(a - b) for a, b in zip(one[:steps], other[:steps], strict=True)) / size

@@ -31,8 +31,8 @@ class Runner(Protocol):
 
 @dataclass
 class Variant:
-    """One variant of the program with its blocks so far. If it has no blocks because it failed, `failure` is the
-    reason."""
+    """One variant of the program with its blocks (runs) so far. If the variant has no blocks because it failed,
+    `failure` is the reason."""
 
     change: Change
     blocks: list[BlockResult] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Variant:
 
     @property
     def step_ns(self) -> float:
-        """Mean step in ns."""
+        """Mean step time in ns over all blocks."""
         return fmean(block.step_ns for block in self.blocks)
 
     @property
@@ -55,14 +55,14 @@ class Variant:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Mean parts of the step in ns."""
+        """Mean time of each part of the step in ns."""
         return {name: fmean(block.parts[name] for block in self.blocks) for name in self.blocks[0].parts}
 
 
 @dataclass
 class Trial:
-    """The unchanged program and its changed variants. A round has one block of the unchanged program, and one of each
-    variant whose gain is not known yet."""
+    """The unchanged program and its changed variants. A round has one block (run) of the unchanged program, and one of
+    each variant whose gain is not known yet."""
 
     before: Variant
     changed: list[Variant]
@@ -106,13 +106,12 @@ def run_trial(
     told: Callable[[Trial, str], None] = lambda _trial, _text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trial:
-    """Runs the trial until all gains are known or `deadline` (of the clock, in s) has passed. Ctrl-C keeps the results
-    so far.
+    """Runs rounds of blocks until all gains are known or `deadline` (s, on `clock`) has passed. Ctrl-C keeps the
+    results so far.
 
     `base` is the variant that the others are compared with; by default, the unchanged program.
 
-    `told` is called before each round with its variants. Raises BlockFailed if the unchanged program gives no steps.
-    """
+    `told` is called before each round with its variants. Raises BlockFailed if the unchanged program gives no steps."""
     trial = Trial(Variant(base), [Variant(change) for change in changes])
     longest = 0.0
     try:
@@ -133,8 +132,8 @@ def run_trial(
 
 
 def _add(trial: Trial, results: Mapping[int, BlockResult | BlockFailed], first: bool) -> None:
-    """Adds the results of a round, by the id of their variant. Raises BlockFailed if the unchanged program fails in the
-    first round; in a later one, the round does not count."""
+    """Adds the results of a round to `trial`. `results` maps the id() of a variant to its result. Raises BlockFailed if
+    the unchanged program fails in the first round; in a later one, the round does not count."""
     before = results[id(trial.before)]
     if isinstance(before, BlockFailed):
         if first:

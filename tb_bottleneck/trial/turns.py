@@ -32,14 +32,14 @@ def possible_turns(measured_s: float, step_s: float, workers: int) -> int:
 
 
 class Turns:
-    """The program's end of the pipes to the parent. `receive` and `send` are file descriptors."""
+    """The program's end of the pipes to its parent. `receive` and `send` are file descriptors."""
 
     def __init__(self, receive: int, send: int) -> None:
         self._receive, self._send = receive, send
 
     def wait(self, report: int) -> int:
-        """Sends `report`, waits for a turn, and returns the granted value. If the parent is gone, ends the process and
-        those that it started."""
+        """Sends `report` to the parent, waits for the next turn, and returns the granted value. If the parent is gone,
+        ends this process and those that it started."""
         try:
             os.write(self._send, bytes([report]))
             granted = os.read(self._receive, 1)

@@ -9,12 +9,11 @@ from tb_bottleneck.base.errors import Unusable
 
 
 def with_revision(revision: str, into: Path) -> str:
-    """Writes the files of a git revision into a folder. Returns the folder in it that corresponds to the working
-    directory.
+    """Writes the files of the git revision `revision` into the folder `into`. Returns the folder in `into` that
+    corresponds to the working directory.
 
     Raises:
-        Unusable: there is no repository or no such revision.
-    """
+        Unusable: there is no repository or no such revision."""
     top = Path(_git("rev-parse", "--show-toplevel"))
     into.mkdir(parents=True)
     archive = into.with_suffix(".tar")
@@ -26,17 +25,16 @@ def with_revision(revision: str, into: Path) -> str:
 
 
 def revision_id(revision: str) -> str:
-    """Returns the id of the commit. Raises Unusable as `with_revision` does."""
+    """Returns the id of the commit that `revision` names. Raises Unusable as `with_revision` does."""
     return _git("rev-parse", "--verify", f"{revision}^{{commit}}")
 
 
 def with_patch(patch: Path, into: Path) -> str:
-    """Copies the files of the work tree, with their changes, and applies a patch to the copy. Returns the folder in the
-    copy that corresponds to the working directory.
+    """Copies the files of the work tree, with their changes, into the folder `into`, and applies `patch` to the copy.
+    Returns the folder in the copy that corresponds to the working directory.
 
     Raises:
-        Unusable: there is no repository, or the patch does not apply.
-    """
+        Unusable: there is no repository, or the patch does not apply."""
     top = Path(_git("rev-parse", "--show-toplevel"))
     names = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=top).split("\0")
     for name in filter(None, names):

@@ -36,11 +36,12 @@ class Texts(Protocol):
     ended: bool
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the JSON list of events that ends in `block`; None, without any effect, if none ends there."""
+        """Returns the JSON list of events that ends in `block`. Returns None and changes nothing if no list ends
+        there."""
 
 
 class _Flight(NamedTuple):
-    """A group of blocks that is being scanned. `result` waits for the end of the scan."""
+    """A group of blocks that a thread is scanning. `result` waits for the end of the scan and returns its result."""
 
     blocks: list[bytes]
     pending: bytes  # before the group
@@ -77,7 +78,7 @@ def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
 
 
 def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields blocks; those of a large file are read and inflated by another thread, a group ahead."""
+    """Yields the blocks. If there are many, another thread reads and inflates them, one group ahead."""
     first = list(islice(blocks, LARGEST_GROUP))
     yield from first
     if len(first) == LARGEST_GROUP:
@@ -86,12 +87,11 @@ def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class ScanAhead:
-    """One pass over the blocks of a file.
+    """Scans the blocks of a file with the native scanner, in threads ahead of the caller.
 
     The first groups are scanned one after the other, so that a small file needs no threads. Then up to `threads` groups
     are scanned at the same time, while another thread reads and inflates the blocks of the next group. `threads` is at
-    most MOST_THREADS; by default it is the number of usable cores.
-    """
+    most MOST_THREADS; by default it is the number of usable cores."""
 
     def __init__(
         self,
@@ -135,7 +135,8 @@ class ScanAhead:
             self._flights.append(flight)
 
     def _flight(self) -> _Flight | None:
-        """Starts the scan of the next group. Returns None if the next block cannot be cut, or there is none."""
+        """Starts the scan of the next group of blocks. Returns None if the next block cannot be cut between events, or
+        there is no block."""
         pending = self._texts.pending
         blocks: list[bytes] = []
         texts: list[bytes] = []
@@ -154,7 +155,8 @@ class ScanAhead:
         return _Flight(blocks, pending, scan if self._pool is None else self._pool.submit(scan).result)
 
     def _first(self) -> Scanned | bytes:
-        """Returns the result of the first group, or its first block if the pure reader must go on from there."""
+        """Returns the result of the oldest group. If the scanner refused it, returns the group's first block, from
+        which the pure reader must continue."""
         flight = self._flights.popleft()
         result = flight.result()
         scanned = None if isinstance(result, int) else with_decoded(result, self._texts.exact)

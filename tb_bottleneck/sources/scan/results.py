@@ -114,14 +114,15 @@ def with_readable(result: "Result", exact: bool, lost: Counter[str]) -> Scanned:
 
 
 def _independent(event: Event | ExactEvent) -> bool:
-    """Returns False for an event that changes how the pure reader reads the events beside it, or their order."""
+    """Returns True if `event` can be read alone. Returns False if it changes how the pure reader reads the events
+    beside it, or their order."""
     if event.ph != "X" and event.name == MEMORY_EVENT:
         return False
     return isinstance(event, ExactEvent) or all(_is_plain(time) for time in (event.ts, event.dur))
 
 
 def _is_plain(time: float | str | None) -> bool:
-    """Returns True for a time whose nanoseconds do not depend on how the times beside it are written."""
+    """Returns True if the nanoseconds of `time` do not depend on how the times of other events are written."""
     if time is None or isinstance(time, str):
         return time is None
     return abs(time) < (EXACT_FLOAT_US if isinstance(time, float) else MAX_FLOAT_INTEGER)

@@ -87,7 +87,7 @@ def snapshot_of(blocks: Iterator[bytes], limits: PickleLimits = PICKLE_LIMITS) -
 
 
 def _plain(settings: Any) -> dict[str, Any]:
-    """Returns the settings whose values are texts, numbers or booleans."""
+    """Returns those of the allocator's settings whose values are texts, numbers or booleans."""
     if not isinstance(settings, dict):
         return {}
     pairs = list(settings.items())[:_MAX_LISTS]

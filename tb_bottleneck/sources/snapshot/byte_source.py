@@ -20,12 +20,14 @@ class ByteSource:
         self._blocks = blocks
 
     def need(self, count: int) -> None:
-        """Makes at least `count` bytes available after `at`. Raises Unreadable at the end of the file."""
+        """Makes at least `count` bytes available after the position `at`. Raises Unreadable if the file ends before
+        that."""
         if not self.fill(count):
             raise Unreadable("The snapshot ends early: the process that wrote it was stopped or ran out of disk space.")
 
     def fill(self, count: int) -> bool:
-        """Reads until `count` bytes are available after `at`. Returns False if the file ends before that."""
+        """Reads until `count` bytes are available after the position `at`. Returns False if the file ends before that,
+        else True."""
         if len(self.data) - self.at >= count:
             return True
         parts, have = [self.data[self.at :]], len(self.data) - self.at

@@ -46,14 +46,14 @@ _NO_VALUE = 1 << 40
 
 @dataclass(frozen=True)
 class Layout:
-    """The keys of a record in order, and the pattern of records with these keys."""
+    """The keys of a record in order, and the regular expression for records with these keys."""
 
     keys: tuple[str, ...]
     pattern: re.Pattern[bytes]
 
 
 class FastEntries:
-    """Reads runs of trace entries into `columns`."""
+    """Reads consecutive trace entries of equal layout into `columns`."""
 
     path = "device_traces"
 
@@ -73,10 +73,9 @@ class FastEntries:
             self._layouts[keys] = Layout(keys, pattern)
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
-        """Reads the run of entries with a known layout that begins at `source.at`; returns False if there is none.
+        """Reads the consecutive entries with a known layout that begin at `source.at`. Returns False if there is none.
 
-        `group` is the index of the device.
-        """
+        `group` is the index of the device."""
         if not self._layouts:
             return False
         if len(source.data) - source.at < _LONGEST:
@@ -143,8 +142,8 @@ def _value(key: str) -> bytes:
 
 
 def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[bytes, ...]], int]:
-    """Returns the regex groups of each record that follows `at` without a gap, and the position after the last
-    record."""
+    """Returns the regex groups of the records that follow each other from the index `at` on without a gap, and the
+    index after the last record."""
     rows = []
     for match in pattern.finditer(data, at, at + _WINDOW):
         if match.end() == at:  # the empty alternative
@@ -155,13 +154,14 @@ def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[b
 
 
 def _reference(index: int) -> bytes:
-    """Returns the pattern of the opcode that refers to the value at `index` of the memo."""
+    """Returns the regular expression for the opcode that refers to the value at `index` of the memo."""
     code = b"h" + bytes([index]) if index < 256 else b"j" + index.to_bytes(4, "little")
     return re.escape(code)
 
 
 def _text(value: bytes) -> str:
-    """Returns a string from its opcodes: a code, a length of one byte, the text, and the code of the memo."""
+    """Returns the string that the opcodes `value` describe: a code, a length of one byte, the text, and the code of the
+    memo."""
     return value[2:-1].decode("utf-8", "replace")
 
 

@@ -18,7 +18,7 @@ FORBIDDEN = {
 
 
 def refusal(code: bytes) -> Unreadable:
-    """Returns the error for an opcode that is not plain data."""
+    """Returns the error for the opcode `code`, which is not plain data and is therefore refused."""
     name = FORBIDDEN.get(code)
     if name is not None:
         return Unreadable(
@@ -79,7 +79,7 @@ class Memo:
         return len(self.numbers)
 
     def add(self, value: Any) -> None:
-        """Stores the next value."""
+        """Stores `value` at the next index."""
         self.put(len(self.numbers), value)
 
     def put(self, index: int, value: Any) -> None:
@@ -105,7 +105,8 @@ class Memo:
         return self._numbers_of_texts.get(text, NOT_KEPT)
 
     def extend(self, numbers: NDArray[np.int32]) -> None:
-        """Stores the next values: numbers of stacks or texts, or NOT_KEPT. Raises TooLarge beyond the limit."""
+        """Stores `numbers` at the next indices: numbers of stacks or texts, or NOT_KEPT. Raises TooLarge beyond the
+        limit."""
         if len(self.numbers) + len(numbers) > self._limits.memo:
             raise TooLarge("The snapshot refers to more values than the limit.")
         self.numbers.frombytes(numbers.astype(np.intc).tobytes())
@@ -123,6 +124,6 @@ class Memo:
 
 @dataclass(frozen=True)
 class StackNumber:
-    """The number of a stack, in place of a list of frames that was read before."""
+    """The number of a stack. It stands in place of a list of frames that was read before."""
 
     number: int

@@ -19,37 +19,36 @@ _MARK_MISSING = "The snapshot is damaged: a container has no beginning."
 
 
 class Consumer(Protocol):
-    """Takes records while the pickle is read."""
+    """Receives records while the pickle is read, so that they need not be kept in memory."""
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        """Takes the records that the consumer knows from a batch of a list's items, and returns the other items.
+        """Processes those of `items`, a batch of a list's items, that are known records. Returns the other items.
 
         `path` is the key of the outermost dict under which the list is. If the list is inside another list, `group` is
-        its index there, else 0.
-        """
+        its index there, else 0."""
         ...
 
 
 class FastRecords(Protocol):
-    """Reads runs of records with equal layout at once, in the lists under the key `path` of the outermost dict."""
+    """Reads consecutive records of equal layout at once, in the lists under the key `path` of the outermost dict."""
 
     path: str
 
     def learn(self, record: dict[Any, Any], memo: Memo) -> None:
-        """Remembers the layout of a record: its keys in order, and where the memo has them."""
+        """Remembers the layout of `record`: its keys in order, and where `memo` has these keys."""
         ...
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
-        """Reads the records with a known layout that follow in `source`; returns False if there is none."""
+        """Reads the consecutive records with a known layout at the position of `source`. Returns False if there is
+        none, else True."""
         ...
 
 
 class PlainUnpickler:
-    """Reads one pickle. `consumer` takes records of lists; `fast` reads runs of records without opcodes.
+    """Reads one pickle. `consumer` receives records of lists; `fast` reads consecutive records without single opcodes.
 
     The methods other than `load` are actions of opcodes. They raise Unreadable if the pickle is damaged, and TooLarge
-    beyond a limit.
-    """
+    beyond a limit."""
 
     def __init__(self, blocks: Iterator[bytes], consumer: Consumer, fast: FastRecords, limits: PickleLimits) -> None:
         self._source = ByteSource(blocks)
@@ -60,7 +59,7 @@ class PlainUnpickler:
         self._actions = _actions()
 
     def load(self) -> Any:
-        """Returns the value of the pickle, without the records that were taken. Raises Unreadable or TooLarge."""
+        """Returns the value of the pickle, without the records that `consumer` took. Raises Unreadable or TooLarge."""
         source, stack, actions = self._source, self._stack, self._actions
         while True:
             source.need(1)
@@ -83,7 +82,8 @@ class PlainUnpickler:
         return stack[0]
 
     def _read_fast(self) -> bool:
-        """Reads a run of records at once. The consumer gets the records before the run first, to keep the order."""
+        """Reads consecutive records at once. The consumer gets the records before them first, to keep the order.
+        Returns False if there are no such records."""
         stack, begin = self._stack, self._marks[-1]
         if len(stack) == begin or type(stack[-1]) is dict:
             place = self._place(begin - 1, self._marks[-2] if len(self._marks) > 1 else 0)
@@ -160,17 +160,18 @@ class PlainUnpickler:
         return self._stack[-1]
 
     def append(self, several: bool) -> None:
-        """Appends values from the stack, without records that the consumer takes, to the list below them.
+        """Appends values from the stack to the list below them on the stack. Records that the consumer takes are left
+        out.
 
-        If `several` is True, all values since the last mark are appended, else one value.
-        """
+        If `several` is True, all values since the last mark are appended, else one value."""
         values = self.items() if several else self.last(1)
         into = self.top(list)
         path, group = self._place(len(self._stack) - 1, self._marks[-1] if self._marks else 0)
         into += self._consumer.take(path, group, values) if values and type(values[0]) is dict else values
 
     def set_items(self, several: bool) -> None:
-        """Puts keys and values from the stack into the dict below them: all since the last mark, or one pair."""
+        """Puts keys and values from the stack into the dict below them on the stack: all since the last mark if
+        `several` is True, else one pair."""
         values = self.items() if several else self.last(2)
         into = self.top(dict)
         if len(values) % 2:
@@ -196,8 +197,9 @@ class PlainUnpickler:
         self.push(self.memo.get(index))
 
     def _place(self, at: int, mark: int) -> tuple[str, int]:
-        """Returns the outermost key under which the list at `at` of the stack is, and its index in the list around it.
-        The index is 0 if no list is around it. The values next to it in that list begin at `mark` of the stack."""
+        """Returns the outermost key under which the list at the index `at` of the stack is, and the index of this list
+        in the list around it. The index is 0 if no list is around it. The values next to it in that list begin at the
+        index `mark`."""
         stack, group = self._stack, 0
         if 0 < mark <= at and type(stack[mark - 1]) is list:
             group = at - mark + len(stack[mark - 1])
@@ -218,7 +220,7 @@ Action = Callable[[PlainUnpickler], None]
 
 
 def _actions() -> dict[int, Action]:
-    """Returns the action of each allowed opcode, by the value of its byte."""
+    """Returns a dict: byte of an allowed opcode -> the function that executes it."""
     table: dict[bytes, Action] = {
         b"\x80": lambda it: it.skip(1),  # PROTO
         b"\x95": lambda it: it.skip(8),  # FRAME

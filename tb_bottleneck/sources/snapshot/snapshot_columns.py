@@ -51,11 +51,10 @@ class Annotation:
 
 
 class SnapshotColumns:
-    """Takes the records of a snapshot as columns: trace entries, segments and blocks; and annotations.
+    """Stores the records of a snapshot as columns: trace entries, segments and blocks; and annotations.
 
     `entries` has the actions as numbers of ACTIONS, `blocks` the states as numbers of STATES. `stack` is a number of
-    `stacks`, `segment` a row of `segments`. Sizes are in bytes.
-    """
+    `stacks`, `segment` a row of `segments`. Sizes are in bytes."""
 
     def __init__(self) -> None:
         calls = ("device", "action", "address", "size", "stream", "time_us", "stack")
@@ -74,10 +73,9 @@ class SnapshotColumns:
         self._of_frame: dict[int, tuple[Any, int]] = {}
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        """Takes the trace entries, segments and annotations from `items`; returns the other items.
+        """Stores the trace entries, segments and annotations in `items`. Returns the other items.
 
-        `group` is the index of the device of trace entries.
-        """
+        `group` is the index of the device of trace entries."""
         rest = []
         for item in items:
             if type(item) is not dict:
@@ -100,7 +98,8 @@ class SnapshotColumns:
         return _ACTION.get(name, 0) if isinstance(name, str) else 0
 
     def new_stack(self, value: bytes, memo: Memo) -> int:
-        """Returns the number of a stack from `value`, the opcodes of a list of references to frames in `memo`."""
+        """Returns the number of the stack that `value` describes: the opcodes of a list of references to frames in
+        `memo`."""
         frames = [memo.get(index) for index in _references(value[2:-1])]
         number = self._number([self._frame(frame) for frame in frames[:MAX_STACK_FRAMES]])
         if len(self.stack_of_bytes) < MAX_STACKS:
@@ -173,7 +172,8 @@ class SnapshotColumns:
         segment.clear()
 
     def _block(self, segment: int, block: dict[Any, Any], address: int) -> int:
-        """Appends a block, and returns the address after the block. Old files have no addresses of blocks."""
+        """Appends a block of the segment with this number. `address` is its address if `block` has none, as in old
+        files. Returns the address after the block."""
         size = _whole(block.get("size"))
         begin = _address(block.get("address", address))
         frames = block.get("frames")
@@ -202,7 +202,7 @@ _STATE = {name: number for number, name in enumerate(STATES)} | {"active_awaitin
 
 
 def _references(data: bytes) -> list[int]:
-    """Returns the indices in a run of references, which may begin with a mark."""
+    """Returns the memo indices in `data`, the opcodes of consecutive references, which may begin with a mark."""
     at, found = int(data[:1] == b"("), []
     while at < len(data):
         size = 2 if data[at] == _SHORT_REFERENCE else 5

@@ -18,7 +18,7 @@ AT_ONCE = 16 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """The messages of one read, in file order."""
+    """The messages that one read of the file returned, in file order."""
 
     messages: tuple[RunContext | Packet, ...]
     restarted: bool = False
@@ -29,10 +29,9 @@ class Piece:
 
 
 class SeriesFile:
-    """Incrementally reads one event file of the monitor. Not thread-safe.
+    """Reads one event file of the monitor, each time only what was added since the last read. Not thread-safe.
 
-    The file must be a regular file. If `follow_links` is False, no part of its absolute path may be a link.
-    """
+    The file must be a regular file. If `follow_links` is False, no part of its absolute path may be a link."""
 
     def __init__(self, path: str, follow_links: bool = True) -> None:
         self.path = path
@@ -49,7 +48,7 @@ class SeriesFile:
 
     @property
     def dropped(self) -> Counter[str]:
-        """Unusable records by reason: damaged | too_large | not_understood."""
+        """Number of unusable records by reason: damaged, too_large or not_understood."""
         return self._records.dropped + self._dropped
 
     def read(self, at_most: int = AT_ONCE) -> Piece:

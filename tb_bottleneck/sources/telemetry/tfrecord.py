@@ -44,10 +44,9 @@ def _fed(crc: _Words, byte: npt.NDArray[np.uint8]) -> _Words:
 
 
 def _after_a_lane() -> list[list[int]]:
-    """Returns the effect of _LANE zero bytes on a CRC register: one table per byte of the register.
+    """Returns the effect of _LANE zero bytes on a CRC register, as four tables: one per byte of the register.
 
-    The four results are combined by XOR, because the effect is linear.
-    """
+    The four results are combined by XOR, because the effect is linear."""
     tables = []
     for place in range(4):
         crc = (np.arange(256, dtype=np.uint32) << np.uint32(8 * place)).astype(np.uint32)
@@ -80,7 +79,7 @@ def masked_crc32c(data: bytes) -> int:
 
 
 class Records:
-    """The records of one file, each returned once. Not thread-safe."""
+    """Reads the records of one file. Each record is returned once. Not thread-safe."""
 
     def __init__(self, path: str, largest: int = LARGEST, follow_links: bool = True) -> None:
         self.path = path
@@ -132,7 +131,8 @@ class Records:
                     yield body
 
     def is_valid(self, body: bytes) -> bool:
-        """Returns True if the checksum at the end of `body`, a record from `read`, is right. Counts wrong ones."""
+        """Returns True if the checksum at the end of `body`, a record from `read`, is right. Counts wrong checksums in
+        `dropped`."""
         valid = masked_crc32c(body[:-FOOTER]) == int.from_bytes(body[-FOOTER:], "little")
         if not valid:
             self.dropped["damaged"] += 1
@@ -140,10 +140,10 @@ class Records:
         return valid
 
     def _search(self, file: BinaryIO) -> bool:
-        """Searches the next _SEARCH_BYTES bytes for a header with a valid checksum, and advances to it or past them.
+        """Searches the next _SEARCH_BYTES bytes for a header with a valid checksum. Moves to this header, or past these
+        bytes if there is none.
 
-        Returns False at the end of the file.
-        """
+        Returns False at the end of the file."""
         self._searching = True
         file.seek(self.offset + 1)
         block = file.read(_SEARCH_BYTES)

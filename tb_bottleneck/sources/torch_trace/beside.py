@@ -60,7 +60,8 @@ def names_beside(trace: str) -> str:
 
 
 def _logs(trace: str) -> list[tuple[str, int | None]]:
-    """Returns the path of each log, with the rank in its name or None. Links are not followed."""
+    """Returns pairs for the logs in the folder of `trace`: the path, and the rank in the file name or None. Links are
+    not followed."""
     if is_url(trace):
         return []
     directory = os.path.dirname(os.path.abspath(trace))
@@ -83,9 +84,9 @@ def _listed(directory: str, changed_ns: int) -> list[tuple[str, int | None]]:
 
 @lru_cache(maxsize=4 * MAX_LOGS)
 def _process(path: str) -> int | None:
-    """Returns the id of the process that began the log; cached, because the first line of a log does not change.
+    """Returns the id of the process that began the log at `path`; None if it is no log. The result is cached, because
+    the first line of a log does not change.
 
-    Raises OSError.
-    """
+    Raises OSError."""
     with filesystem_of(path).open(path) as file:
         return process_of(file)

@@ -89,11 +89,12 @@ class CompileLogFile:
 
     @property
     def fact(self) -> dict[str, list[list[object]]]:
-        """The entries as the monitor records them (schema/compile_log.py)."""
+        """The entries in the form in which the monitor records them (schema/compile_log.py)."""
         return self._entries.fact()
 
     def _add(self, record: _Record, payload: list[bytes], until_us: float) -> bool:
-        """Adds a record. Returns False if it is a compilation after `until_us`, where reading ends."""
+        """Adds a record and its payload. Returns False if the record is a compilation that starts after `until_us`;
+        reading then ends."""
         self.rank = record.rank if record.rank is not None else self.rank
         compiled = record.compilation_metrics or record.bwd_compilation_metrics
         if record.string is not None and len(self._strings) < _MAX_STRINGS:
@@ -112,7 +113,8 @@ class CompileLogFile:
         return True
 
     def _add_break(self, lines: list[str]) -> None:
-        """Adds a graph break: its place, its reason, and the function of the innermost frame of the program."""
+        """Adds the graph break that `lines` describe: its place, its reason, and the function of the innermost frame of
+        the program."""
         place = _BREAK.match(lines[0])
         if place is None:
             return
@@ -124,7 +126,8 @@ class CompileLogFile:
         self._entries.add_break(place[1], int(place[2]), called[-1] if called else "", "\n".join(reason))
 
     def _shown(self, path: str) -> str:
-        """Returns the path relative to the folder of the script or of the installed packages; else the file's name."""
+        """Returns `path` relative to the folder of the script or of the installed packages; otherwise the file's
+        name."""
         if self._folder and path.startswith(f"{self._folder}/"):
             return path[len(self._folder) + 1 :]
         installed = _INSTALLED.match(path)

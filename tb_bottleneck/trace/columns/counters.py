@@ -62,7 +62,7 @@ class CountersBuilder:
         return tuple(self._names)
 
     def build(self) -> Counters:
-        """Returns the table of all added samples with a usable time."""
+        """Returns the table of all added samples whose time is usable."""
         if not self._rows:
             return Counters.empty()
         written, device, name, value = zip(*self._rows, strict=True)

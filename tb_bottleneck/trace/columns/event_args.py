@@ -86,7 +86,7 @@ def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) 
 
 
 def joined_signature(args: Args) -> bytes:
-    """Returns the key of an operator's inputs, for a lookup in Signatures."""
+    """Returns the key of an operator's inputs in Signatures: the texts of shapes, types and values, joined."""
     return _SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))
 
 
@@ -119,7 +119,8 @@ def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
 
 
 def _spread(values: dict[str, Ints], rows: Rows, length: int) -> dict[str, Ints]:
-    """Expands the columns of some rows to all events, with 0 elsewhere."""
+    """Returns columns for all events. `values` has the entries for the events `rows`; the other events get 0. `length`
+    is the number of events."""
     columns = {name: np.zeros(length, np.int64) for name in values}
     for name, column in columns.items():
         column[rows] = values[name]
@@ -144,7 +145,8 @@ def _device_work(all_args: list[Args]) -> dict[str, Ints]:
 
 
 def _size(args: Args) -> Any:
-    """Returns the bytes of a copy or fill; for a collective, elements times element size of its larger side."""
+    """Returns the bytes of a copy or fill. For a collective, returns elements times element size of its larger side
+    (input or output)."""
     if args.elements_in is None or not isinstance(args.dtype, str):
         return args.bytes or 0
     elements = max(whole_number(args.elements_in), whole_number(args.elements_out), 0)
@@ -167,8 +169,8 @@ def _blocks(*grid: int | float) -> int:
 
 
 def _multiprocessors(all_args: list[Args], blocks: Ints) -> Ints:
-    """Returns per event the number of multiprocessors of the device: blocks / blocks per SM. 0 below one block per SM,
-    where the ratio has too few digits."""
+    """Returns for each event the number of multiprocessors of the device, computed as blocks / blocks per
+    multiprocessor. 0 below one block per multiprocessor, where the ratio has too few digits."""
     values = [args.blocks_per_sm for args in all_args]
     ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in values], np.float64)
     return np.rint(np.divide(blocks, ratio, out=np.zeros(len(values)), where=ratio > 0)).astype(np.int64)

@@ -37,8 +37,10 @@ class Flows(Table):
     started_on: Ints = column("row of threads", "the stream of the second operation")
 
     def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
-        """Returns two arrays of rows of operations: those that must end, and those that then start. Flows without both
-        are left out. `start`, `end` (ns) and `queue` (row of threads) are columns of all operations."""
+        """Returns two arrays of rows of operations. Entry i of the first must end before entry i of the second starts.
+        Flows for which one of the operations is not found are left out.
+
+        `start`, `end` (ns) and `queue` (row of threads) are columns of all operations."""
         before, found = _at(end, queue, self.ended, self.ended_on)
         after, also_found = _at(start, queue, self.started, self.started_on)
         both = found & also_found
@@ -46,10 +48,10 @@ class Flows(Table):
 
 
 class FlowsBuilder:
-    """Builds the table of flows from batches of events. `lost` counts those beyond the limit."""
+    """Builds the table of flows from batches of events. `lost` counts the flows beyond the limit."""
 
     def __init__(self, thread: Callable[[object, object], int]) -> None:
-        """`thread` returns the row of a thread for the ids of its process and of the thread; it adds a new thread."""
+        """`thread(process, thread)` returns the row of the thread with these ids, and adds the thread if it is new."""
         self.lost: Counter[str] = Counter()
         self._thread = thread
         self._begins: dict[int, tuple[Any, int]] = {}
@@ -77,8 +79,8 @@ class FlowsBuilder:
 
 
 def _at(time: Ints, queue: Ints, wanted: Ints, wanted_queue: Ints) -> tuple[Rows, Bools]:
-    """Returns for each `wanted` time on a queue the row with this time (except for rounding) on this queue, and a mask
-    of the wanted times for which there is such a row."""
+    """Returns for each time `wanted` on the queue `wanted_queue` the row whose `time` (except for rounding) and `queue`
+    are equal, and a mask of the wanted times for which there is such a row."""
     rows, found = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     own, asked = np.lexsort((time, queue)), np.lexsort((wanted, wanted_queue))
     queues = np.intersect1d(queue, wanted_queue)

@@ -38,7 +38,8 @@ class Thread(Record, frozen=True):
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """Label by (category, name, process, thread) as written in the file. Looking up a new key adds a label."""
+    """A dict: (category, name, process, thread) as written in the file -> label, a number that stands for all four.
+    Looking up a new key adds a label."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,11 +67,12 @@ class Labels(dict[tuple[Any, ...], int]):
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
     def have_messages(self, labels: Ints) -> Bools:
-        """Returns a mask of the `labels` that belong to MESSAGE_OPERATOR or to kernels."""
+        """Returns a mask of `labels`: True for those of MESSAGE_OPERATOR and of kernels, which can have the arguments
+        of a collective."""
         return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
     def thread(self, process: object, thread: object) -> int:
-        """Returns the row of a thread in `threads()`. Adds a new thread."""
+        """Returns the row of the thread with these ids in `threads()`. Adds the thread if it is new."""
         return self._threads[id_text(process), id_text(thread)]
 
     def columns(self, labels: Ints) -> dict[str, Ints]:

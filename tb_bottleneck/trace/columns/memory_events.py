@@ -72,7 +72,7 @@ class MemoryEventsBuilder:
         self._rows = 0
 
     def add(self, events: Sequence[Any]) -> None:
-        """Adds `[memory]` events that have arguments."""
+        """Adds those `[memory]` events that have arguments."""
         if events:
             self._add(*self._columns(events))
 

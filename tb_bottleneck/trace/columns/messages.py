@@ -44,10 +44,9 @@ NO_MESSAGE = Message("")
 
 
 class Messages(dict[Message, int]):
-    """Row number by message; row 0 is NO_MESSAGE. Looking up a new message adds a row.
+    """A dict: message -> row number. Row 0 is NO_MESSAGE. Looking up a new message adds a row.
 
-    Beyond MAX_MESSAGES, a lookup of a new message returns 0 and increments `lost`.
-    """
+    Beyond MAX_MESSAGES, a lookup of a new message returns 0 and increments `lost`."""
 
     def __init__(self) -> None:
         super().__init__({NO_MESSAGE: 0})

@@ -49,7 +49,8 @@ def packed(values: Any) -> Ints:
 
 
 def look_up(values: NDArray[Value], column: Ints) -> NDArray[Value]:
-    """Returns `values[column]`, computed in parts: NumPy alone would first convert the whole column to int64."""
+    """Returns `values[column]`. It is computed in parts, because NumPy alone would first convert the whole column to
+    int64."""
     found = np.empty(len(column), values.dtype)
     for first in range(0, len(column), _PART):
         found[first : first + _PART] = values[column[first : first + _PART]]
@@ -139,7 +140,7 @@ class SparseColumn(PackedColumn):
 
 
 class SumColumn(PackedColumn):
-    """The sum of two columns, computed for the rows that are read."""
+    """The sum of two columns. It is computed only for the rows that are read."""
 
     def __init__(self, first: Ints, second: Ints) -> None:
         self._first, self._second = first, second

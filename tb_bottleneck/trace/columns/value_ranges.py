@@ -60,7 +60,8 @@ def _near(times: Ints, middle: int) -> Bools:
 
 
 def _summable(values: Ints) -> Bools:
-    """Returns a mask without the largest values, so that the sum of the others is at most MAX_SUM."""
+    """Returns a mask of `values` that leaves out the largest values, so that the sum of the others is at most
+    MAX_SUM."""
     if values.sum(dtype=np.float64) <= MAX_SUM:
         return np.ones(len(values), np.bool_)
     order = np.argsort(values, kind="stable")
@@ -70,7 +71,7 @@ def _summable(values: Ints) -> Bools:
 
 
 def _kept(table: T, mask: Bools, reason: str, lost: Counter[str]) -> T:
-    """Returns the rows in the mask, and adds the number of the other rows to `lost[reason]`."""
+    """Returns the rows of `table` in `mask`, and adds the number of the other rows to `lost[reason]`."""
     if mask.all():
         return table
     lost[reason] += int(np.count_nonzero(~mask))
