@@ -32,7 +32,7 @@ _LONG = frozenset(("step_times_ns", "curve", "lifetimes", "history", "bins", "so
 
 
 async def list_runs(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Returns one row as JSON for each training of at most MAX_FOLDERS folders, in the order of the folders' names."""
+    """Returns as JSON one row for each training, from at most MAX_FOLDERS folders in the order of their names."""
     known = await asyncio.to_thread(session.logdir.recordings)
     found = str(arguments.get("find", "")).lower()
     folders = [folder for folder in known.folders if found in folder.lower()]
@@ -75,7 +75,7 @@ def _row(training: AnalysedTraining) -> dict[str, Any]:
 
 
 async def show_brief(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Returns the brief of a training as JSON; if its ranks were judged together, the brief of the job."""
+    """Returns the short text about a training as JSON. If its ranks were judged together, the text is about the job."""
     training = await _training(session, arguments, tell)
     facts = {"id": id_of(training.recordings[0]), "brief": brief(training.job or training.report)}
     return answer(facts | {"note": training.note})
@@ -110,7 +110,8 @@ def _without_long(value: Any) -> Any:
 
 
 async def how_to_record(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Returns as JSON what a recording lacks and the code that records it; without an id, a page on how to record."""
+    """Returns as JSON what a recording lacks and the code that records the missing data; without an id, a page on how
+    to record."""
     if "id" not in arguments:
         return answer({"page": _page()})
     report = (await _training(session, arguments, tell)).report

@@ -77,7 +77,7 @@ def server_of(session: Session) -> "Server[Any]":
 async def _answered(
     session: Session, known: dict[str, Tool], name: str, arguments: dict[str, Any], tell: Tell
 ) -> tuple[str, bool]:
-    """Returns the answer of a tool and False, or an error as JSON and True. Raises only when cancelled."""
+    """Returns (answer of the tool `name`, False), or (error as JSON, True). Raises only when cancelled."""
     if name not in known:
         return _error(f"there is no tool of this name; there are {', '.join(known)}"), True
     try:

@@ -64,7 +64,8 @@ class Trainings:
         self, folder: str, known: Recordings, tell: Tell, only: RecordingFile | None = None
     ) -> list[AnalysedTraining]:
         """Returns the trainings of `folder`. If the folder has more than MAX_FOLDER recordings, analyses and returns
-        only the recording `only`, or, if that is None, the newest recording."""
+        only one: the recording `only`, or, if that is None, the newest recording. `tell` is called with the
+        progress."""
         files = known.folders.get(folder, [])
         note = ""
         if len(files) > MAX_FOLDER:
@@ -101,7 +102,8 @@ class Trainings:
         return report
 
     async def _job(self, ranks: Sequence[RecordingFile], known: Recordings, tell: Tell) -> Job | None:
-        """Returns the saved report of a job. Without one, computes it if the job has few ranks, else returns None."""
+        """Returns the saved report of the job that consists of `ranks`. If none is saved, computes it if the job has
+        few ranks, else returns None."""
         traces = tuple(TraceFile.of(id_of(rank), rank) for rank in ranks)
         run, saved = ranks[0].run, [each for each in known.scan.listing.saved_jobs if each.run == ranks[0].run]
         questions: list[RecordingQuestion] = []

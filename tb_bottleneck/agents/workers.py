@@ -35,7 +35,7 @@ Tell = Callable[[float], Awaitable[None]]
 
 
 class _Call:
-    """One use of a worker process. Any thread may cancel it."""
+    """One use of a worker process by a request. Any thread may cancel it."""
 
     def __init__(self) -> None:
         self.share = 0.0
@@ -50,7 +50,8 @@ class _Call:
             return not self.cancelled
 
     def progress(self, share: float) -> None:
-        """Stores the share done, 0 to 1. Ends the process if the call was cancelled while the process started."""
+        """Stores `share`, the completed fraction (0 to 1). Ends the process if the call was cancelled while the process
+        started."""
         self.share = share
         if self.cancelled and self._process is not None:
             self._process.interrupt()
@@ -63,13 +64,13 @@ class _Call:
                 self._process.interrupt()
 
     def end(self) -> None:
-        """Releases the process: a later `cancel` does not end it."""
+        """Releases the process, so that a later `cancel` does not end it."""
         with self._lock:
             self._process = None
 
 
 class _Pool:
-    """Processes of one kind, each used by one call at a time. Calls wait in the order in which they came."""
+    """Worker processes of one kind. Each is used by one call at a time. Calls wait in the order in which they came."""
 
     def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
         self._processes = [WorkerProcess(task, function, limits) for _ in range(limits.processes)]
@@ -135,7 +136,7 @@ class Workers:
         return reply
 
     def close(self) -> None:
-        """Ends all processes; calls in progress fail."""
+        """Ends all processes. Calls in progress fail."""
         for pool in (self._analyses, self._questions):
             with contextlib.suppress(OSError):
                 pool.close()

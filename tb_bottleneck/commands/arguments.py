@@ -131,10 +131,9 @@ def _text(path: str) -> bytes:
 
 
 def version_text() -> str:
-    """Returns the version, and which reader of traces is active.
+    """Returns the version of the package, and which reader of traces is active: native or pure.
 
-    The reader is imported in this function, so that other commands start without it.
-    """
+    The reader is imported in this function, so that other commands start without it."""
     from tb_bottleneck.sources.scan.results import native_scan
 
     try:

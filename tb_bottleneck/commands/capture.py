@@ -87,7 +87,8 @@ STEPS_AHEAD = 20
 
 
 def _of_jobs(logdir: Path) -> dict[Path, int | None]:
-    """Returns a dict from the run directory of each rank to record to the number of the first step to record."""
+    """Returns a dict: run directory of a rank to record -> number of the first step to record, or None for the next
+    step."""
     from tb_bottleneck.live.state import LiveJobs
     from tb_bottleneck.live.verdict import ranks_to_record
 

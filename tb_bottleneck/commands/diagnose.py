@@ -123,7 +123,7 @@ def _diagnose(options: argparse.Namespace) -> int:
 
 
 def _html_problems(analysis: "Analysis", file: str) -> list[str]:
-    """Writes the page to `file`. Returns one sentence per problem; empty if there was none."""
+    """Writes the reports as an HTML page to `file`. Returns one sentence per problem; empty if there was none."""
     from pathlib import Path
 
     from tb_bottleneck.base.persistence import atomic_file

@@ -65,7 +65,8 @@ def add(commands: "Subparsers") -> None:
 
 
 def _columns(text: str) -> tuple[str, ...]:
-    """Returns the names of columns in `text`, which commas separate. Raises ArgumentTypeError for an unknown name."""
+    """Returns the names of columns in `text`, a list separated by commas. Raises ArgumentTypeError for an unknown
+    name."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     unknown = [name for name in names if name not in COLUMN_NAMES]
     if unknown:
@@ -89,7 +90,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _states(analysis: recordings.Analysis, roots: "Sequence[str]") -> dict[int, str]:
-    """Maps the position of each report to the review states of its findings, as text such as "open, accepted"."""
+    """Returns a dict: position of a report -> review states of its findings as text, such as "open, accepted"."""
     from tb_bottleneck.review.notes import reviews_of, state_of
     from tb_bottleneck.review.store import read_notes
     from tb_bottleneck.schema.review_pb2 import Review

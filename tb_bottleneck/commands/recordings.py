@@ -23,7 +23,7 @@ _PATTERNS = (
 
 
 def add_recordings(parser: argparse.ArgumentParser) -> None:
-    """Declares the arguments that `analysed` needs."""
+    """Declares the arguments of a command that analyses recordings, as `analysed` needs them."""
     parser.add_argument(
         "paths",
         nargs="+",
@@ -69,8 +69,8 @@ def _count(text: str) -> int:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The reports of all recordings with their `paths`, the jobs that these recordings are ranks of, and a sentence per
-    problem."""
+    """The result of analysing recordings: the reports with their `paths`, the jobs that these recordings are ranks of,
+    and a sentence for each problem."""
 
     paths: list[str]  # of the reports
     reports: "list[Report]"

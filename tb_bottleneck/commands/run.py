@@ -107,7 +107,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _print_next_command(directory: str | None) -> None:
-    """Prints the command that reads the recording, on rank 0 only. Does not change the exit status of the program."""
+    """Prints the command that reads the recording in `directory`, on rank 0 only. Does not change the exit status of
+    the program."""
     if directory is not None and "_rank0_" in os.path.basename(directory):
         with contextlib.suppress(OSError):
             print(f"tb-bottleneck: recorded; to see the result: tb-bottleneck diagnose {directory}", file=sys.stderr)

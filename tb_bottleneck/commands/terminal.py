@@ -72,4 +72,4 @@ def _show(bar: "Progress", task: "TaskID", done: int, total: int) -> None:
 
 
 def _nothing(done: int, total: int) -> None:
-    """Ignores progress."""
+    """A progress callback that does nothing."""

@@ -142,7 +142,7 @@ def _say(text: str) -> None:
 
 
 def _folder(options: argparse.Namespace, program: list[str], script: Path | None) -> Path:
-    """Returns the folder of the trial's blocks. Without --resume, the folder is empty."""
+    """Returns the folder with the saved blocks (measured runs) of the trial. Without --resume, the folder is empty."""
     from tb_bottleneck.trial.saved import describe, folder_of
     from tb_bottleneck.trial.work_tree import revision_id
 
@@ -170,8 +170,8 @@ def _folder(options: argparse.Namespace, program: list[str], script: Path | None
 
 
 def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the changes of the command line. Returns the exit status, and whether the trial is finished: then more time
-    would change nothing."""
+    """Tries the changes of the command line. Returns the exit status, and whether the trial is finished, so that more
+    time would change nothing."""
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep, write_patch
     from tb_bottleneck.trial.trial import run_trial
@@ -202,8 +202,8 @@ def _say_kept(kept: bool, options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the fixes that the program's newest report suggests. Returns the exit status, and whether more time would
-    change nothing."""
+    """Tries the fixes that the program's newest report suggests. Returns the exit status, and whether the trial is
+    finished, so that more time would change nothing."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep
@@ -253,7 +253,8 @@ def _step_json(step: "PlanStep", json_of: "Callable[[Trial], dict[str, object]]"
 
 
 def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> bool:
-    """Returns True if `expected` has the cause `cause` or, if that is empty, the settings of one of `changes`."""
+    """Returns True if `expected` has the cause `cause`. If `cause` is empty, returns True if `expected` has the same
+    settings as one of `changes`."""
     if cause or expected.change is None:
         return expected.cause == cause
     names = {name for name, _ in expected.change.settings}

@@ -21,10 +21,10 @@ LIMITED_FACTOR = 3.0
 
 @dataclass(frozen=True)
 class Agreement:
-    """The check that the sources `first` and `second` give the same figure, which `text` formats.
+    """A check that the sources `first` and `second` give the same figure, which the function `text` formats.
 
-    They agree if the median difference is at most `share` of the second median, or `slack` (in the figure's unit).
-    """
+    They agree if the median difference is at most the fraction `share` of the second median, or `slack` (in the
+    figure's unit)."""
 
     check: str
     first: str
@@ -35,7 +35,8 @@ class Agreement:
     fix: str = REPORT
 
     def row(self, first: Sequence[float], second: Sequence[float]) -> Row:
-        """Returns the row of the check. `first` and `second` are figures of the same steps, in ns or bytes."""
+        """Returns the row of the doctor's table for this check. `first` and `second` have figures of the same steps, in
+        ns or bytes."""
         for name, figures in ((self.first, first), (self.second, second)):
             if not figures:
                 return Row(self.check, FAILS if name == self.first else UNKNOWN, f"{name}: no figure", self.fix)
@@ -97,7 +98,8 @@ MEMORY_SHARE = 0.05
 def counters(
     series: Mapping[str, Readings], load_began_ns: float, torch_memory: float | None, missing: Mapping[str, str]
 ) -> Row:
-    """Returns the row of the driver's counters of torch's GPU: they must exist, be plausible, and change under load."""
+    """Returns the row of the doctor's table about the driver's counters of torch's GPU: they must exist, be plausible,
+    and change under load, which begins at `load_began_ns`. `torch_memory` is torch's own figure in bytes."""
     name, fix = "GPU counters", "check that nvidia-smi (or amd-smi) shows this GPU in this container"
     present = [key for key in PLAUSIBLE if key in series]
     if not present:
@@ -145,7 +147,8 @@ LINK_SHARE = 0.5
 
 
 def link(generation: float | None, width: float | None, bytes_per_s: float | None, because: str = "") -> Row:
-    """Returns the row of the PCIe link under load, compared with `bytes_per_s`, the rate of copies of pinned memory."""
+    """Returns the row of the doctor's table about the PCIe link under load. `bytes_per_s` is the measured rate of
+    copies of pinned memory; `because` says why the driver gives no link."""
     name = "GPU link"
     lane = lane_rates().get(int(generation)) if generation else None
     if lane is None or not width:
@@ -179,8 +182,8 @@ class RecordedTrace:
 
 
 def capture(trace: RecordedTrace | None, because: str = "") -> Row:
-    """Returns the row of the check that the monitor recorded a usable trace by itself. `because` says why `trace` is
-    None."""
+    """Returns the row of the doctor's table that says whether the monitor recorded a usable trace. `because` says why
+    `trace` is None."""
     name, fix = (
         "Capture",
         "torch.profiler.supported_activities() must have CPU and, with a GPU, CUDA: install torch again",
@@ -212,11 +215,10 @@ DEFECTS = ("kernels_lost", "launches_lost", "events_lost", "truncated", "calls_n
 
 
 def profiler_defects(trace: RecordedTrace | None, cuda: str, too_old_for: str = "") -> Row:
-    """Returns the row about defects of the profiler: known ones of this version of CUDA, and those in the recorded
-    trace.
+    """Returns the row of the doctor's table about defects of the profiler: known ones of the CUDA version `cuda`, and
+    those in the recorded trace.
 
-    `too_old_for` is the first release of torch that is made for this GPU, if an older one is installed.
-    """
+    `too_old_for` is the first release of torch that is made for this GPU, if an older one is installed."""
     name = "Profiler defects"
     if trace is None:
         return Row(name, UNKNOWN, "no trace")
@@ -266,5 +268,5 @@ def overhead(rounds: Sequence[Sequence[float]]) -> Row:
 
 
 def signed_share(share: float) -> str:
-    """Returns a share with its sign, as in "+1.2 %"."""
+    """Returns a fraction as a percentage with its sign, as in "+1.2 %"."""
     return f"{'-' if share < 0 else '+'}{share_text(abs(share))}"

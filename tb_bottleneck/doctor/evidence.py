@@ -123,13 +123,13 @@ class Evidence:
         return peak, [float(self.measured.get("allocated_peak", 0))] if peak else []
 
     def counters(self) -> dict[str, Readings]:
-        """Maps the names of counters to their readings, for the GPU of the training."""
+        """Returns a dict: name of a counter -> its readings, for the GPU of the training."""
         device = next(iter(self.telemetry.devices), None)
         series = {name: rows for (name, of), rows in self.telemetry.series.items() if of == device}
         return {name: Readings(rows.end.tolist(), rows.column("value").mean.tolist()) for name, rows in series.items()}
 
     def missing(self) -> dict[str, str]:
-        """Maps the names of missing signals to the reason why they are missing."""
+        """Returns a dict: name of a missing signal -> the reason why it is missing."""
         return {signal.name: signal.because for signal in self.telemetry.context.unsupported}
 
     def recorded_trace(self) -> RecordedTrace | None:

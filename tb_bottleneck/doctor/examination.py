@@ -66,8 +66,8 @@ def examine(seconds: float = SECONDS, progress: Progress = lambda _text: None, s
 
 
 def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
-    """Returns the rows of a group. An error of a check ends only its group. Its message may contain paths, so only its
-    type is shown."""
+    """Returns the rows of one group of checks. An error of a check ends only its group. Its message may contain paths,
+    so only its type is shown."""
     found: list[Row] = []
     try:
         found.extend(rows)
@@ -77,8 +77,8 @@ def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
 
 
 def training_rows(evidence: Evidence, why: str) -> Iterator[Row]:
-    """Yields the rows about signals. `why` says how the training failed, or is empty. If the training failed, rows
-    without figures are unknown."""
+    """Yields the rows of the table about signals. `why` says how the training failed; empty if it did not. If the
+    training failed, rows without figures are unknown."""
     yield _training_row(evidence, why)
     pairs = {agreement: evidence.by_step(*names) for agreement, names in BY_STEP.items()}
     if evidence.on_gpu:
@@ -131,7 +131,7 @@ def _gpu_rows(evidence: Evidence) -> Iterator[Row]:
 
 
 def overhead_rows(folder: Path, script: Path, seconds: float) -> Iterator[Row]:
-    """Yields the row about the overhead of the monitor."""
+    """Yields the row of the table about the overhead of the monitor."""
     place = folder / "overhead"
     place.mkdir()
     why = _run(place, script, "overhead", seconds)
@@ -143,7 +143,7 @@ def overhead_rows(folder: Path, script: Path, seconds: float) -> Iterator[Row]:
 
 
 def tensorboard_rows(folder: Path, seconds: float) -> Iterator[Row]:
-    """Yields the rows about TensorBoard, whose logdir is that of the training."""
+    """Yields the rows of the table about TensorBoard, which is started with the logdir of the training."""
     if find_spec("tensorboard") is None:
         yield Row("TensorBoard", FAILS, "not installed for this Python", "pip install tensorboard")
         return

@@ -19,10 +19,10 @@ _HEADERS = ("Check", "Result", "Measured")
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one check. `measured` has the figures of both sources if there are two. `fix` may be empty.
+    """A row of the doctor's table: the result of one check. `measured` has the figures of both sources if there are
+    two. `fix` may be empty.
 
-    The texts contain no names of hosts or users, and no paths.
-    """
+    The texts contain no names of hosts or users, and no paths."""
 
     check: str
     result: str
@@ -32,7 +32,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Examination:
-    """All rows, the versions of what was examined, whether torch is installed, and the duration in seconds."""
+    """The result of all checks: the rows, the versions of what was examined, whether torch is installed, and the
+    duration in seconds."""
 
     rows: tuple[Row, ...]
     versions: Mapping[str, str]

@@ -36,7 +36,8 @@ def tab_bytes() -> int | None:
 
 
 def plugin_row(names: Collection[str], tab_bytes: int | None) -> Row:
-    """Returns the row of what TensorBoard finds. `names` are the plugins, `tab_bytes` is the size of the built tab."""
+    """Returns the row of the doctor's table about what TensorBoard finds. `names` are the names of the plugins,
+    `tab_bytes` is the size of the built tab; None if it is not built."""
     name = "TensorBoard plugin"
     found = "entry point found" if "tb_bottleneck" in names else "no entry point"
     text = f"{found} ({len(names)} plugins), tab {'not built' if tab_bytes is None else bytes_text(tab_bytes)}"
@@ -61,7 +62,7 @@ class ServerAnswer:
 
 
 def server_row(answer: ServerAnswer, files: int) -> Row:
-    """Returns the row of a server whose logdir contains `files` recordings."""
+    """Returns the row of the doctor's table about a server whose logdir contains `files` recordings."""
     name = "TensorBoard server"
     fix = "start `python -m tensorboard.main --logdir .`: its output says why the tab is off"
     if answer.because:

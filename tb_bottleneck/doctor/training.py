@@ -111,11 +111,10 @@ def signals(torch: Any, device: Any, folder: Path) -> None:
 
 
 def overhead(torch: Any, device: Any, folder: Path) -> None:
-    """Trains in rounds of three blocks: without, without and with the monitor. No traces are recorded.
+    """Trains in rounds of three blocks of steps: without, without and with the monitor. No traces are recorded.
 
     The figure of a block is the lower quartile of its step times, which other load affects least
-    (tests/bench/overhead.py).
-    """
+    (tests/bench/overhead.py)."""
     from tb_bottleneck.monitor.monitor import Monitor
 
     training = Training(torch, device, 0.0)
@@ -129,8 +128,9 @@ def overhead(torch: Any, device: Any, folder: Path) -> None:
 
 
 def _block(torch: Any, each: Iterator[int], warm_up_s: float) -> float:
-    """Runs steps of `each` for a block, and returns the lower quartile of their times, in ns, without the warm-up.
-    Waits for the device after each step, as a training does that reads its loss."""
+    """Runs a block of steps of `each` for BLOCK_S seconds after a warm-up of `warm_up_s` seconds. Returns the lower
+    quartile of the step times in ns, without the warm-up. Waits for the device after each step, as a training does that
+    reads its loss."""
     synchronize = torch.cuda.synchronize if torch.cuda.is_initialized() else lambda: None
     times: list[int] = []
     counted_from = time.monotonic() + warm_up_s

@@ -10,7 +10,8 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows with equal values. Arrays have one entry per group, except `length` and `member`."""
+    """Rows grouped by equal values. Arrays have one entry per group, except `length` and `member`, which have one per
+    row."""
 
     value: Ints
     count: Ints
@@ -30,18 +31,20 @@ class Groups:
         return np.bincount(self.member, weights=weights, minlength=len(self.value)).astype(np.float64)
 
     def shares(self, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
-        """Returns for each group the share of [begin, stop) in which at least one of its rows runs. `start` and `end`
-        are the times of the rows, in ns."""
+        """Returns for each group the fraction (0 to 1) of the time [begin, stop) in which at least one of its rows
+        runs. `start` and `end` are the times of the rows. All times are in ns."""
         return shares_of(self.member, len(self.value), start, end, begin, stop)
 
     def left_out(self, shown: int) -> pb.LeftOut:
-        """Returns the number and total of the groups after the first `shown`, which a table omits."""
+        """Returns the number and the total time of the groups after the `shown` largest ones. A table leaves these
+        groups out."""
         rest = self.total[self.order[shown:]]
         return pb.LeftOut(rows=len(rest), total_ns=float(rest.sum()))
 
 
 def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) -> Groups:
-    """Groups rows by `values`. `total` is the sum of `weight`, which is by default the length of the row in ns."""
+    """Groups rows by `values`. `start` and `end` are their times in ns. `total` is the sum of `weight`, which is by
+    default the length of the row in ns."""
     length = end - start
     summed = length if weight is None else weight
     value, member, count = np.unique(values, return_inverse=True, return_counts=True)
@@ -54,8 +57,11 @@ def groups_of(values: Ints, start: Ints, end: Ints, weight: Ints | None = None) 
 
 
 def shares_of(member: Rows, groups: int, start: Ints, end: Ints, begin: int, stop: int) -> Floats:
-    """Returns for each group the share of [begin, stop) in which at least one of its rows runs. `member` has the group
-    of each row. Rows may overlap and may reach out of [begin, stop), so the sum of their lengths is no share."""
+    """Returns for each group the fraction (0 to 1) of the time [begin, stop), in ns, in which at least one of its rows
+    runs.
+
+    `member` has the group of each row. Rows may overlap and may reach out of [begin, stop), so the fraction cannot be
+    computed from the sum of their lengths."""
     low, high = np.clip(start, begin, stop), np.clip(end, begin, stop)
     order, by_end = np.lexsort((low, member)), np.lexsort((high, member))
     # The largest end so far, of the same group: ranks of ends increase from group to group, so it needs no reset.

@@ -20,14 +20,14 @@ from tb_bottleneck.trace.trace import Trace, load
 
 @dataclass(frozen=True, eq=False)
 class InspectedTrace:
-    """A trace with the derived data for details. All data is computed on first use and cached."""
+    """A trace with the derived data for details. Each property is computed on first use and cached."""
 
     loaded: Trace
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The recording of the trace and its window, from which the profiler's time was removed; None if the trace has
-        no window."""
+        """The recording of the trace and its window (the steps that the report judges), from which the profiler's time
+        was removed; None if the trace has no window."""
         steps = find_steps(self.loaded)
         return without_profiler_time(Recording(self.loaded, steps)) if steps is not None else None
 
@@ -43,7 +43,7 @@ class InspectedTrace:
 
     @cached_property
     def lanes(self) -> Lanes:
-        """The rows of the timeline."""
+        """The rows (lanes) of the timeline."""
         return lanes_of(self.trace, self.recording, self.device_keys)
 
     @cached_property
@@ -81,13 +81,14 @@ event takes about 500 bytes, including derived data."""
 
 
 class TraceCache:
-    """Caches the recordings that were used last, so that further questions need no reading. Not thread-safe."""
+    """Caches the traces that were used last, so that further questions about them need no reading. Not thread-safe."""
 
     def __init__(self) -> None:
         self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
     def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
-        """Returns the recording at `path` with the modification time `mtime_ns`. Reads it if it is not in the cache."""
+        """Returns the trace at `path` with the modification time `mtime_ns` (ns since 1970). Reads the file if it is
+        not in the cache; `progress` is then called with the bytes read so far and in total."""
         key = (path, mtime_ns)
         if key not in self._traces:
             self._traces[key] = InspectedTrace(load(path, progress))

@@ -46,8 +46,7 @@ _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: 
 class Lane:
     """One row of the timeline. `start`, `end` (ns), `key` and `name` have one element per event.
 
-    `key` is an index into KEYS. `name` is an index into `names`, or -1 if the key suffices.
-    """
+    `key` decides the colour: an index into KEYS. `name` is an index into `names`, or -1 if the key suffices."""
 
     group: str
     title: str
@@ -74,7 +73,8 @@ class Lanes:
 
 
 def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> Lanes:
-    """Returns the rows of the timeline. `device_keys` has an index into KEYS for each of `trace.all_device_ops`."""
+    """Returns the rows of the timeline. `device_keys` has an index into KEYS, which decides the colour, for each of
+    `trace.all_device_ops`."""
     rows: list[Lane] = []
     if recording is not None:
         rows += [_account(recording.owned_spans), _steps(recording)]
@@ -152,7 +152,8 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
 
 
 def _with_call_lines(trace: Trace, lane: Lane, rows: Rows) -> Lane:
-    """Returns `lane` with the calling line of the program appended to the names of calls, where the line is known."""
+    """Returns `lane` with the line of the user's program that makes the call appended to the names of calls, where this
+    line is known. `rows` has the event row of each element of the lane."""
     line = trace.call_lines.of(rows)
     known = np.flatnonzero(line > 0)
     if not len(known):
@@ -218,7 +219,8 @@ def _host_keys(trace: Trace) -> Ints:
 
 
 def _counters(trace: Trace) -> Iterator[Lane]:
-    """Yields a lane per counter of the trace's device. Values are shown relative to 100 %, or to the largest value."""
+    """Yields one row of the timeline per hardware counter of the trace's device. Values are shown relative to 100 %, or
+    to the largest value."""
     counters = trace.counters.take(trace.counters.device == trace.device_index)
     for name in np.unique(counters.name)[:MAX_COUNTERS].tolist():
         samples = counters.take(counters.name == name)
@@ -234,7 +236,8 @@ def _counters(trace: Trace) -> Iterator[Lane]:
 
 
 def _streams(trace: Trace, keys: Ints) -> Iterator[Lane]:
-    """Yields a lane for each of the busiest streams."""
+    """Yields one row of the timeline for each of the MAX_STREAMS busiest streams. `keys` has an index into KEYS per
+    operation."""
     ops = trace.all_device_ops
     busy = np.bincount(ops.queue, weights=ops.end - ops.start, minlength=len(trace.threads))
     several = len(np.unique(ops.device)) > 1

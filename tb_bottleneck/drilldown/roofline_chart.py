@@ -41,7 +41,7 @@ _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 @dataclass(frozen=True)
 class _Use:
-    """All calls of one operator with one set of shapes that launched the same kernel."""
+    """The use of one operator: all its calls with one set of shapes that launched the same kernel."""
 
     operator: int  # row of names
     signature: int  # row of signatures
@@ -51,7 +51,8 @@ class _Use:
 
 
 def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
-    """Returns the roofs and the points of the chart, or a message with the problem that prevents the chart."""
+    """Returns the roofs and the points of the chart. If there can be no chart, the message has the problem instead.
+    `window_ns` is the length of the window, the steps that the report judges."""
     trace = recording.trace
     peaks = peaks_of(trace) if recording.on_device else cpu_peaks_of(trace)
     if peaks is None and not recording.on_device:
@@ -74,14 +75,15 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
 
 
 def _basis(peaks: Peaks) -> str:
-    """Returns a text about the source of the roofs. Efficiency figures use the unreduced rates of the data sheet."""
+    """Returns a text about the source of the roofs and their reduction. Efficiency figures use the unreduced rates of
+    the data sheet."""
     if peaks.achievable == 1.0:
         return peaks.basis
     return f"{peaks.basis}, matrix units at {share_text(peaks.achievable)} of it"
 
 
 def _roofs(peaks: Peaks, used: set[str]) -> list[pb.Roof]:
-    """Returns the arithmetic roofs of the used precisions, highest first."""
+    """Returns the roofs for arithmetic of the precisions in `used`, the highest first."""
     rates = {f"{kind} tensor": rate for kind, rate in peaks.tensor.items()}
     if peaks.vector is not None:
         rates["fp32 vector"] = peaks.vector
@@ -129,7 +131,8 @@ def _kernel_uses(recording: Recording) -> Iterator[_Use]:
 
 
 def _elements(dims: Shape) -> int:
-    """Returns the number of elements of a tensor, or of all tensors in a list; 0 for a scalar."""
+    """Returns the number of elements of the tensor with the shape `dims`, or of all tensors in a list; 0 for a
+    scalar."""
     lists = [size for size in dims if isinstance(size, tuple)]
     if lists:
         return sum(_elements(each) for each in lists)

@@ -30,7 +30,8 @@ ProgramPlace = tuple[str, str, str]  # kind, operator, line
 
 
 def add_waits(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the waits that left the device idle, grouped by their place in the program, costliest first."""
+    """Adds to `tables` the waits of the host that left the device idle, grouped by their place in the program, the
+    place with the most idle time first."""
     if not recording.on_device:
         return
     by_place: defaultdict[ProgramPlace, list[CostlyWait]] = defaultdict(list)
@@ -54,14 +55,14 @@ def add_waits(recording: Recording, tables: pb.Tables) -> None:
 
 
 def _lines(recording: Recording) -> list[str]:
-    """Returns for each wait the user's line as text, or an empty text if the line is not known."""
+    """Returns for each costly wait the line of the user's program as text; empty if the line is not known."""
     found = located(recording, wait_times(recording))
     lines = zip(found.user.tolist(), recording.trace.call_lines.of(found.called).tolist(), strict=True)
     return [frame_text(recording, row, line) if row >= 0 else "" for row, line in lines]
 
 
 def add_copies(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the copies and fills of the window, grouped by the profiler's names for them, longest first."""
+    """Adds to `tables` the copies and fills of the window, grouped by the profiler's names for them, longest first."""
     ops, steps = recording.trace.device_ops, recording.steps
     ops = ops.take(np.isin(ops.work, _COPIES) & (ops.end > steps.begin) & (ops.start < steps.end))
     is_copy = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
@@ -87,7 +88,7 @@ MAX_STEP_COLUMNS = 240
 
 
 def tables_of(inspected: InspectedTrace) -> pb.Tables:
-    """Returns the tables of the judged window; empty if nothing was recorded."""
+    """Returns the tables of the window, the steps that the report judges; empty if nothing was recorded."""
     recording = inspected.recording
     if recording is None:
         return pb.Tables()
@@ -105,7 +106,8 @@ def tables_of(inspected: InspectedTrace) -> pb.Tables:
 
 
 def _step_account(recording: Recording) -> pb.StepColumns:
-    """Returns the account of each step. With more than MAX_STEP_COLUMNS steps, columns are means of several steps."""
+    """Returns the time of each step by regime. With more than MAX_STEP_COLUMNS steps, columns are means of several
+    steps."""
     edges = recording.steps.edges
     per_column = -(-(len(edges) - 1) // MAX_STEP_COLUMNS)
     cuts = np.append(np.arange(0, len(edges) - 1, per_column), len(edges) - 1)

@@ -15,7 +15,8 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 @dataclass(frozen=True, eq=False)
 class LaneBlocks(Table):
-    """The blocks of a lane to draw: single events, and groups of merged short events. Sorted by start."""
+    """What is drawn of one row (lane) of the timeline: single events, and groups of merged short events. Sorted by
+    start."""
 
     start: Ints = column("ns", "start of the first event")
     end: Ints = column("ns", "end of the last event")
@@ -26,7 +27,8 @@ class LaneBlocks(Table):
 
 
 def condense(lane: Lane, begin: int, end: int, resolution: float) -> LaneBlocks:
-    """Returns the blocks in [begin, end); events shorter than `resolution` ns are merged with their neighbours."""
+    """Returns what to draw of `lane` between `begin` and `end` (ns). Events shorter than `resolution` ns are merged
+    with their neighbours."""
     blocks = _events_in(lane, begin, end)
     is_short = blocks.busy < resolution
     short, long = blocks.take(is_short), blocks.take(~is_short)
@@ -41,7 +43,7 @@ def condense(lane: Lane, begin: int, end: int, resolution: float) -> LaneBlocks:
 
 
 def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
-    """Returns one block per event that reaches into [begin, end)."""
+    """Returns the events of `lane` that reach into [begin, end), in ns: one row per event."""
     low = int(np.searchsorted(lane.reach, begin, side="right"))
     high = int(np.searchsorted(lane.start, end, side="left"))
     rows = np.arange(low, max(low, high))
@@ -51,8 +53,8 @@ def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
 
 
 def _merge_runs(blocks: LaneBlocks, with_previous: Bools) -> LaneBlocks:
-    """Merges consecutive blocks. with_previous[i] is True if block i + 1 is merged with block i. A merged block has the
-    key and the name of its longest block."""
+    """Merges consecutive rows of `blocks`. with_previous[i] is True if row i + 1 is merged with row i. A merged row has
+    the key and the name of its longest event."""
     if not len(blocks):
         return blocks
     first = np.append(True, ~with_previous)
@@ -96,7 +98,8 @@ def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | N
 
 
 def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline:
-    """Returns the timeline of a range. The resolution is reduced until there are at most MAX_BLOCKS blocks."""
+    """Returns the timeline of a time range. The resolution is reduced until at most MAX_BLOCKS events or groups are
+    drawn."""
     begin, end = time_range.begin, time_range.end
     resolution = (end - begin) / time_range.pixels
     lanes = inspected.lanes
@@ -123,7 +126,8 @@ def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline
 
 
 def _lane(lane: Lane, blocks: LaneBlocks, begin: int, names: dict[str, int]) -> pb.Lane:
-    """Returns the message of a lane. Adds the names of its blocks to `names`, which maps each name to its index."""
+    """Returns the message of one row of the timeline. Adds the names of its events to `names`, which maps each name to
+    its index. Times are relative to `begin` (ns)."""
     length = blocks.end - blocks.start
     rows = [row for row in np.unique(blocks.name).tolist() if row >= 0]
     index = {row: names.setdefault(lane.names[row][:MAX_LABEL_LENGTH], len(names)) for row in rows}

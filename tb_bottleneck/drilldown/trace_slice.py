@@ -44,7 +44,7 @@ def slice_of(trace: Trace, begin: int, end: int) -> bytes:
 
 
 def _names(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Yields the events that name the threads."""
+    """Yields the metadata events that name the threads of the events `rows`."""
     for row in np.unique(trace.events.thread[rows]).tolist():
         thread = trace.threads[row]
         pid, tid = _number(thread.process), _number(thread.thread)
@@ -78,7 +78,7 @@ def _complete_events(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
 
 
 def _flows(trace: Trace, rows: Rows) -> Iterator[dict[str, Any]]:
-    """Yields the arrows from launching calls to their work on the device."""
+    """Yields the flow events that connect launching calls with their work on the device."""
     events = trace.events.take(rows)
     calls = {
         int(events.correlation[row]): row

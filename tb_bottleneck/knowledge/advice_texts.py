@@ -17,11 +17,10 @@ from tb_bottleneck.knowledge.memory_texts import memory_titles
 
 
 class EvidenceLine(Record, frozen=True):
-    """A line of evidence. `compared_with` is the text of the reference with which the measure is compared.
+    """A line of evidence: the `measure`, its `label`, and `compared_with`, a text about the reference for the measure.
 
     An optional line is left out if its measure is missing. `compared_with_context` replaces `compared_with` if the
-    training process recorded the measure as a fact; empty if the reference is the same.
-    """
+    training process recorded the measure as a fact; empty if the reference is the same."""
 
     measure: str
     label: str
@@ -53,11 +52,10 @@ class RegimeAdvice(Record, frozen=True):
 
 
 class HealthAdvice(Record, frozen=True):
-    """The texts of a defect; `detail` is a template.
+    """The texts of a defect of a recording; `detail` is a template.
 
     `fix_if` has the fixes for kinds of the defect that need another fix. Kinds without a fix have a sentence in
-    `none_if`. `cuda` has the first and the last version of CUDA with the defect; empty if CUDA does not matter.
-    """
+    `none_if`. `cuda` has the first and the last version of CUDA with the defect; empty if CUDA does not matter."""
 
     detail: Template
     fix: str
@@ -207,7 +205,7 @@ def telemetry_advice() -> TelemetryAdvice:
 
 @cache
 def cause_titles() -> Mapping[str, str]:
-    """Returns a dict from every cause that a report can contain to its title."""
+    """Returns a dict: cause -> its title, for every cause that a report can contain."""
     advice = [telemetry_advice().causes, *(regime_advice(regime.value).causes for regime in Regime)]
     titles = {name: cause.title for causes in advice for name, cause in causes.items()}
     return memory_titles() | titles

@@ -20,7 +20,7 @@ _FOLDER = Path(__file__).parent
 
 
 class Unsourced(ValueError):
-    """An entry of the knowledge base has no source."""
+    """Raised if an entry of the knowledge base has no source."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,15 @@ class NamePattern:
 
 @cache
 def load(name: str) -> Mapping[str, Any]:
-    """Returns the content of the TOML file `name` of this folder. Raises Unsourced if an entry has no source."""
+    """Returns the content of the TOML file `name` in the folder of this module. Raises Unsourced if an entry has no
+    source."""
     data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
 
 
 def all_texts() -> list[Mapping[str, Any]]:
-    """Returns the content of all files of this folder."""
+    """Returns the contents of all TOML files in the folder of this module."""
     return [load(path.relative_to(_FOLDER).as_posix()) for path in sorted(_FOLDER.rglob("*.toml"))]
 
 
@@ -194,7 +195,7 @@ def kind_of_description(description: str) -> str | None:
 
 @cache
 def group_annotations() -> tuple[tuple[str, frozenset[str], str], ...]:
-    """Returns triples (prefix, operations, kind): collectives that do one of these operations in an annotation whose
-    name has this prefix belong to a process group of this kind."""
+    """Returns triples (prefix, operations, kind). If an annotation's name has this prefix, collectives in it that do
+    one of these operations belong to a process group of this kind."""
     entries = load("process_groups.toml")["annotation"]
     return tuple((entry["prefix"], frozenset(entry["operations"]), entry["serves"]) for entry in entries)

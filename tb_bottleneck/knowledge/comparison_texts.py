@@ -17,7 +17,8 @@ def fact_titles() -> Mapping[str, str]:
 
 @cache
 def shortfall_text(cause: str) -> Template | None:
-    """Returns the template of the evidence for `cause` of a shortfall; None if the cause has no text of its own."""
+    """Returns the template of the evidence for `cause`, a reason why a gain is smaller than expected; None if there is
+    no text."""
     text = _texts()["shortfall"].get(cause)
     return None if text is None else Template(text)
 
@@ -52,7 +53,7 @@ def dependent_facts(swept: str) -> frozenset[str]:
 
 @cache
 def observed_facts() -> frozenset[str]:
-    """Returns the keys of the facts that are observed in a run, and not set by the user."""
+    """Returns the keys of the facts that are observed in a run and were not set by the user."""
     return frozenset(_texts()["observed"]["facts"])
 
 

@@ -24,10 +24,9 @@ share has no plausible end."""
 
 
 class MeasuredGain(Record, frozen=True):
-    """An estimated gain (time before / after) with the 90 % interval from `low` to `high`.
+    """An estimated gain, the time before a change / the time after it, with the 90 % interval from `low` to `high`.
 
-    `changes` is the number of measured changes on which the estimate is based.
-    """
+    `changes` is the number of measured changes on which the estimate is based."""
 
     expected: float
     low: float
@@ -36,7 +35,7 @@ class MeasuredGain(Record, frozen=True):
 
 
 def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
-    """Returns the gain of fixing `cause`, which takes `share` of the time, between 0 and 1 (exclusive).
+    """Returns the gain of fixing `cause`, which takes the fraction `share` of the time, between 0 and 1 (exclusive).
 
     Returns None if no change for this cause was measured, or if `share` is out of range. These gains cannot be
     simulated; they follow from measured gains. A fix that removes the share s of the time gains
@@ -46,8 +45,7 @@ def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
 
     ln k of the measured changes is assumed to be normally distributed. `low` and `high` are the bounds of the 90 %
     prediction interval of one more change (Student's t; Montgomery and Runger, Applied Statistics and Probability for
-    Engineers, 8-6).
-    """
+    Engineers, 8-6)."""
     measured = _measured().get(cause)
     if measured is None or not 0 < share < 1:
         return None
@@ -61,7 +59,8 @@ def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
 
 @cache
 def _measured() -> dict[str, tuple[tuple[float, float], ...]]:
-    """Maps each cause to the pairs (share, gain) of its measured changes."""
+    """Returns a dict: cause -> pairs (share, gain) of its measured changes. The share is the fraction of the time that
+    the cause took."""
     return {
         cause: tuple((one["share"], one["gain"]) for one in change["measured"])
         for change in load("measured_changes.toml")["change"]

@@ -22,7 +22,7 @@ class MemoryAdvice:
 
 
 def part_label(kind: str) -> str:
-    """Returns the label of the part `kind` of the memory account."""
+    """Returns the label of `kind`, a category of memory (memory/categories.py)."""
     return str(load("memory.toml")["part"][kind])
 
 
@@ -32,12 +32,12 @@ def evidence_label(name: str) -> str:
 
 
 def sentence(table: str, name: str, values: Mapping[str, str] | None = None) -> str:
-    """Returns the text `name` of a table of memory.toml, such as "forecast", with `values` filled in."""
+    """Returns the text `name` in the table `table` of memory.toml, such as "forecast", with `values` filled in."""
     return Template(load("memory.toml")[table][name]).safe_substitute(values or {})
 
 
 def memory_titles() -> dict[str, str]:
-    """Returns a dict from the causes of all findings to their titles."""
+    """Returns a dict: cause of a finding about memory -> its title."""
     return {cause: entry["title"] for cause, entry in load("memory.toml")["finding"].items()}
 
 

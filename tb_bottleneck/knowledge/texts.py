@@ -23,13 +23,13 @@ def cpu_words() -> Mapping[str, str]:
 
 
 def words_for(device_kind: str) -> Callable[[str], str]:
-    """Returns a function that converts a text to the words for a kind of device. Only "cpu" changes the text."""
+    """Returns a function that adapts a text to a kind of device. Only "cpu" changes the text."""
     return on_cpu if device_kind == "cpu" else str
 
 
 @cache
 def on_cpu(text: str) -> str:
-    """Returns `text` in the words for runs on the CPU. `text` must be a text of this package."""
+    """Returns `text` with words that fit runs on the CPU. `text` must be a text of this package."""
     for part, instead in cpu_words().items():
         text = text.replace(part, instead)
     return text

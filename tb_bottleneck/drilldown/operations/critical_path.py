@@ -17,8 +17,8 @@ from tb_bottleneck.trace.table import Ints
 
 
 class CriticalPath(Record, frozen=True, eq=False):
-    """The path as sorted, disjoint parts of the window, in ns. `op` is the device operation of a part (a row of
-    `all_device_ops`), or -1 if the host works."""
+    """The critical path as sorted, disjoint parts of the window, from `begin` to `end` in ns. `op` is the device
+    operation of a part (a row of `all_device_ops`), or -1 if the host works."""
 
     begin: Ints
     end: Ints
@@ -27,7 +27,7 @@ class CriticalPath(Record, frozen=True, eq=False):
 
 @memoized
 def critical_path(recording: Recording) -> CriticalPath:
-    """Returns the critical path of the window. Empty for a run on the CPU."""
+    """Returns the critical path of the window, the steps that the report judges. Empty for a run on the CPU."""
     if not recording.on_device:
         return CriticalPath(*(np.empty(0, np.int64) for _ in range(3)))
     graph = graph_of(recording)
@@ -110,7 +110,8 @@ def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[
 
 
 def _before_on_stream(stream: Ints) -> Ints:
-    """Returns for each item the item with the previous operation of the same stream, or -1."""
+    """Returns for each item of the graph the item with the previous operation of the same stream, or -1. `stream` has
+    the stream of each item, or -1."""
     before = np.full(len(stream), -1, np.int64)
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
@@ -120,8 +121,9 @@ def _before_on_stream(stream: Ints) -> Ints:
 
 
 def _last_ended(op: Ints, end: Ints) -> Ints:
-    """Returns for each item which item up to and including this one has the operation that ends last; -1 if none has an
-    operation."""
+    """Returns for each item of the graph which item, among the items up to and including this one, has the device
+    operation that ends last; -1 if none has an operation. `op` has the operation of each item, `end` the end of each
+    operation in ns."""
     ends = np.where(op >= 0, end[op], LONG_AGO)
     latest = np.maximum.accumulate(ends)
     new = np.where(ends == latest, np.arange(len(op)), 0)

@@ -75,7 +75,8 @@ def _add_wait(trace: Trace, op: int, message: pb.Dependencies) -> None:
 
 
 def _previous(queue: Ints) -> Ints:
-    """Returns for each operation the previous operation of the same stream, or -1."""
+    """Returns for each operation the previous operation of the same stream, or -1. `queue` has the stream of each
+    operation."""
     order = np.argsort(queue, kind="stable")
     previous = np.full(len(queue), -1, np.int64)
     same = queue[order[1:]] == queue[order[:-1]]

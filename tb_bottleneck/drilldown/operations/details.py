@@ -23,7 +23,7 @@ _MAX_TEXT = 300
 
 @dataclass(frozen=True, eq=False)
 class Calls(Table):
-    """All calls of the operator or kernel with one name."""
+    """All calls of the operator or kernel with one name, one row per call."""
 
     start: Ints = column("ns", "start of the operator or kernel")
     end: Ints = column("ns", "end of the operator or kernel")
@@ -36,11 +36,11 @@ class Calls(Table):
 
 
 def details_of(inspected: InspectedTrace, operator: str | None, kernel: str | None) -> pb.Details:
-    """Returns the details of the operator or the kernel with this name. The name may be cut to MAX_SHOWN characters.
+    """Returns the details of the operator or the kernel with this name; one of both arguments is None. The name may be
+    cut to MAX_SHOWN characters.
 
     Raises:
-        NotFound: nothing with this name ran in the window.
-    """
+        NotFound: nothing with this name ran in the window (the steps that the report judges)."""
     recording = inspected.recording
     name = operator or kernel or ""
     calls = None
@@ -125,7 +125,7 @@ def _add(rows: Any, calls: Calls, length: Ints, key: Ints, text: Callable[[int],
 
 
 def _add_kernels(recording: Recording, name: str, details: pb.Details) -> None:
-    """Adds the kernels and copies that the operator launches itself."""
+    """Adds to `details` the kernels and copies that the operator `name` launches itself."""
     trace, steps = recording.trace, recording.steps
     ops = trace.device_ops
     if not len(trace.calls) or not len(ops):

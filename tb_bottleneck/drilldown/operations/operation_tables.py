@@ -26,7 +26,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class GroupRoofs:
-    """For each group the roof that limits most of its time, and the share of this roof, 0 to 1, that it reaches."""
+    """For each group of operations, the roof of the roofline model (compute or memory) that limits most of its time,
+    and the fraction (0 to 1) of this roof that it reaches."""
 
     is_known: Bools
     reached: Floats
@@ -34,7 +35,8 @@ class GroupRoofs:
 
 
 def group_roofs(groups: Groups, time: Ints, reached: Floats, bound_by: Ints) -> GroupRoofs:
-    """Returns the roofs of the groups from the device time, the reached share and the bound of each row."""
+    """Returns the roofs of the groups. `time` (ns), `reached` (fraction of the roof) and `bound_by` (BoundBy) have one
+    entry per row."""
     bounded = np.where(bound_by != BoundBy.UNKNOWN, time, 0)
     total, compute = groups.summed(bounded), groups.summed(np.where(bound_by == BoundBy.COMPUTE, time, 0))
     regimes = [Regime.COMPUTE if c * 2 >= t else Regime.MEMORY for c, t in zip(compute, total, strict=True)]
@@ -42,7 +44,8 @@ def group_roofs(groups: Groups, time: Ints, reached: Floats, bound_by: Ints) -> 
 
 
 def add_operators(recording: Recording, tables: pb.Tables) -> None:
-    """Adds one row per operator name: times with and without called operators, and the launched work."""
+    """Adds one row per operator name to `tables`: the times with and without called operators, and the launched
+    work."""
     trace, events = recording.trace, recording.trace.events
     rows = operator_rows_of(recording)
     start, end = events.start[rows.row], events.end[rows.row]
@@ -84,7 +87,8 @@ def add_operators(recording: Recording, tables: pb.Tables) -> None:
 
 
 def _shares(recording: Recording, rows: OperatorRows, groups: Groups) -> Floats:
-    """Returns for each operator the share of the window, 0 to 1, in which work of the operator runs."""
+    """Returns for each operator the fraction (0 to 1) of the window in which work of this operator runs. The window has
+    the steps that the report judges."""
     steps, ops = recording.steps, recording.trace.device_ops
     if not recording.on_device:  # own times on several threads may overlap, and it is not known where
         return np.minimum(groups.total / max(steps.end - steps.begin, 1), 1.0)
@@ -98,7 +102,7 @@ MAX_KERNEL_NAME_LENGTH = 600
 
 
 def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
-    """Adds one row per kernel name. Copies are left out."""
+    """Adds one row per kernel name to `tables`. Copies are left out."""
     trace, ops = recording.trace, recording.trace.device_ops
     kernels = np.isin(ops.name, np.unique(trace.events.name[trace.rows(Kind.KERNEL)]))
     rows = np.flatnonzero(kernels & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end))
@@ -149,11 +153,10 @@ _PAIR = 2
 
 
 def add_communications(recording: Recording, tables: pb.Tables) -> None:
-    """Adds the communications of the window, grouped by operation, process group and size.
+    """Adds to `tables` the collectives and messages of the window, grouped by operation, process group and size.
 
     The recording of one rank cannot tell the transfer from the wait for other ranks. So the bandwidths are lower
-    bounds.
-    """
+    bounds."""
     groups = GroupTable(recording.trace.header)
     rows, known = communications_of(recording, groups), groups.groups()
     keys = np.stack([rows.operation, rows.group, rows.bytes], axis=1)
@@ -192,8 +195,8 @@ _MAX_NAME_LENGTH = 600
 
 
 def add_critical_path(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
-    """Adds the parts of the critical path. Parts on the device are grouped by the name of the operation, parts on the
-    host by the regime that owns their time."""
+    """Adds to `tables` the parts of the critical path. Parts on the device are grouped by the name of the operation,
+    parts on the host by the regime that owns their time."""
     path, trace = critical_path(recording), recording.trace
     ops, owned = trace.all_device_ops, recording.owned_spans
     on_device = np.flatnonzero(path.op >= 0)

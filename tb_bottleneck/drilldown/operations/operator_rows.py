@@ -16,7 +16,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, Table, by_threa
 
 @dataclass(frozen=True, eq=False)
 class OperatorRows(Table):
-    """One row per call of an operator that starts in the window, or whose device work runs in it; sorted by start."""
+    """Calls of operators: one row per call that starts in the window (the steps that the report judges), or whose
+    device work runs in it; sorted by start."""
 
     row: Ints = column("row of events", "the call")
     parent: Ints = column("row of operator rows", "the operator that calls it on its thread; -1 for none")
@@ -32,7 +33,7 @@ class OperatorRows(Table):
 
 
 def operator_rows_of(recording: Recording) -> OperatorRows:
-    """Returns the calls of operators that belong to the window."""
+    """Returns the calls of operators that belong to the window, the steps that the report judges."""
     trace, events = recording.trace, recording.trace.events
     rows = _operators_of(recording)
     parent, own = _nesting(recording, rows)
@@ -71,7 +72,7 @@ def _operators_of(recording: Recording) -> Rows:
 
 
 def _running(recording: Recording) -> Bools:
-    """Returns a mask of the device operations that run in the window."""
+    """Returns a mask of the device operations that run in the window, the steps that the report judges."""
     ops, steps = recording.trace.device_ops, recording.steps
     return (ops.end > steps.begin) & (ops.start < steps.end)
 
@@ -120,7 +121,7 @@ def launches_of(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
 
 
 def _units(recording: Recording, ops: Ints) -> Ints:
-    """Returns for each operation 1 if it runs on tensor cores, 0 if not, -1 if its name does not say."""
+    """Returns for each operation in `ops` 1 if it runs on tensor cores, 0 if not, -1 if its name does not say."""
     trace, names = recording.trace, recording.trace.device_ops.name[ops]
     tensor = passing_names(trace.names, names, lambda name: _unit(name) == "tensor")
     vector = passing_names(trace.names, names, lambda name: _unit(name) in ("vector", ""))
@@ -128,14 +129,15 @@ def _units(recording: Recording, ops: Ints) -> Ints:
 
 
 def _unit(name: str) -> str:
-    """Returns the unit on which a kernel runs; empty if the kernel is not a contraction."""
+    """Returns the unit on which the kernel `name` runs, "tensor" or "vector"; empty if the kernel is not a
+    contraction."""
     precision = precision_of(name)
     return precision.unit if precision is not None else ""
 
 
 def device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]:
-    """Returns for each operator the time of its device work in ns, the share of the roof that it reaches, and what
-    limits it (BoundBy)."""
+    """Returns for each operator in `rows` the time of its device work in ns, the fraction of its roof that it reaches,
+    and what limits it (BoundBy)."""
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     time, reached = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     bound_by = np.full(len(rows), int(BoundBy.UNKNOWN))

@@ -85,7 +85,8 @@ _PLACES: tuple[Column, ...] = (("Device", _time("device_ns")), ("Host", _time("h
 
 
 def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
-    """Returns one table as text, below a line that says what its times refer to. `table` is a key of _COLUMNS."""
+    """Returns one table as text with at most `rows` rows, below a line that says what its times refer to. `table` is a
+    key of _COLUMNS."""
     field, columns = _COLUMNS[table]
     text = _text(list(getattr(tables, field))[:rows], columns, _name, layout)
     steps = f"{tables.steps} step{'s' if tables.steps != 1 else ''}"

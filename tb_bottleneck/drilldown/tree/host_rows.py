@@ -20,7 +20,7 @@ ROOT = 0
 
 
 class Labels:
-    """Interned labels. A label is a pair of a kind, such as "module", and a text."""
+    """Numbers for labels. A label is a pair of a kind, such as "module", and a text; it names nodes of the tree."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], int] = {}
@@ -47,8 +47,8 @@ class Forest:
         self._size = 1
 
     def add(self, parents: Ints, labels: Ints) -> Ints:
-        """Adds for each i a node with labels[i] below parents[i], and returns the numbers of the nodes. Equal pairs
-        share one node."""
+        """Adds for each i a node with the label labels[i] below the node parents[i]. Returns the numbers of the nodes.
+        Equal pairs share one node."""
         pairs, node = np.unique(parents << 32 | labels, return_inverse=True)
         self._parents.append(pairs >> 32)
         self._labels.append(pairs & 0xFFFFFFFF)
@@ -71,7 +71,7 @@ def depths(up: Ints) -> Ints:
 
 
 def sums_with_children(parent: Ints, columns: Sequence[np.ndarray]) -> None:
-    """Adds to each node, in place and in each of `columns`, the values of all nodes below it."""
+    """Adds to the value of each node, in each of `columns`, the values of all nodes below it. Modifies `columns`."""
     depth = depths(parent)
     order = np.argsort(-depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[order])) + 1
@@ -85,8 +85,8 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.CALL)
 
 
 class OwnTime(Record, frozen=True, eq=False):
-    """The own time of the events of one thread, as sorted, disjoint spans in ns. `row` is the innermost event that runs
-    in each span."""
+    """The own time of the events of one thread, as sorted, disjoint intervals in ns. `row` is the innermost event that
+    runs in each interval."""
 
     begin: Ints
     end: Ints
@@ -165,7 +165,7 @@ def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
 
 
 def _with_inner(host: HostRows, counted: Bools) -> Ints:
-    """Returns the events in the mask `counted` that enclose another event in the mask."""
+    """Returns the events in the mask `counted` that enclose another event in this mask."""
     near, rows = host.nearest(counted), np.flatnonzero(counted)
     above = host.parent[rows]
     return near[above[above >= 0]][near[above[above >= 0]] >= 0]

@@ -85,7 +85,8 @@ _WORTH_MENTIONING = 0.02
 
 
 def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
-    """Returns sentences about what the tree cannot show, with the line of code that records the missing data."""
+    """Returns sentences about data that the tree cannot show. Each has the line of code that records the missing
+    data."""
     notes = []
     if tree.by not in tree.kind:
         notes.append(_MISSING[tree.by])

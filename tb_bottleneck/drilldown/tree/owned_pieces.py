@@ -23,12 +23,11 @@ UNMAPPED, NOTHING = -2, -1
 
 
 class Pieces(Record, frozen=True, eq=False):
-    """Parts of the window, each with one owner and one origin. `ns` is the length of a part, `regime` its owner as a
-    row of REGIMES.
+    """Parts of the window (the judged steps). Each part has one owner, the regime to which its time belongs, and one
+    origin. `ns` is the length of a part, `regime` its owner as a row of REGIMES.
 
-    `row` is the host event that the part comes from, or UNMAPPED or NOTHING. `op` is the running device operation, or
-    -1 if the device is idle.
-    """
+    The origin `row` is the host event that the part comes from, or UNMAPPED or NOTHING. `op` is the running device
+    operation, or -1 if the device is idle."""
 
     ns: Ints
     regime: Ints
@@ -37,7 +36,7 @@ class Pieces(Record, frozen=True, eq=False):
 
 
 class _Spans(Record, frozen=True, eq=False):
-    """Sorted, disjoint spans in ns, each with its owner as a row of REGIMES."""
+    """Sorted, disjoint time intervals in ns, each with the regime that owns it, as a row of REGIMES."""
 
     begin: Ints
     end: Ints
@@ -61,7 +60,8 @@ class _Spans(Record, frozen=True, eq=False):
 
 
 def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
-    """Returns the pieces of the window. For each regime, their lengths sum to its time in the account."""
+    """Returns the parts into which the window (the judged steps) is divided. For each regime, their lengths sum to its
+    time in the account of the report."""
     owned = recording.owned_spans
     spans = _Spans(owned.start, owned.end, owned.regime)
     main = -1 if recording.host.main_thread is None else recording.host.main_thread
@@ -73,13 +73,15 @@ def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
 
 
 def launching_rows(trace: Trace) -> Ints:
-    """Returns for each operation of the judged device the launching call, as a row of the events, or UNMAPPED."""
+    """Returns for each operation of the judged device the call that launched it, as a row of the events, or
+    UNMAPPED."""
     ops, calls = trace.device_ops, trace.rows(Kind.CALL)
     return np.where(ops.launched, calls[ops.call], UNMAPPED) if len(calls) else np.full(len(ops), UNMAPPED)
 
 
 def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pieces], _Spans]:
-    """Returns the pieces in which the device works, and the rest of `spans`."""
+    """Returns the parts of `spans` in which the device works, and the rest of `spans`. `launches` has the launching
+    call of each operation."""
     ops = recording.trace.device_ops
     pieces, idle = [], []
     by_regime = ops_by_regime(ops, recording.kernel_bounds)
@@ -96,8 +98,8 @@ def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pie
 
 
 def _flat(start: Ints, end: Ints) -> OwnTime:
-    """Returns the time in which at least one of the rows runs, with the running row that began last. The rows are
-    sorted by start."""
+    """Returns the time in which at least one of the rows runs, and there the running row that began last. The rows are
+    sorted by start; times are in ns."""
     edges = distinct_values(np.concatenate((start, end)))
     runs, row = innermost(start, end, edges[:-1]) if len(edges) else (np.zeros(0, np.bool_), NO_TIME.row)
     return OwnTime(edges[:-1][runs], edges[1:][runs], row[runs]) if len(edges) else NO_TIME
@@ -109,7 +111,7 @@ def _sorted(parts: list[_Spans]) -> _Spans:
 
 
 def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the pieces in which the device is idle."""
+    """Returns the parts of `spans` in which the device is idle."""
     ops, gaps = recording.trace.device_ops, recording.gaps
     until = np.minimum(gaps.begin + gaps.by_activity.total(), gaps.end)
     by_host, gap = spans.cut(gaps.begin, until)
@@ -122,8 +124,8 @@ def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: 
 
 
 def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the pieces of `spans` with what the thread of each span runs at that time, or, if it runs nothing, what
-    the main thread runs. If neither runs anything, the origin is NOTHING."""
+    """Returns the parts of `spans` with the event that the thread of each interval runs at that time. If this thread
+    runs nothing, the event is what the thread `main` runs. If neither runs anything, the origin is NOTHING."""
     pieces, rest = [], []
     for number in distinct_values(thread).tolist():
         part, others = _running(spans.take(thread == number), host.own.get(number, NO_TIME))
@@ -137,7 +139,7 @@ def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pie
 
 
 def _running(spans: _Spans, own: OwnTime) -> tuple[Pieces, _Spans]:
-    """Returns the pieces of `spans` in which an event in `own` runs, and the rest of `spans`."""
+    """Returns the parts of `spans` in which an event in `own` runs, and the rest of `spans`."""
     part, which = spans.cut(own.begin, own.end)
     pieces = Pieces(part.end - part.begin, part.regime, own.row[which], np.full(len(which), -1))
     return pieces, spans.without(own.begin, own.end)

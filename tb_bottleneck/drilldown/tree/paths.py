@@ -42,12 +42,11 @@ _COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
 
 
 class Paths(Record, frozen=True, eq=False):
-    """The tree node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that name
-    nodes, such as modules.
+    """The tree node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that give
+    names to nodes, such as calls of modules.
 
     `operator` is the innermost operator that encloses the event within the carrier of its node, or -1. `backward` marks
-    the events of the backward pass.
-    """
+    the events of the backward pass."""
 
     forest: Forest
     labels: Labels
@@ -98,12 +97,13 @@ def operator_rows(trace: Trace) -> Bools:
 
 
 def has_marks(trace: Trace) -> bool:
-    """Returns True if annotations mark the modules. Annotations have the true names of modules."""
+    """Returns True if annotations of the monitor mark the modules. These annotations have the true names of modules."""
     return bool(_rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(MODULE)).any())
 
 
 def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Rows, merged: bool) -> Ints:
-    """Returns for each event its label if it names a node of paths, otherwise -1. `backward` are nodes of autograd."""
+    """Returns for each event the number of its label if the event gives a node its name, otherwise -1. `by` is one of
+    BY; `backward` are nodes of autograd."""
     trace = recording.trace
     label = np.full(len(trace.events), -1, np.int64)
     if by != "line":
@@ -127,10 +127,10 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
 
 
 def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -> None:
-    """Labels the Python calls of a function of the program with the calling line, where the recording has this line.
+    """Sets the label of Python calls that a function of the program makes to the calling line, where the recording has
+    this line.
 
-    A called function that is itself a function of the program keeps its own label.
-    """
+    A called function that is itself a function of the program keeps its own label."""
     rows = np.flatnonzero((label < 0) & (trace.events.kind == Kind.PYTHON))
     line = trace.call_lines.of(rows)
     rows, line = rows[line > 0], line[line > 0]
@@ -153,7 +153,8 @@ def _is_phase(name: str) -> bool:
 
 
 def _with_closure(trace: Trace, backward: Rows) -> Bools:
-    """Returns a mask of the optimizer events in which a backward pass starts, because they run a closure."""
+    """Returns a mask of the optimizer's events in which a backward pass starts, because the optimizer runs a
+    closure."""
     events = trace.events
     rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), lambda name: name.startswith(OPTIMIZER))
     own = np.flatnonzero(rows)
@@ -204,12 +205,11 @@ def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | 
 
 
 def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> Ints:
-    """Returns for each carrier the next carrier above it, and for each node of autograd the carrier around its forward
-    operator; -1 if there is none.
+    """Returns for each carrier (event that gives a node its name) the next carrier above it, and for each node of
+    autograd the carrier around its forward operator; -1 if there is none.
 
     `stop` is the nearest carrier or linked node of autograd of each event. `label` is -1 for events that are not
-    carriers.
-    """
+    carriers."""
     none = len(stop)
     stop_above = np.where(host.parent >= 0, stop[host.parent], -1)
     target = np.append(np.where(forward >= 0, stop[forward], stop_above), none)
@@ -240,7 +240,8 @@ def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
 
 
 def _nodes(forest: Forest, label: Ints, up: Ints, has_up: Bools) -> Ints:
-    """Returns the node of each carrier. Adds the nodes to `forest` level by level."""
+    """Returns the tree node of each event that gives a node its name. Adds the nodes to `forest` depth by depth. `up`
+    is the next such event above each event."""
     up = np.where(has_up, up, -1)
     depth, node = depths(up), np.full(len(label), ROOT, np.int64)
     order = np.argsort(depth, kind="stable")

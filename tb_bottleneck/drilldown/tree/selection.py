@@ -16,10 +16,10 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 @dataclass(frozen=True)
 class Selection:
-    """What the tree is about. `device` None means the judged device; steps None mean all steps of the window.
+    """The part of a recording that a tree is about. `device` None means the device that the report judges; steps None
+    mean all judged steps.
 
-    `by` and `merged` are as in paths.paths_of. Steps count from 1. The range includes `first_step` and `last_step`.
-    """
+    `by` and `merged` are as in paths.paths_of. Steps count from 1. The range includes `first_step` and `last_step`."""
 
     by: str = "module"
     device: int | None = None
@@ -88,10 +88,11 @@ REST = "rest"
 
 
 def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
-    """Returns the tree with its `limit` largest nodes, and an additional node for the left out children of each node.
+    """Returns the tree with its `limit` largest nodes. One additional node below each node stands for its left out
+    children.
 
-    Nodes are compared by their shares of the column `by` (see `values_of`), or by their largest share of any column.
-    """
+    Nodes are compared by their fraction of the column `by` (see `values_of`), or by their largest fraction of any
+    column."""
     columns = [values_of(tree, by)] if by else [tree.exclusive, *tree.columns.values()]
     shares = [np.abs(column) / max(abs(float(column[0])), 1.0) for column in columns]
     rank = _with_below(tree.parent, np.max(shares, axis=0))
@@ -132,7 +133,8 @@ def matching(tree: Tree, text: str) -> tuple[Tree, Rows]:
 
 
 def with_rest(tree: Tree, kept: Bools) -> Tree:
-    """Returns the nodes in the mask `kept`. If children of a node are left out, a new child stands for them."""
+    """Returns the tree of the nodes in the mask `kept`. If children of a node are left out, a new child stands for
+    them."""
     rows = np.flatnonzero(kept)
     lost = np.flatnonzero(~kept & np.append(False, kept[tree.parent[1:]]))
     if not len(lost):
@@ -164,7 +166,7 @@ def with_rest(tree: Tree, kept: Bools) -> Tree:
 
 
 def taken(tree: Tree, rows: Rows) -> Tree:
-    """Returns the tree of the nodes in `rows`, which must contain the parents of its nodes."""
+    """Returns the tree of the nodes `rows`. For each of these nodes, `rows` must also contain its parent."""
     number = np.full(len(tree.parent), -1)
     number[rows] = np.arange(len(rows))
     return replace(

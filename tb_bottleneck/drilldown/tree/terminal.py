@@ -32,7 +32,8 @@ _MORE: dict[str, Callable[[float], str]] = {"bytes": bytes_text, "memory": bytes
 
 
 def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None = None) -> str:
-    """Returns the tree as text. The children of a node are in descending order of `sort`. Times are per step."""
+    """Returns the tree as text, down to the level `depth`. The children of a node are in descending order of the column
+    `sort`. Times are per step."""
     order, level = _rows(tree, values_of(tree, sort), depth)
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
@@ -65,8 +66,8 @@ def _where(tree: Tree) -> str:
 
 
 def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:
-    """Returns two aligned trees as text. The children of a node are in descending order of the change. Times are per
-    step."""
+    """Returns the difference of two aligned trees as text, down to the level `depth`. The children of a node are in
+    descending order of the change. Times are per step."""
     before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
     order, level = _rows(a, np.abs(after - before), depth)
     own = b.own(after) - a.own(before)
@@ -83,7 +84,7 @@ def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) 
 
 
 def tree_dict(tree: Tree) -> dict[str, Any]:
-    """Returns the tree as nested JSON-ready objects. Times are totals of the window. `own_ns` is the time of a node
+    """Returns the tree as nested dicts for JSON. Times are totals of the judged steps. `own_ns` is the time of a node
     without the nodes below it."""
     below: list[list[int]] = [[] for _ in tree.parent]
     for node, parent in enumerate(tree.parent.tolist()):
@@ -120,8 +121,8 @@ _JSON_NAME = {
 
 
 def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
-    """Yields a line such as `outer;inner 123` for each node with a value of its own. Flame graph tools read these
-    lines."""
+    """Yields a line such as `outer;inner 123` for each node whose own value of the column `sort` is not 0. Flame graph
+    tools read these lines."""
     own = tree.own(values_of(tree, sort))
     paths: list[str] = []
     for node, parent in enumerate(tree.parent.tolist()):

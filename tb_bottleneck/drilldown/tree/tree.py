@@ -61,7 +61,7 @@ class Tree:
 
     @property
     def exclusive(self) -> Floats:
-        """For each node the time of the window, in ns, that belongs to the node and the nodes below it."""
+        """For each node the time of the judged steps, in ns, that belongs to the node and the nodes below it."""
         return np.asarray(self.regimes.sum(axis=0), np.float64)
 
     def own(self, values: Floats) -> Floats:
@@ -84,7 +84,7 @@ def tree_of(recording: Recording, host: HostRows, by: str, merged: bool = False)
 
 
 class _Leaves:
-    """The nodes of operators and kernels, which are below the nodes of the paths."""
+    """The nodes of operators and kernels, which are the lowest nodes of the tree, below the nodes of the paths."""
 
     def __init__(self, recording: Recording, paths: Paths, by: str) -> None:
         self._paths, self._trace = paths, recording.trace
@@ -101,7 +101,7 @@ class _Leaves:
         self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
 
     def of_rows(self, rows: Ints) -> Ints:
-        """Returns the nodes of `rows`, which are rows of the events, UNMAPPED or NOTHING."""
+        """Returns the node of each of `rows`, which are rows of the events, UNMAPPED or NOTHING."""
         special = np.where(rows == UNMAPPED, self._unmapped, self.outside)
         return np.where(rows >= 0, self.node[np.maximum(rows, 0)], special)
 
@@ -118,7 +118,7 @@ class _Leaves:
 
 
 class _Charges:
-    """Adds up the time, work and memory that belong to each node."""
+    """Adds up the time, work and memory that belong to each node of the tree."""
 
     def __init__(self, leaves: _Leaves) -> None:
         self._leaves = leaves
@@ -197,14 +197,15 @@ class _Charges:
         self.columns[name] += np.bincount(node, values, len(self.parent))
 
     def _count(self, node: Ints, begin: Ints, end: Ints) -> None:
-        """Counts the events of each node, and keeps the start and the end of the longest event."""
+        """Counts the events of each node. `node`, `begin` and `end` (ns) have one entry per event. Keeps the start and
+        the end of the longest event."""
         self.calls += np.bincount(node, minlength=len(self.parent))
         order = np.argsort(end - begin, kind="stable")
         order = order[(end - begin)[order] > (self.end - self.begin)[node[order]]]
         self.begin[node[order]], self.end[node[order]] = begin[order], end[order]
 
     def tree(self, recording: Recording, by: str) -> Tree:
-        """Returns the tree without empty nodes."""
+        """Returns the finished tree. Nodes without any value are left out."""
         sums_with_children(self.parent, [*self.regimes, *self.columns.values()])
         used = self.regimes.any(axis=0) | np.any([column != 0 for column in self.columns.values()], axis=0)
         used[ROOT] = True
