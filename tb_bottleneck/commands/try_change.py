@@ -170,8 +170,8 @@ def _folder(options: argparse.Namespace, program: list[str], script: Path | None
 
 
 def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the changes of the command line. Returns the exit status, and whether the trial is finished, so that more
-    time would change nothing."""
+    """Tries the changes of the command line on `program` with `runner`. Returns the exit status, and whether the trial
+    is finished, so that more time would change nothing."""
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep, write_patch
     from tb_bottleneck.trial.trial import run_trial

@@ -98,8 +98,10 @@ MEMORY_SHARE = 0.05
 def counters(
     series: Mapping[str, Readings], load_began_ns: float, torch_memory: float | None, missing: Mapping[str, str]
 ) -> Row:
-    """Returns the row of the doctor's table about the driver's counters of torch's GPU: they must exist, be plausible,
-    and change under load, which begins at `load_began_ns`. `torch_memory` is torch's own figure in bytes."""
+    """Returns the row of the doctor's table about the driver's counters of torch's GPU (`series`): they must exist, be
+    plausible, and change under load, which begins at `load_began_ns`.
+
+    `torch_memory` is torch's own figure in bytes; `missing` has the reasons for missing signals."""
     name, fix = "GPU counters", "check that nvidia-smi (or amd-smi) shows this GPU in this container"
     present = [key for key in PLAUSIBLE if key in series]
     if not present:
@@ -147,8 +149,9 @@ LINK_SHARE = 0.5
 
 
 def link(generation: float | None, width: float | None, bytes_per_s: float | None, because: str = "") -> Row:
-    """Returns the row of the doctor's table about the PCIe link under load. `bytes_per_s` is the measured rate of
-    copies of pinned memory; `because` says why the driver gives no link."""
+    """Returns the row of the doctor's table about the PCIe link under load: its generation and its width in lanes, None
+    if not read. `bytes_per_s` is the measured rate of copies of pinned memory; `because` says why the driver gives no
+    link."""
     name = "GPU link"
     lane = lane_rates().get(int(generation)) if generation else None
     if lane is None or not width:

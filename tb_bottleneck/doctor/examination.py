@@ -131,7 +131,8 @@ def _gpu_rows(evidence: Evidence) -> Iterator[Row]:
 
 
 def overhead_rows(folder: Path, script: Path, seconds: float) -> Iterator[Row]:
-    """Yields the row of the table about the overhead of the monitor."""
+    """Yields the row of the table about the overhead of the monitor. Runs `script` in `folder` for at most
+    `seconds`."""
     place = folder / "overhead"
     place.mkdir()
     why = _run(place, script, "overhead", seconds)
@@ -175,7 +176,8 @@ def _reader() -> str:
 
 
 def _run(folder: Path, script: Path, name: str, seconds: float) -> str:
-    """Runs the training `name` in a process. Returns how the process failed; empty if it did not fail."""
+    """Runs the training `name` of the program `script` in a process, in `folder` and for at most `seconds`. Returns how
+    the process failed; empty if it did not fail."""
     program = folder / "doctor_training.py"
     shutil.copyfile(script, program)
     why, failure = run_child([program.name, name, "."], folder, seconds), folder / training.FAILURE

@@ -140,7 +140,8 @@ def _elements(dims: Shape) -> int:
 
 
 def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> pb.RoofPoint | None:
-    """Returns the point of `use` in the chart; None if its work, bytes or precision are unknown or implausible."""
+    """Returns the point of `use` in the chart; None if its work, bytes or precision are unknown or implausible. `peaks`
+    are the device's rates, `window_ns` is the length of the judged steps."""
     trace = recording.trace
     operands = operands_of(trace.signatures[use.signature])
     if operands is None or use.time <= 0:
@@ -171,7 +172,8 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
 
 
 def _precision(use: _Use, kernel: str, operand_type: str) -> Precision | None:
-    """Returns the precision of `use`. On the CPU, only fp32 is compared, because calibration measures no other rate."""
+    """Returns the precision of `use`, from the name of its kernel and the type of its operands. On the CPU, only fp32
+    is compared, because calibration measures no other rate; None for other types there."""
     if use.kernel is None:
         return _ON_VECTOR_UNITS if operand_type == "float" else None
     return with_operand_type(precision_of(kernel), operand_type)

@@ -67,7 +67,8 @@ def export(
 
 
 def _export(path: str, run: str, name: str, directory: Path, number: int, progress: Progress) -> dict[str, Any]:
-    """Writes the tables of one recording, and returns the row of this recording for the table of ranks."""
+    """Writes the tables of one recording to `directory`. Returns the row of this recording for the table of ranks.
+    `number` begins the file names."""
     trace = load(path, progress)
     report, recording = diagnose_loaded(trace, path, run=run)
     common = {"recording": name, "rank": report.rank if report.HasField("rank") else None}

@@ -17,8 +17,8 @@ def fact_titles() -> Mapping[str, str]:
 
 @cache
 def shortfall_text(cause: str) -> Template | None:
-    """Returns the template of the evidence for `cause`, a reason why a gain is smaller than expected; None if there is
-    no text."""
+    """Returns the template of the evidence for `cause`, a cause of the shortfall: the difference between the measured
+    and the expected time of run B. None if the cause has no text of its own."""
     text = _texts()["shortfall"].get(cause)
     return None if text is None else Template(text)
 

@@ -182,8 +182,8 @@ class Guard:
         )
 
     def note(self, code: str, detail: str) -> None:
-        """Adds a note that will be written to the event file. Equal notes are kept once; at most MAX_NOTES notes wait
-        to be written."""
+        """Adds a note that will be written to the event file: `code` is a code of telemetry.proto, `detail` one
+        sentence. Equal notes are kept once; at most MAX_NOTES notes wait to be written."""
         with self._lock:
             if (code, detail) in self._noted or len(self._notes) >= MAX_NOTES:
                 return

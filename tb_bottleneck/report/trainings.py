@@ -53,7 +53,8 @@ def trainings_of(located: Located, judged: Judged | None = None) -> list[Trainin
 
 
 def _jobs(located: Located, judged: Judged) -> list[tuple[int, ...]]:
-    """Returns the positions of the ranks of each job, in order of rank."""
+    """Returns the positions in `located` of the ranks of each job, in order of rank. The jobs in `judged` are known;
+    others are found from the reports."""
     known = {position for job in judged for position in job}
     rest = [position for position in range(len(located)) if position not in known]
     found = jobs_in([located[position][1] for position in rest])

@@ -128,7 +128,10 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
     """Returns the minimum times in ns of one call of an operator: for its operations at the device's peak, and for its
-    bytes at the bandwidth. (NaN, NaN) if unknown."""
+    bytes at the bandwidth. (NaN, NaN) if unknown.
+
+    `operator` and `kernel` are rows of the trace's names, `signature` is a row of its signatures, `work` a value of
+    Work."""
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

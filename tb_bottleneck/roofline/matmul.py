@@ -147,7 +147,8 @@ INPUT_GRADIENTS = ("aten::cudnn_convolution_backward_input", "aten::miopen_convo
 
 
 def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """Returns the convolution of an operator; None for other operators, or if a shape or setting is not recorded."""
+    """Returns the convolution that the operator computes; None for other operators, or if a shape or setting is not
+    recorded. `dims` and `concrete` are the recorded shapes and values of its arguments."""
     if operator == "aten::convolution_backward":
         return _backward(dims, concrete)
     places = _FORWARD.get(operator)
@@ -186,7 +187,10 @@ def _result(
     source: Shape, kernel: Shape, places: _ConvolutionArgs, concrete: Sequence[Any], transposed: bool
 ) -> Shape | None:
     """Returns the shape of a convolution's output, by the formulas in torch's documentation of Conv2d and
-    ConvTranspose2d. None if a setting was not recorded."""
+    ConvTranspose2d. None if a setting was not recorded.
+
+    `source` and `kernel` are the shapes of input and weight. `places` has the positions of the settings in `concrete`,
+    the recorded values of the arguments."""
     rank = len(source) - 2
     stride = _each(numbers_at(concrete, places.stride), rank)
     padding = _each(numbers_at(concrete, places.padding), rank)

@@ -108,9 +108,10 @@ def run_plan(
     told: Callable[[Trial, str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[PlanStep]:
-    """Tries the change of each expectation, and yields a PlanStep for each. Changes that help are kept for the next
-    ones. No trial starts after `deadline` (s, on `clock`). Raises BlockFailed if the unchanged program gives no
-    steps."""
+    """Tries the change of each of `expected`, and yields a PlanStep for each. Changes that help are kept for the next
+    ones. `runner` runs the programs; `told` is as in run_trial. No trial starts after `deadline` (s, on `clock`).
+
+    Raises BlockFailed if the unchanged program gives no steps."""
     base, tried = Change(), list[Change]()
     for each in expected:
         if each.change is None or each.change in tried or clock() > deadline:

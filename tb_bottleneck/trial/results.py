@@ -58,7 +58,8 @@ def _copied(variant: Variant, logdir: Path, name: str) -> str:
 
 
 def write_patch(trial: Trial, program: tuple[str, ...], path: Path) -> None:
-    """Writes the fastest change to `path` as a patch of the script, and prints what remains to be done by hand."""
+    """Writes the fastest change of `trial` to `path` as a patch of the script, the first word of `program`. Prints what
+    remains to be done by hand."""
     if program[0] == "-m":
         print("tb-bottleneck: --patch-out needs a script, not a module", file=sys.stderr)
         return

@@ -49,7 +49,7 @@ class Variant:
 
     @property
     def samples_per_s(self) -> float:
-        """Samples per second; 0 if they are not known."""
+        """Mean samples per second over all blocks; 0 if the samples are not known."""
         rates = [block.samples / block.step_ns * 1e9 for block in self.blocks]
         return fmean(rates)
 

@@ -25,7 +25,9 @@ END = 0
 
 
 def possible_turns(measured_s: float, step_s: float, workers: int) -> int:
-    """Returns the number of turns that a block of `measured_s` can be divided into: an even number, or 1."""
+    """Returns the number of turns that a block of `measured_s` seconds can be divided into: an even number, or 1.
+    `step_s` is the step time in s, `workers` the number of the loader's workers; both make the shortest possible turn
+    longer."""
     shortest = max(TURN_S, step_s, step_s * workers * (1 / SKIPPED_PART - 1))
     turns = min(int(measured_s / shortest), MAX_TURNS)
     return max(turns - turns % 2, 1)

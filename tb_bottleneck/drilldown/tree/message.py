@@ -120,8 +120,8 @@ def tree_message(inspected: InspectedTrace, selection: Selection) -> pb.Tree:
 def tree_messages(
     inspected: InspectedTrace, selection: Selection, other: InspectedTrace, of_other: Selection
 ) -> tuple[pb.Tree, pb.Tree]:
-    """Returns the trees of the selected parts of two recordings, with the same nodes in the same order: the nodes with
-    the largest values or differences."""
+    """Returns the trees of the part `selection` of one recording and the part `of_other` of another one, with the same
+    nodes in the same order: the nodes with the largest values or differences."""
     tree, against = aligned(selected_tree(inspected, selection), selected_tree(other, of_other))
     part, of_against = largest_change(tree, against, MAX_NODES)
     return _message(inspected, selection, part, tree), _message(other, of_other, of_against, against)

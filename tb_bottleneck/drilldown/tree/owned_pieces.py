@@ -111,7 +111,8 @@ def _sorted(parts: list[_Spans]) -> _Spans:
 
 
 def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the parts of `spans` in which the device is idle."""
+    """Returns the parts of `spans` in which the device is idle. `launches` has the launching call of each operation,
+    `main` is the main thread."""
     ops, gaps = recording.trace.device_ops, recording.gaps
     until = np.minimum(gaps.begin + gaps.by_activity.total(), gaps.end)
     by_host, gap = spans.cut(gaps.begin, until)

@@ -240,8 +240,10 @@ def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
 
 
 def _nodes(forest: Forest, label: Ints, up: Ints, has_up: Bools) -> Ints:
-    """Returns the tree node of each event that gives a node its name. Adds the nodes to `forest` depth by depth. `up`
-    is the next such event above each event."""
+    """Returns the tree node of each carrier, an event that gives a node its name. Adds the nodes to `forest` depth by
+    depth.
+
+    `label` has the label of each carrier. `up` is the next carrier above each carrier, valid where `has_up` is True."""
     up = np.where(has_up, up, -1)
     depth, node = depths(up), np.full(len(label), ROOT, np.int64)
     order = np.argsort(depth, kind="stable")

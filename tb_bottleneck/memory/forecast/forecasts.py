@@ -99,8 +99,8 @@ class Forecaster:
         return self._forecast("checkpointing", {"module": found.module}, *bounds)
 
     def precision(self) -> Forecast | None:
-        """Returns the forecast of the peak with automatic mixed precision; None if the run seems to use it, or types
-        are missing."""
+        """Returns the forecast of the peak with automatic mixed precision; None if the run does not train, already uses
+        16-bit types, or shows no fp32 inputs."""
         peaks = mixed_precision_peaks(self.memory)
         return None if peaks is None else self._forecast("precision", {}, *peaks)
 

@@ -194,8 +194,8 @@ class TraceCapture:
     def cancel(self, at_once: bool = True) -> None:
         """Discards the open recording, because another profiler begins and two cannot run at the same time.
 
-        On the training thread, `at_once` must be True. On other threads it must be False: the recording is then
-        discarded at the next step."""
+        `at_once` may be True on the training thread only. Other threads pass False: the recording is then discarded at
+        the next step."""
         if self._profiler is None:
             return
         self._guard.note("capture_dropped", "the training's own profiler began")

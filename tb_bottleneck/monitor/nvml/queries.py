@@ -76,8 +76,8 @@ def queries() -> list[GpuQuery[NvmlDriver]]:
 
 
 def _number(signal: str, every_s: float, scale: float, function: str, *arguments: int) -> NvmlQuery:
-    """Returns a query of one number about the whole GPU. The result of NVML's `function`, called with `arguments`, is
-    multiplied by `scale`."""
+    """Returns a query of one number about the whole GPU, the signal `signal`, which is due every `every_s` seconds. The
+    result of NVML's `function`, called with `arguments`, is multiplied by `scale`."""
 
     def read(driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
         return {signal: as_number(driver.call(function, gpu.board, *arguments)) * scale}

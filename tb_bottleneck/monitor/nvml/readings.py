@@ -31,8 +31,8 @@ class NvmlDriver(GpuDriver, Protocol):
         ...
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """Returns the value of the field `field_id` (nvmlDeviceGetFieldValues). Raises DriverError for 32-bit counters:
-        their overflow cannot be detected."""
+        """Returns the value of the field `field_id` of the GPU with this `uuid` (nvmlDeviceGetFieldValues; `scope` is
+        its scopeId). Raises DriverError for 32-bit counters: their overflow cannot be detected."""
         ...
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:

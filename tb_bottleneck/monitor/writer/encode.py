@@ -35,8 +35,8 @@ TimedReading = tuple[int, Reading]
 def packet(
     sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
 ) -> bytes:
-    """Returns the Packet message with the number `sequence`. `offset_ns` is added to the times of `rows` and gives ns
-    since 1970."""
+    """Returns a Packet message with the steps `rows`, the readings of the samplers and the notes. `sequence` is its
+    number. `offset_ns` is added to the times of `rows` and gives ns since 1970."""
     return (
         integer(1, TELEMETRY_SCHEMA)
         + integer(2, sequence)
@@ -90,7 +90,8 @@ def scalars_event(values: Mapping[str, float], step: int) -> bytes:
 
 
 def message_event(tag: str, content: bytes, step: int) -> bytes:
-    """Returns an Event that has the message `content` as a tensor of one string, for the plugin `tb_bottleneck`."""
+    """Returns an Event with the tag `tag` and the step number `step`. It has the message `content` as a tensor of one
+    string, for the plugin `tb_bottleneck`."""
     # Without the data class, both of TensorBoard's loaders hide a plugin's own data.
     metadata = message(1, text(1, PLUGIN_NAME)) + integer(4, _DATA_CLASS_TENSOR)
     tensor = integer(1, _DT_STRING) + message(2, b"") + message(8, content)

@@ -79,8 +79,8 @@ def _digest(values: Sequence[str]) -> str:
 
 
 def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> Path:
-    """Creates this process's run directory. Returns its absolute path, because a training may call chdir. Raises
-    OSError.
+    """Creates the run directory of this process, whose rank is `here`, below `logdir`. Returns its absolute path,
+    because a training may call chdir. `now` is the time in s since 1970, by default the present one. Raises OSError.
 
     The directory is always new. Containers number their processes from 1, so processes of a sweep on several machines
     may get the same name at the same time; the later ones then use the next seconds."""

@@ -74,8 +74,11 @@ class StallStacks:
             self.where = next((each for each in own if self._programs[each[0]]), None)
 
     def all_threads(self, training: int | None) -> list[dict[str, object]]:
-        """Returns the stacks of all threads of the process, as in `stacks` of heartbeat.json (heartbeat.py). `training`
-        is the id of the training thread, whose stack comes first. In each stack, the innermost frame comes first."""
+        """Returns the stacks of the process's threads except the calling one, as in `stacks` of heartbeat.json
+        (heartbeat.py).
+
+        `training` is the id of the training thread (None: the main thread), whose stack comes first. In each stack, the
+        innermost frame comes first. At most MAX_THREADS threads are included."""
         names = {each.ident: each.name for each in threading.enumerate()}
         first = training or threading.main_thread().ident
         stacks = sorted(self._current_frames().items(), key=lambda item: item[0] != first)

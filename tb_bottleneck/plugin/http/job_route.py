@@ -134,8 +134,8 @@ class JobRoute:
     def _from_ranks(
         self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str, client: str
     ) -> Response:
-        """Returns the job of `recording`, computed from its ranks. `because` is the reason why there is no saved
-        report."""
+        """Returns the job of `recording`, computed from its ranks in `scan`. With `brief`, only its verdict. `because`
+        is the reason why there is no saved report; `client` identifies who asks."""
         traces = _traces(recording, scan)
         known = [(each, digest) for each in traces if (digest := self._analyses.look(each)[1]) is not None]
         if len(known) < len(traces) <= MAX_WAITED:

@@ -75,8 +75,8 @@ def _serve(requests: BinaryIO, replies: BinaryIO, handle: Callable[[bytes, Progr
 
 
 def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: ProgressCallback) -> Reply:
-    """Returns the reply to the encoded question `payload`. Errors become replies, so that a failure affects one
-    question only."""
+    """Returns the reply to the encoded question `payload`, which the function `answer` answers with the cached
+    `traces`. Errors become replies, so that a failure affects one question only."""
     try:
         return FrameKind.ANSWER, answer(decode(payload), traces, progress)
     except BottleneckError as error:
@@ -91,8 +91,8 @@ def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: Prog
 
 
 def _report(diagnose: Analyse, payload: bytes, progress: ProgressCallback) -> Reply:
-    """Returns the reply to a request for the report of one recording. Errors become replies, so that a failure affects
-    one recording only."""
+    """Returns the reply to `payload`, the request for the report of one recording, which the function `diagnose` makes.
+    Errors become replies, so that a failure affects one recording only."""
     job = json.loads(payload)
     try:
         report = diagnose(job["path"], run=job["run"], progress=progress)

@@ -147,7 +147,8 @@ class WorkerProcess:
 
 
 def command(task: Task, function: str, memory_bytes: int) -> list[str]:
-    """Returns the command line of a worker process. It uses this interpreter and this process's module search path."""
+    """Returns the command line of a worker process with this interpreter and this process's module search path. `task`
+    is the function of worker.py to run; `function` and `memory_bytes` are its arguments."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(version.__file__)))
     path = [entry for entry in sys.path if entry]
     search = path if home in path else [*path, home]

@@ -33,8 +33,8 @@ def place_rows(places: Places, regime: Regime, cause: str) -> list[pb.Place]:
 
 
 def most_of_it(places: Places, regime: Regime, cause: str) -> str:
-    """Returns a sentence about the line or function that has at least half of the cost of a cause; empty if there is
-    none."""
+    """Returns a sentence about the line or function that has at least half of the cost of `cause`, a cause of `regime`;
+    empty if there is none. `places` has the places in the program by regime and cause."""
     return sentence_about(places.get((regime, cause), ()))
 
 
@@ -121,7 +121,7 @@ class SourceTexts(Protocol):
         ...
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the report."""
+        """Returns the headline of the report for `conclusion`, which was drawn from the verdicts of all regimes."""
         ...
 
     def latest_phase(self, headline: str, length_ns: int) -> str:

@@ -35,8 +35,9 @@ def memory_message(
 ) -> pb.Memory:
     """Returns the memory part of a report. Parts that are None or empty are left out.
 
-    `sites` are the places that allocated memory, `course` is the memory over time. `earlier` are the blocks of unknown
-    kind from before a history."""
+    `account` is the memory at the peak by category, `sites` are the places that allocated memory, `forecasts` are
+    predicted peaks, and `course` is the memory over time. `earlier` are the blocks of unknown kind from before a
+    history."""
     message = pb.Memory(
         peak_bytes=account.peak,
         evidence_source=account.source,
@@ -179,7 +180,8 @@ def _values_of(earlier: EarlierBlocks) -> dict[str, str]:
 
 
 def _missing(account: MemoryAccount, earlier: EarlierBlocks | None) -> Iterable[str]:
-    """Yields sentences about memory that is estimated, unexplained or not recorded."""
+    """Yields sentences about memory in `account` that is estimated, unexplained or not recorded. `earlier` are blocks
+    from before the history."""
     if earlier is not None and earlier.bytes >= LEAST_EARLIER * account.peak:
         yield sentence("missing", "older", _values_of(earlier))
         if earlier.guess:

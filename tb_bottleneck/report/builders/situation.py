@@ -59,8 +59,9 @@ def rest_of(account: Account) -> float:
 
 
 def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
-    """Returns the sentence about the model and the data of a training that has a problem. `data` is "complex",
-    "simple", "workers" or "unseen" (see `_data`)."""
+    """Returns the sentence about the model and the data of a training that has a problem. `is_large`: the model keeps
+    the device busy (see `_is_large`); `data` is "complex", "simple", "workers" or "unseen" (see `_data`); `on_device`:
+    not on the CPU."""
     found = "unseen" if data == "workers" else data
     table = _texts()["beside_on_device" if on_device else "beside_on_cpu"]
     return table[f"{'large' if is_large else 'small'}_{found}"]

@@ -80,7 +80,8 @@ class TelemetryTexts:
         return self.label(regime) if severity == "none" else regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the costliest cause if that cause has a headline, otherwise of the regime."""
+        """Returns the headline of the report: that of the costliest cause of the conclusion's regime if this cause has
+        a headline, otherwise that of the regime."""
         advice, regime = telemetry_advice(), conclusion.regime
         if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
             return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))
@@ -121,7 +122,7 @@ class TelemetryTexts:
         return telemetry_advice().causes[cause]
 
     def evidence_lines(self, regime: Regime, cause: AnyCause) -> Sequence[EvidenceLine]:
-        """Returns the lines of evidence for the measures that the rule names, in the rule's order."""
+        """Returns the lines of evidence for the measures that the rule names for `cause`, in the rule's order."""
         lines = telemetry_advice().lines
         return [lines[measure.__name__] for measure in cause.evidence if measure.__name__ not in FOR_CODE]
 

@@ -184,7 +184,8 @@ def diagnose_cached(
     analyse: Analyse, store: Store | None, path: str, *, run: str = ".", progress: Progress | None = None
 ) -> Report:
     """Returns the stored result of `analyse(path, run=run, progress=progress)`, from `store` or from the file next to
-    the trace. If there is none, calls `analyse` and stores the result.
+    the trace. If there is none, calls `analyse`, and stores the result in `store` if it is repeatable
+    (`is_repeatable`).
 
     Raises only what `analyse` raises."""
     identity = identity_of(path)

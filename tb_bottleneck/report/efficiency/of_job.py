@@ -19,10 +19,10 @@ OWN_SAMPLES = frozenset({"data", "expert", "sharded"})
 
 
 def job_efficiency(reports: Sequence[pb.Report], world_size: int, kinds: Collection[str]) -> pb.Efficiency | None:
-    """Returns the figures of all ranks together, or None if no rank has any.
+    """Returns the figures of all ranks together; None if no rank has any. `reports` are those of the ranks,
+    `world_size` is the number of ranks in the job.
 
-    `kinds` are the kinds of the job's process groups, empty if they are not known.
-    """
+    `kinds` are the kinds of the job's process groups, empty if they are not known."""
     parts = [report.efficiency for report in reports]
     steps = [report.window.step_ns.mean / NS_PER_S for report in reports if report.window.basis != "whole"]
     if len(steps) < len(reports) or min(steps, default=0.0) <= 0 or not any(part.notes for part in parts):

@@ -142,8 +142,8 @@ def _value(key: str) -> bytes:
 
 
 def _run(pattern: re.Pattern[bytes], data: bytes, at: int) -> tuple[list[tuple[bytes, ...]], int]:
-    """Returns the regex groups of the records that follow each other from the index `at` on without a gap, and the
-    index after the last record."""
+    """Returns the regex groups of the records in `data` that match `pattern` and follow each other from the index `at`
+    on without a gap, and the index after the last record."""
     rows = []
     for match in pattern.finditer(data, at, at + _WINDOW):
         if match.end() == at:  # the empty alternative
