@@ -38,7 +38,7 @@ def short_turns() -> Iterator[None]:
 
 
 def in_turns(items: Iterable[Item], count: int) -> Iterator[Item]:
-    """Yields the items of `items`. After each `count` items, lets other threads run.
+    """Yields the items of `items`. Before each `count` items, lets other threads run.
 
     Choose a `count` that takes about 1 ms. Without such pauses, a request loses 5 ms (the interpreter's switch
     interval) each time it has waited for anything, and takes many times as long beside a long loop."""
