@@ -36,8 +36,10 @@ def test_one_pair_from_the_training_to_the_published_trace(
     assert "host_name" not in slow
     steps = [event for event in slow["traceEvents"] if event["name"].startswith("ProfilerStep#")]
     saves = [event for event in slow["traceEvents"] if is_save(event)]
-    assert MIN_STEPS <= len(steps) <= MAX_STEPS  # other load slows the steps: the window is shortened
-    assert len(steps) // 2 <= len(saves) <= (len(steps) + 1) // 2
+    with_stacks = slow["tb_bottleneck_steps_with_stacks"]
+    assert MIN_STEPS <= with_stacks <= MAX_STEPS  # other load slows the steps: the window is shortened
+    assert len(steps) > with_stacks
+    assert with_stacks // 2 <= len(saves) <= (with_stacks + 1) // 2
     (telemetry,) = (path.parent / "tb_bottleneck").glob("*/events.out.tfevents.*")
     assert telemetry.stat().st_size > 1000
     _, fixed = trace_of(tmp_path / "checkpointing" / "fixed")

@@ -122,7 +122,7 @@ def test_a_trace_survives_an_interrupt_while_it_is_recorded(
 
     def interrupted(self: object, *arguments: object) -> object:
         calls.append(during)
-        if during != "step" or len(calls) == 7:
+        if during != "step" or len(calls) == 10:
             press()
         return original(self, *arguments)
 
@@ -135,7 +135,7 @@ def test_a_trace_survives_an_interrupt_while_it_is_recorded(
     else:
         (path,) = traces
         names = {event["name"] for event in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]}
-        assert sum(name.startswith("ProfilerStep#") for name in names) == 6
+        assert sum(name.startswith("ProfilerStep#") for name in names) == 9
     assert not list(tmp_path.rglob("*.tmp")) + list(tmp_path.rglob("*.unpacked"))
     assert read(tmp_path).numbers
 

@@ -6,6 +6,7 @@ operators are one part. In recordings of trainings on a CPU, these times are tho
 a few percent, while those of operators differ from step to step because of caches and page faults.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -61,8 +62,9 @@ class _Sections(Record, frozen=True, eq=False):
         length = np.diff(self.times)[rows]
         left = np.maximum(length - operator_ns * self.cost[rows], LEAST_LEFT * length)
         cell, shape = code[rows] * self.steps + self.step[rows], (len(codes), self.steps)
-        sums = np.bincount(cell, left, len(codes) * self.steps).reshape(shape)
-        return sums, np.bincount(cell, minlength=len(codes) * self.steps).reshape(shape).astype(np.float64)
+        count = len(codes) * self.steps
+        sums: Floats = np.bincount(cell, left, count).astype(np.float64)
+        return sums.reshape(shape), np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
 
 
 def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
@@ -104,7 +106,7 @@ def _pace(without: _Sections, edges: Ints, operator_ns: float, unprofiled: Logge
     """
     operators = without.cost[without.step >= 0].sum() / without.steps
     took = float(np.median(np.diff(edges))) - operator_ns * operators
-    return min(unprofiled.step / max(took, 1.0), 1.0) ** 0.5
+    return math.sqrt(min(unprofiled.step / max(took, 1.0), 1.0))
 
 
 def _sections(operators: Events, edges: Ints) -> _Sections:

@@ -149,12 +149,12 @@ def stop_stacks() -> None:
     with the recording. Up to Python 3.11, other threads keep their stacks; since then, one thread with a profile
     function slows the bytecode of all.
     """
-    if sys.version_info < (3, 12):
+    if not hasattr(threading, "setprofile_all_threads"):
         sys.setprofile(None)
         return
     for_new_threads = threading.getprofile()
     threading.setprofile_all_threads(None)
-    threading.setprofile(for_new_threads)  # type: ignore[arg-type]  # None is allowed
+    threading.setprofile(for_new_threads)
 
 
 def _torch_profiler() -> Any:
