@@ -35,7 +35,8 @@ def split_off(
     """Returns the events and the memory events up to the end of the steps with stacks, and the steps after them.
 
     `raw` has the top-level keys of the trace. Events that are running at that time end then. A trace in which all steps
-    have stacks, or none, is returned as it is, with None.
+    have stacks, or none, is returned as it is, with None. A training can end within a step: the last step counts only
+    if it has at least as many operators as one of the steps with stacks. Without a whole step, the last value is None.
     """
     count = raw.get(KEY)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
@@ -46,8 +47,15 @@ def split_off(
         return events, memory, None
     start, end = events.start[marks], events.end[marks]
     limit = int(end[count - 1])
-    operators = np.flatnonzero((events.kind == Kind.CPU_OP) & (events.start >= start[count]))
-    stackless = StacklessSteps(events.take(operators), np.append(start[count:], end[-1]))
+    edges = np.append(start, end[-1])
+    operators = np.flatnonzero(events.kind == Kind.CPU_OP)
+    per_step = np.diff(np.searchsorted(events.start[operators], edges))
+    is_whole = per_step[-1] >= per_step[:count].min()
+    edges = np.unique(edges[count:] if is_whole else edges[count:-1])  # a damaged file can have a mark twice
+    stackless = None
+    if len(edges) > 1:
+        after = operators[(events.start[operators] >= edges[0]) & (events.start[operators] < edges[-1])]
+        stackless = StacklessSteps(events.take(after), edges)
     kept = events.take(events.start < limit)
     kept = replace(kept, duration=packed(np.minimum(kept.end[:], limit) - kept.start[:]))
     return kept, memory.take(memory.time < limit), stackless

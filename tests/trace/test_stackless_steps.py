@@ -1,5 +1,7 @@
 """Steps that were recorded without stacks, after those with stacks."""
 
+from itertools import pairwise
+
 import pytest
 from helpers.draw import drawn, drawn_trace, loaded
 
@@ -38,6 +40,32 @@ def test_all_steps_count_if_their_number_is_not_plausible(count: object) -> None
     trace = drawn_trace(DRAWING, 1000, **{KEY: count})
     assert trace.stackless is None
     assert len(trace.rows(Kind.CPU_OP)) == 5
+
+
+@pytest.mark.parametrize(
+    ("step", "op", "whole"),
+    [
+        ("aaabbbcccddd", "##.##.##.##.", [3, 3]),
+        ("aaabbbcccd", "##.##.##..", [3]),
+        ("aaabbbc", "##.##..", []),
+        ("aaabbbcc", "#=.#=.#.", []),
+    ],
+)
+def test_a_step_in_which_the_training_ended_does_not_count(step: str, op: str, whole: list[int]) -> None:
+    """It would be the time of a step in the report. `#=` are two operators: the last step has one of them."""
+    trace = drawn_trace(f"step {step}\nop {op}", 1000, **{KEY: 2})
+    edges = [] if trace.stackless is None else trace.stackless.edges
+    assert [later - earlier for earlier, later in pairwise(edges)] == [length * MS for length in whole]
+    steps = find_steps(trace)
+    assert steps is not None
+    assert len(steps) == 2, "what has no stacks is cut off in any case"
+
+
+def test_a_mark_that_is_there_twice_makes_no_step_of_no_time() -> None:
+    made = drawn(DRAWING, 1000, **{KEY: 3})
+    marks = [event for event in made["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+    stackless = loaded(made | {"traceEvents": made["traceEvents"] + marks[-1:] * 3}).stackless
+    assert stackless is None or (stackless.edges[1:] > stackless.edges[:-1]).all()
 
 
 def test_memory_of_later_steps_is_left_out() -> None:

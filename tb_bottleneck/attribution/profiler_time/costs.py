@@ -63,7 +63,7 @@ class ProfilerCosts(Record, frozen=True):
 def costs_of(trace: Trace, stacks: bool | None = None) -> ProfilerCosts | None:
     """Returns the profiler's costs in `trace`, or None if neither the process nor the Python version gives them.
 
-    They are those with stacks or without, as `stacks` says; by default, as the trace was recorded.
+    `stacks` says whether the costs are those of recording with stacks. The default is how the trace was recorded.
     """
     stacks = len(trace.rows(Kind.PYTHON)) > 0 if stacks is None else stacks
     version = _python_version(trace)
