@@ -5,7 +5,8 @@ Formula: that time / the window. Half of it counts as recoverable: the profiler 
 times, so up to half of the recorded time is profiler overhead. If the step time without the profiler was recorded, the
 measured overhead o replaces that half: the recoverable share is (share - o) / (1 - o), and it must reach the threshold.
 On a CPU run an unknown part of o is in the operators, from none to all of it: the mean of both extremes is used.
-Threshold: fires at 10 % of the window.
+Threshold: fires at 10 % of the window; on a CPU run without torch.compile, from 20 % on, but for a loop of an
+optimizer.
 Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
 2.13 with 80 small layers, every combination of the profiler's options against none.
 """
@@ -40,6 +41,9 @@ from tb_bottleneck.measures.trace.recorded_facts import on_windows
 from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
+# Eager operators of usual layers take up to 16 % of a step on the CPU. torch.compile made seven such trainings slower:
+# 0.5 to 0.9 times their speed (the healthy ones in tests/trainings, torch 2.13, one core of an Intel Xeon).
+FIRES_AT_ON_CPU = 0.20
 RECOVERABLE_OF_LAUNCHES = 0.5
 # A foreach or fused optimizer launches a few kernels per step; one that loops launches several for each parameter.
 # torch's foreach has been the default on CUDA since 2.0.
@@ -59,7 +63,9 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
-    return idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, recoverable)
+    judgement = idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, recoverable)
+    # On a CPU run, operators of usual layers are no cause, and nothing is known to recover their time.
+    return judgement if judgement.causes or judgement.status == CLEAR else Judgement(CLEAR, share)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
@@ -83,6 +89,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
             uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
         called = (operators, values_read_singly, profiler_overhead, on_windows)
+        if rest < FIRES_AT_ON_CPU:
+            return loop
         # Compiled models were measured; of other programs it is not known what compiling them brings.
         is_model = measures.value(models, otherwise=1.0) > 0
         return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))

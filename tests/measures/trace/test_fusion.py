@@ -200,7 +200,7 @@ def on_the_cpu(operator, operators_per_step, optimizer):
         ("aten::gelu", 40, False, ["unfused_pointwise"]),
         ("aten::addmm", 40, False, []),
         ("aten::cat", 40, False, []),
-        ("aten::lerp_", 2_500, True, ["small_operators", "optimizer_for_loop"]),
+        ("aten::lerp_", 2_500, True, ["optimizer_for_loop"]),
         ("aten::_fused_adam_", 2_500, True, ["small_operators"]),
         ("aten::lerp_", 2_500, False, ["small_operators"]),
     ],
@@ -227,4 +227,4 @@ def test_the_optimizers_cost_is_the_time_of_its_rows_and_not_their_number(tmp_pa
     found = {finding.cause: finding for finding in diagnose(str(path)).findings}
     assert next(iter(found)) == "optimizer_for_loop"
     assert found["optimizer_for_loop"].cost_share == pytest.approx(6 / 7, abs=0.01)
-    assert found["small_operators"].cost_share == pytest.approx(1 / 7, abs=0.01)
+    assert "small_operators" not in found, "a seventh of the step is not more than that of usual layers"
