@@ -33,6 +33,9 @@ from tb_bottleneck.trace.trace import Trace
 # Between two operators, a module call, its hooks and the Python around it take up to 300 us (measured on seven public
 # traces of small models: 98 % of that time is in pauses below 300 us). A longer pause is not dispatching.
 LONGEST_DISPATCH_PAUSE_NS = 500_000
+# Making a tensor of a few numbers takes some us. From here on, a call that does this converts data, and is no
+# dispatching even if it is shorter than a pause. A choice: 0.1 ms is a list of some thousand numbers.
+SHORTEST_CONVERSION_NS = 100_000
 # A copying call that takes longer than this stages pageable memory or waits; shorter calls only enqueue the copy.
 BLOCKING_CALL_NS = 30_000
 # The first launch of a kernel may load its code, which takes milliseconds (CUDA programming guide, lazy loading). Later
@@ -155,7 +158,8 @@ class HostTimeline:
         for activity in Activity:
             spans = recorded.get(activity, EMPTY)
             if activity is Activity.DISPATCH:
-                spans = _close_short_pauses(merge(taken, spans))
+                converts = subtract(recorded.get(Activity.OTHER, EMPTY), spans)
+                spans = subtract(_close_short_pauses(merge(taken, spans)), converts)
             free = subtract(spans, taken)
             yield activity, free
             taken = merge(taken, free)
@@ -173,6 +177,8 @@ class HostTimeline:
         # Between the operators of an optimizer, torch's Python code runs, not the user's.
         optimizer = optimizer_time_of(self._trace, rows[_MAY_BE_OPTIMIZER[events.kind[rows]]], OPTIMIZER)
         named = self._named(rows)
+        conversions = named.get(Activity.OTHER, EMPTY)
+        is_long = conversions.ends - conversions.starts >= SHORTEST_CONVERSION_NS
         batches = self.host_operators.spans(makes_batch=True)
         return named | {
             Activity.LOAD_BATCH: merge(named[Activity.LOAD_BATCH], batches),
@@ -186,6 +192,7 @@ class HostTimeline:
                 _spans(own.take(self._loads_code[is_own])),
                 self._first_time,
             ),
+            Activity.OTHER: Spans(conversions.starts[is_long], conversions.ends[is_long]),
             Activity.COMPUTE: self.host_operators.spans(makes_batch=False),
             Activity.DISPATCH: merge(union(events.start[dispatch], events.end[dispatch]), optimizer),
         }

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from helpers.draw import drawn
+from helpers.draw import drawn, loaded
 
 from tb_bottleneck.attribution.host_activity import REGIME_OF_ACTIVITY, Activity, activity_named
 from tb_bottleneck.attribution.trace_recording import Recording
@@ -64,3 +64,26 @@ def test_a_later_long_launch_does_not(tmp_path):
 
 def test_a_short_first_launch_does_not_either(tmp_path):
     assert account(tmp_path, 0, 600).ns["interruption"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "pause_us", "converted_us"),
+    [
+        ("<built-in method tensor of type object at 0x7f2c4d0c1a40>", 400, 400),
+        ("<built-in function array>", 400, 400),
+        ("<built-in method tensor of type object at 0x7f2c4d0c1a40>", 90, 0),
+        ("train.py(10): forward", 400, 0),
+    ],
+)
+def test_converting_a_list_is_no_dispatching_even_between_two_operators(name, pause_us, converted_us):
+    """An operator of 10 us in the conversion, such as aten::to, keeps its time."""
+    whole = drawn("step aaaaaaaaaa\nop #...=.#...", 1, deviceProperties=[])
+    step, first, inside, last = sorted(whole["traceEvents"], key=lambda event: event["ts"])
+    step |= {"dur": pause_us + 40}
+    first |= {"ts": step["ts"] + 10, "dur": 10}
+    last |= {"ts": first["ts"] + 10 + pause_us, "dur": 10}
+    inside |= {"ts": first["ts"] + 30, "dur": 10}
+    frame = {**first, "cat": "python_function", "name": name, "ts": first["ts"] + 10, "dur": pause_us}
+    trace = loaded(whole | {"traceEvents": [*whole["traceEvents"], frame]})
+    converted = Recording(trace, find_steps(trace)).host.activities(0)[Activity.OTHER]
+    assert int((converted.ends - converted.starts).sum()) == max(converted_us - 10, 0) * 1000
