@@ -48,7 +48,7 @@ _ALL = (
          "", CPU, settling_steps=20, sweep=workers_sweep(pinned=False)),
     Pair("loader_workers_pinned", "the same sweep with batches in pinned memory", "input",
          settling_steps=20, sweep=workers_sweep(pinned=True), script="loader_workers"),
-    Pair("slow_storage", "a file for each sample on slow storage; fixed by packing", "input",
+    Pair("slow_storage", "a file for each sample on slow storage; fixed by a second worker", "input",
          "slow_storage or too_few_workers", CPU),
     Pair("heavy_augmentation", "images augmented by the workers; fixed by augmenting on the GPU", "input"),
     Pair("checkpointing", "a checkpoint every second step; fixed by rare checkpoints", "interruption",

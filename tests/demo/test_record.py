@@ -76,7 +76,8 @@ def test_a_new_recording_takes_the_place_of_the_older_one(tmp_path: Path, monkey
         def run_variant(_name: str, _variant: str, folder: Path, *_: float) -> list[dict[str, Any]]:
             (folder / trace).write_bytes(gzip.compress(b'{"traceEvents": []}'))
             last = {"trace": trace, "context": {"cores": 2, "omp_num_threads": 1}}
-            return [{"steps_ns": [ns, ns, 4 * ns]}, {"steps_ns": [9 * ns, 9 * ns, 9 * ns]}, last]
+            fast, lucky, slow = [ns, ns, 4 * ns], [ns, ns, ns], [9 * ns, 9 * ns, 9 * ns]
+            return [*({"steps_ns": steps} for steps in (fast, lucky, slow)), last]
 
         monkeypatch.setattr(record, "run_variant", run_variant)
 
@@ -92,7 +93,7 @@ def test_a_new_recording_takes_the_place_of_the_older_one(tmp_path: Path, monkey
         "steps": 3,
         "ns_per_step": 300,
         "step_ns_median": 150,
-        "ns_per_step_of_each_training": [300, 1350],
+        "ns_per_step_of_each_training": [300, 150, 1350],
     }
     assert pair["slow"]["cores"] == 2
     assert pair["slow_over_fixed"] == 1.5
