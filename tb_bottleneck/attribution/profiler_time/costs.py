@@ -152,7 +152,8 @@ _PART = 1 << 16
 
 
 class TimeMap(Record, frozen=True, eq=False):
-    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier.
+    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier. A
+    span becomes longer if its removed time is negative.
 
     `knots` has the start and the end of each span in turn, in ns. `removed` has for each knot the time in ns that is
     removed before that knot. The order of any two times stays the same.
@@ -185,12 +186,15 @@ class TimeMap(Record, frozen=True, eq=False):
 class Correction(Record, frozen=True, eq=False):
     """The profiler's time that is removed from a recording.
 
-    `solved` is True if the removed time was computed from logged step times without the profiler.
+    `solved` is True if the removed time was computed from logged step times without the profiler. `removed` is the
+    profiler's time within the steps, `waits` the time by which waits for workers are longer without it, both in ns.
     """
 
     time_map: TimeMap
     costs: ProfilerCosts
     solved: bool
+    removed: float
+    waits: float
 
 
 def time_map(begin: Ints, end: Ints, removed: Floats) -> TimeMap:

@@ -4,7 +4,7 @@ While stacks are recorded, every call of a function costs time, and CPython 3.11
 slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
 is a range. If the step time without the profiler is known, one position is chosen in all ranges, so that the recorded
 step minus the profiler's time takes that long. If some steps were recorded without stacks, the same is done for each
-part of the step between two operators (stackless_times.py); otherwise for a loader that makes its batches in the main
+part of the step between two operators (step_parts.py); otherwise for a loader that makes its batches in the main
 process, the backward pass and the optimizer, if their times without the profiler are known. If even the highest costs
 do not suffice, all work was slower while it was recorded (cold caches, other programs), and all of it but waits is
 scaled.
@@ -13,8 +13,7 @@ On a CPU run, all time of the main thread is corrected. On a device, only the ti
 outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -22,30 +21,21 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, HostPieces, host_pieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps, logged_unprofiled
-from tb_bottleneck.attribution.profiler_time.stackless_times import StepPart, step_parts
+from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.step_parts import step_parts
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP, optimizer_time_of
-from tb_bottleneck.base.intervals import EMPTY, Spans, merge, overlapping, subtract, union
+from tb_bottleneck.base.intervals import merge, overlapping, subtract
 from tb_bottleneck.trace.columns.packed_column import packed
-from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import Steps
-from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 # A smaller part of the steps makes no difference to any share that a report shows.
 MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
 """Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
-MOST_OF_STEP = 0.5
-"""From this share of the step on, the logged time of the loader counts more than steps without stacks. A choice."""
 ROUNDS = 20
-_OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
-"""The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
-"""
-_BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
-"""The function that `Tensor.backward` calls, too. The monitor times the same function."""
 # In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
@@ -72,10 +62,11 @@ def without_profiler_time(recording: Recording) -> Recording:
     if unprofiled is not None:
         added, solved = _solved(recording, thread, pieces, costs, unprofiled)
     inside = recording.in_window(pieces.begin)
-    if added[inside].sum() < MIN_REMOVED * recording.account.window:
+    removed, waits = (float(np.maximum(time, 0.0)[inside].sum()) for time in (added, -added))
+    if removed < MIN_REMOVED * recording.account.window:
         return recording
     mapped = time_map(pieces.begin, pieces.end, added)
-    correction = Correction(mapped, costs, solved)
+    correction = Correction(mapped, costs, solved, removed, waits)
     trace, steps = _mapped_trace(recording.trace, mapped), _mapped_steps(recording.steps, mapped)
     return Recording(trace, steps, correction, recording)
 
@@ -97,57 +88,33 @@ def _solved(
     """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
 
     Those parts of the step whose time without the profiler is known are solved one by one, and the rest of the step. A
-    part that the costs do not explain, such as one with cold caches, is scaled as a whole. The result counts only if
-    the step then takes as long as without the profiler: medians of parts need not add up to that of the step, and the
-    logged time of an optimizer contains what its closure does.
+    part that the costs do not explain, such as one with cold caches, is scaled as a whole. If the step waits longer for
+    workers without the profiler, the added time of these waits is negative, and the costs have to explain the rest. The
+    result counts only if the step then takes as long as without the profiler: medians of parts need not add up to that
+    of the step, and the logged time of an optimizer contains what its closure does.
     """
     steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
         return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     together, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
-    parts = list(step_parts(recording, thread, pieces, unprofiled))
-    if solved and (not parts or unprofiled.parts.get("loader", 0.0) >= MOST_OF_STEP * unprofiled.step):
-        parts = list(_logged_parts(recording, thread, pieces, unprofiled)) or parts
+    parts = step_parts(recording, thread, pieces, unprofiled, logged=solved)
     left, rest, without = np.ones(len(pieces.begin), np.bool_), durations, unprofiled.step
     for part in parts:
         left, rest, without = left & ~part.rows, rest - part.took, without - part.without
     if not parts or without <= 0:
         return together, solved
-    added = np.zeros(len(pieces.begin))
+    added, waits_longer = np.zeros(len(pieces.begin)), False
     for rows, took, ns in (*parts, (left, rest, without)):
-        some = pieces.take(rows)
+        some, more = pieces.take(rows), ns - unprofiled.average(took)
+        if more > 0 and rows is not left:
+            added[rows], waits_longer = -_stretched(steps, some, more), True
+            continue
         removed, explained = _part_solved(steps, some, costs, took, unprofiled, ns)
+        if rows is left and waits_longer and not explained:
+            return together, solved  # the profiler did not take the time that the training did not wait
         added[rows] = removed if explained else _scaled(steps, some, took, unprofiled, ns)
     step = _average_without(steps, pieces, durations, unprofiled)(added)
     return (added, True) if abs(step / unprofiled.step - 1) <= MAX_DIFFERENCE else (together, solved)
-
-
-def _logged_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
-    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded."""
-    steps = recording.steps
-    for name, spans in _parts(recording, thread):
-        took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
-        if name in unprofiled.parts and unprofiled.average(took) >= unprofiled.parts[name]:
-            yield StepPart(spans.contains(pieces.begin), took, unprofiled.parts[name])
-
-
-def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
-    """Yields the PARTS of the steps with their disjoint times on `thread`."""
-    trace, taken = recording.trace, EMPTY
-    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
-    updates = optimizer_time_of(trace, rows[trace.events.thread[rows] == thread], OPTIMIZER_STEP)
-    spans = _frames(trace, thread, _OWN_LOADER), _frames(trace, thread, _BACKWARD), updates
-    for part, found in zip(PARTS, spans, strict=True):
-        yield part, subtract(found, taken)
-        taken = merge(taken, found)
-
-
-def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
-    """Returns the time of the Python functions on `thread` whose names match `pattern`."""
-    events = trace.events
-    rows = name_matches(trace.names, events.name[:], lambda name: pattern.search(name) is not None)
-    rows &= events.thread[:] == thread
-    return union(events.start[rows], events.end[rows])
 
 
 def _part_solved(
@@ -177,12 +144,27 @@ def _scaled(steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSt
     return work * _least(lambda part: average(work * part) <= without, 0.0, 1.0 - LEAST_LEFT)
 
 
+def _stretched(steps: Steps, pieces: HostPieces, more: float) -> Floats:
+    """Returns the time in ns by which each piece becomes longer, if its step becomes longer by `more` ns."""
+    step, length = _step_of(steps, pieces), (pieces.end - pieces.begin).astype(np.float64)
+    inside = step >= 0
+    per_step = np.bincount(step[inside], length[inside], len(steps))
+    length[inside] *= more / per_step[step[inside]]
+    return np.where(inside, length, 0.0)
+
+
+def _step_of(steps: Steps, pieces: HostPieces) -> Ints:
+    """Returns the index of the step in which each piece begins; -1 outside of all steps."""
+    step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
+    return np.where(step < len(steps), step, -1)
+
+
 def _average_without(
     steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps
 ) -> Callable[[Floats], float]:
     """Returns a function from the time removed from each piece to the average time that remains per step, in ns."""
-    step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
-    inside = (step >= 0) & (step < len(steps))
+    step = _step_of(steps, pieces)
+    inside = step >= 0
     return lambda removed: unprofiled.average(took - np.bincount(step[inside], removed[inside], len(steps)))
 
 

@@ -97,14 +97,20 @@ def correction_text(recording: Recording) -> str:
     if correction is None:
         return ""
     texts = telemetry_advice().cross_check
-    recorded, left = recording.as_recorded.steps.durations.mean(), recording.steps.durations.mean()
+    recorded, count = recording.as_recorded.steps.durations.mean(), len(recording.steps)
+    stackless = recording.trace.stackless
     sentences = (
         "corrected",
+        *(("waits_longer",) if correction.waits else ()),
         "costs_measured" if correction.costs.measured else "costs_estimated",
         "costs_adjusted" if correction.solved else "costs_uncertain",
+        *(("costs_compared",) if stackless is not None else ()),
     )
-    figures = {"recorded": duration_text(float(recorded)), "removed": duration_text(float(recorded - left))}
-    figures["version"] = correction.costs.version
+    times = {"recorded": float(recorded), "removed": correction.removed / count, "waits": correction.waits / count}
+    figures = {name: duration_text(time) for name, time in times.items()} | {"version": correction.costs.version}
+    if stackless is not None:
+        more = len(stackless.edges) - 1
+        figures["more"] = f"{more} more step{'' if more == 1 else 's'}"
     return " ".join(texts[name].safe_substitute(figures) for name in sentences)
 
 

@@ -14,6 +14,7 @@ from tb_bottleneck.attribution.profiler_time.removal import without_profiler_tim
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.report.builders.recording_description import correction_text
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import find_steps
 
@@ -36,6 +37,13 @@ WITH_LOADER = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
     loader  #####.....#####.....#####.....
     python  .###.......###.......###......
+    op      .....####......####......####.
+"""
+# The training waits 2 ms for a worker, then Python runs for 3 ms.
+WITH_WORKERS = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    workers ##........##........##........
+    python  ##.##.....##.##.....##.##.....
     op      .....####......####......####.
 """
 # Then two steps without stacks: Python takes 2 ms before the operator and 1 ms after it.
@@ -252,6 +260,34 @@ def test_the_report_states_what_was_taken_out(tmp_path: Path) -> None:
     assert report.window.step_ns.median == pytest.approx(7.5 * MS, rel=0.01)
     assert "2.50 ms of it is the profiler's own time" in report.window.correction
     assert "measured in the process" in report.window.correction
+    assert "without stacks" not in report.window.correction
     assert not report.unprofiled.sentence
     assert report.unprofiled.ratio == pytest.approx(10 / 7.5)
     assert sum(row.share for row in report.account) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("wait_ms", "waited_ms"), [(3.0, 3.0), (2.0, 2.0), (1.0, 2.0)])
+def test_a_step_that_is_slower_while_recorded_waits_less_for_its_workers(wait_ms: float, waited_ms: float) -> None:
+    """A step takes 10 ms in any case, because the worker takes that long for a batch."""
+    found = recording(WITH_WORKERS, unprofiled_step_ns=10.0 * MS, unprofiled_loader_ns=wait_ms * MS)
+    corrected = without_profiler_time(found)
+    assert corrected.account.ns[Regime.INPUT] / 3 / MS == pytest.approx(waited_ms, abs=0.02)
+    assert corrected.steps.durations / MS == pytest.approx(10.0, abs=0.02)
+    if waited_ms > 2:
+        text = correction_text(corrected)
+        assert "1.00 ms of it is the profiler's own time" in text
+        assert "waits 1.00 ms longer" in text
+
+
+def test_a_wait_that_does_not_explain_the_step_stays() -> None:
+    """The rest of the step took 8 ms, and cannot take 4 ms without the profiler."""
+    found = recording(WITH_WORKERS, unprofiled_step_ns=10.0 * MS, unprofiled_loader_ns=6.0 * MS)
+    assert without_profiler_time(found) is found
+
+
+@pytest.mark.parametrize(("last_operator", "more"), [("###", "2 more steps"), ("...", "1 more step")])
+def test_the_report_states_that_steps_without_stacks_were_compared(last_operator: str, more: str) -> None:
+    """Without its operator, the last step is not whole."""
+    drawing = THEN_STACKLESS.replace("###.\n", f"{last_operator}.\n")
+    text = correction_text(without_profiler_time(with_stackless(6.0, drawing)))
+    assert f"{more} recorded without stacks" in text

@@ -1,13 +1,19 @@
-"""How long the code between two operators takes without stacks, from steps of the same recording that have no stacks.
+"""Parts of the recorded steps whose time without the profiler is known.
 
-A part of a step is the time from the end of one operator to the start of the next one on the main thread, outside of
-all other operators, such as that from `aten::item` to `aten::select`. All such times of a step with the same two
-operators are one part. With these times, nine reports on trainings on a CPU stated Python outside torch within 14 % of
-what the trainings timed (tests/ACCURACY.md). Operators are no parts: their times differ from step to step because of
-caches and page faults.
+Some steps of a recording may have no stacks. They show how long the code between two operators takes. Such a part is
+the time from the end of one operator to the start of the next one on the main thread, outside of all other operators,
+such as that from `aten::item` to `aten::select`. All such times of a step with the same two operators are one part.
+With these times, nine reports on trainings on a CPU stated Python outside torch within 14 % of what the trainings timed
+(tests/ACCURACY.md). Operators are no parts: their times differ from step to step because of caches and page faults.
+
+Otherwise the training process logged how long a loader without workers, the backward pass and the optimizer take.
+
+With workers, a step that is slower while it is recorded waits less for the next batch, which takes the workers as long
+as before. The logged time of the loader shows how long the step waits without the profiler.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,12 +21,16 @@ import numpy as np
 
 from tb_bottleneck.attribution.profiler_time.costs import costs_of
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, OUTSIDE, SLOWEST_PACE, HostPieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps
+from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP, optimizer_time_of
+from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.trace.trace import Trace
 
 SMALLEST = 0.01
 """Smallest share of a step that is corrected as a part of its own. A choice."""
@@ -28,11 +38,20 @@ SHORTEST_IN_COSTS = 10
 """Smallest ratio of the mean time between two operators to the highest cost of recording an operator, which these times
 contain. A choice: shorter times are those of dispatching."""
 _MOST_NAMES = 1 << 31  # tables of names are smaller
+MOST_OF_STEP = 0.5
+"""From this share of the step on, the logged time of the loader counts more than steps without stacks. A choice."""
+_OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
+"""The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
+"""
+_WORKERS = re.compile("#_MultiProcessingDataLoaderIter")
+"""The annotation of a loader with workers."""
+_BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
+"""The function that `Tensor.backward` calls, too. The monitor times the same function."""
 
 
 class StepPart(NamedTuple):
     """A part of the recorded steps: the mask `rows` of its pieces, the time `took` in each recorded step, and the time
-    per step `without` the profiler. Times are in ns."""
+    per step `without` the profiler. Times are in ns. Only waits for workers are longer without the profiler."""
 
     rows: Bools
     took: Floats
@@ -68,8 +87,26 @@ class _Sections(Record, frozen=True, eq=False):
         return sums.reshape(shape), np.bincount(cell, minlength=count).astype(np.float64).reshape(shape)
 
 
-def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
-    """Yields the parts of the recorded steps whose time without the profiler is known from steps without stacks.
+def step_parts(
+    recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps, logged: bool
+) -> list[StepPart]:
+    """Returns the parts of the recorded steps whose time without the profiler is known. No piece is in two of them.
+
+    The `pieces` are those of `thread`. If `logged` is False, the logged times of parts are not used.
+    """
+    parts = list(_stackless_parts(recording, thread, pieces, unprofiled))
+    if not logged:
+        return parts
+    waits = list(_waits(recording, thread, pieces, unprofiled))
+    if not parts or (not waits and unprofiled.parts.get("loader", 0.0) >= MOST_OF_STEP * unprofiled.step):
+        parts = list(_logged_parts(recording, thread, pieces, unprofiled)) or parts
+    return waits + [part for part in parts if not any((part.rows & wait.rows).any() for wait in waits)]
+
+
+def _stackless_parts(
+    recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps
+) -> Iterator[StepPart]:
+    """Yields the parts whose time without the profiler is known from steps without stacks.
 
     Parts that do not run in every step are left out, as are those of short times between operators. A part that took
     longer without stacks keeps its time.
@@ -97,6 +134,42 @@ def step_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled
         if rows.any():
             ns = min(pace * float(np.median(stackless_ns)), unprofiled.average(recorded_ns))
             yield StepPart(rows, recorded_ns, ns)
+
+
+def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
+    """Yields the waits for workers as one part, if the training waits for them longer without the profiler."""
+    spans, steps = _frames(recording.trace, thread, _WORKERS), recording.steps
+    rows, took = spans.contains(pieces.begin), spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
+    if rows.any() and took.min() > 0 and unprofiled.average(took) < unprofiled.parts.get("loader", 0.0):
+        yield StepPart(rows, took, unprofiled.parts["loader"])
+
+
+def _logged_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
+    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded."""
+    steps = recording.steps
+    for name, spans in _parts(recording, thread):
+        took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
+        if name in unprofiled.parts and unprofiled.average(took) >= unprofiled.parts[name]:
+            yield StepPart(spans.contains(pieces.begin), took, unprofiled.parts[name])
+
+
+def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
+    """Yields the PARTS of the steps with their disjoint times on `thread`."""
+    trace, taken = recording.trace, EMPTY
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    updates = optimizer_time_of(trace, rows[trace.events.thread[rows] == thread], OPTIMIZER_STEP)
+    spans = _frames(trace, thread, _OWN_LOADER), _frames(trace, thread, _BACKWARD), updates
+    for part, found in zip(PARTS, spans, strict=True):
+        yield part, subtract(found, taken)
+        taken = merge(taken, found)
+
+
+def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
+    """Returns the time of the Python functions on `thread` whose names match `pattern`."""
+    events = trace.events
+    rows = name_matches(trace.names, events.name[:], lambda name: pattern.search(name) is not None)
+    rows &= events.thread[:] == thread
+    return union(events.start[rows], events.end[rows])
 
 
 def _pace(without: _Sections, edges: Ints, operator_ns: float, unprofiled: LoggedSteps) -> float:
