@@ -51,7 +51,7 @@ _ALL = (
     Pair("slow_storage", "a file for each sample on slow storage; fixed by a second worker", "input",
          "slow_storage or too_few_workers", CPU),
     Pair("heavy_augmentation", "images augmented by the workers; fixed by augmenting on the GPU", "input"),
-    Pair("checkpointing", "a checkpoint every second step; fixed by rare checkpoints", "interruption",
+    Pair("checkpointing", "a checkpoint every third step; fixed by rare checkpoints", "interruption",
          "checkpointing", CPU),
     Pair("tensorboard_logging", "histograms logged in every step; fixed by rare logging", "interruption or sync",
          "logging", CPU),

@@ -18,7 +18,7 @@ from demo.pairs import MONITORED, PAIRS, RECORDED
 from demo.scrub import scrub_file, words_of_this_machine
 from tb_bottleneck.schema.signals import HEARTBEAT_FILE
 
-STEPS = 24  # per timed training; an even number, so that checkpoints are counted in whole periods
+STEPS = 24  # per timed training; a multiple of three, so that checkpoints are counted in whole periods
 REPEATS = 10
 # Duration of the monitored training: long enough for several windows, short enough for a file of tens of kilobytes.
 MONITORED_SECONDS = 8.0

@@ -25,7 +25,7 @@ Train = Callable[[Any, int, Callable[[], None], torch.device], None]
 
 PROFILER_WARMUP_STEPS = 3
 PROFILED_STEPS = 5
-TAKES = 2  # monitored trainings; the fastest is kept: other programs can only slow one down
+TAKES = 3  # monitored trainings; that of the median duration is kept, as for the timed ones
 MONITORED_STEPS = (64, 1000)  # minimum, maximum; the monitor records a trace after 31 steps and the prefetched batches
 SUFFIX = ".pt.trace.json.gz"
 TRACES = f"*{SUFFIX}"
@@ -93,12 +93,12 @@ def main(name: str, variant: str, folder: str, steps: str, repeats: str, seconds
     least, most = MONITORED_STEPS
     monitored = min(max(round(float(seconds) * 1e9 / min(means)), least), most)
     takes = [monitored_take(train, setting, pair, Path(folder) / f"take {n}", monitored) for n in range(TAKES)]
-    _, best, recorded = min(takes)
-    (best / MONITORED).rename(Path(folder) / MONITORED)
+    _, typical, recorded = sorted(takes)[TAKES // 2]
+    (typical / MONITORED).rename(Path(folder) / MONITORED)
     if pair.memory:
         recorded = profile_memory(train, setting, pair, Path(folder) / "memory")
     else:
-        recorded = Path(folder) / recorded.relative_to(best)
+        recorded = Path(folder) / recorded.relative_to(typical)
     trace = recorded.rename(Path(folder) / f"demo.{time.time_ns()}{SUFFIX}")
     for other in (Path(folder) / MONITORED).rglob(TRACES):
         other.unlink()

@@ -1,4 +1,4 @@
-"""Problem: every second step writes the model and the optimizer to disk.
+"""Problem: every third step writes the model and the optimizer to disk.
 
 Fix: write a checkpoint every few minutes, so that none is in the recorded steps.
 """
@@ -15,7 +15,7 @@ from torch.nn import functional
 BATCH = 16
 FEATURES = 2048
 HIDDEN = 4096
-STEPS_PER_CHECKPOINT = 2
+STEPS_PER_CHECKPOINT = 3
 
 
 def make_model() -> nn.Sequential:

@@ -1,4 +1,4 @@
-"""Problem: a large cache of Python objects is alive, and every second step ends with a garbage collection of all of it.
+"""Problem: a large cache of Python objects is alive, and every third step ends with a garbage collection of all of it.
 
 Fix: `gc.freeze()` once the cache is filled, so that the collector traverses new objects only.
 """
@@ -15,7 +15,7 @@ from demo.models import perceptron
 
 BATCH = 256
 CACHED = 40_000
-STEPS_PER_COLLECTION = 2
+STEPS_PER_COLLECTION = 3
 
 
 class Sample:
