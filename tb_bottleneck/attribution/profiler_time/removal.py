@@ -87,32 +87,33 @@ def _solved(
 ) -> tuple[Floats, bool]:
     """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
 
-    Those parts of the step whose time without the profiler is known are solved one by one, and the rest of the step. A
-    part that the costs do not explain, such as one with cold caches, is scaled as a whole. If the step waits longer for
-    workers without the profiler, the added time of these waits is negative, and the costs have to explain the rest. The
-    result counts only if the step then takes as long as without the profiler: medians of parts need not add up to that
-    of the step, and the logged time of an optimizer contains what its closure does.
+    Those parts of the step whose time without the profiler is known are solved one by one, then the rest of the step,
+    so that the step takes as long as without the profiler. A part that the costs do not explain, such as one with cold
+    caches, is scaled as a whole. If the step waits longer for workers without the profiler, the added time of these
+    waits is negative, and the costs have to explain the rest. Without a solution, all pieces are corrected alike: the
+    logged time of an optimizer, for example, contains what its closure does.
     """
     steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
         return _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step, most=0.0)
     together, solved = _part_solved(steps, pieces, costs, durations, unprofiled, unprofiled.step)
     parts = step_parts(recording, thread, pieces, unprofiled, logged=solved)
-    left, rest, without = np.ones(len(pieces.begin), np.bool_), durations, unprofiled.step
-    for part in parts:
-        left, rest, without = left & ~part.rows, rest - part.took, without - part.without
-    if not parts or without <= 0:
+    if not parts:
         return together, solved
-    added, waits_longer = np.zeros(len(pieces.begin)), False
-    for rows, took, ns in (*parts, (left, rest, without)):
-        some, more = pieces.take(rows), ns - unprofiled.average(took)
-        if more > 0 and rows is not left:
-            added[rows], waits_longer = -_stretched(steps, some, more), True
-            continue
-        removed, explained = _part_solved(steps, some, costs, took, unprofiled, ns)
-        if rows is left and waits_longer and not explained:
-            return together, solved  # the profiler did not take the time that the training did not wait
-        added[rows] = removed if explained else _scaled(steps, some, took, unprofiled, ns)
+    added, left, waits_longer = np.zeros(len(pieces.begin)), np.ones(len(pieces.begin), np.bool_), False
+    for part in parts:
+        left &= ~part.rows
+        some, more = pieces.take(part.rows), part.without - unprofiled.average(part.took)
+        if more > 0:
+            added[part.rows], waits_longer = -_stretched(steps, some, more), True
+        else:
+            removed, explained = _part_solved(steps, some, costs, part.took, unprofiled, part.without)
+            added[part.rows] = removed if explained else _scaled(steps, some, part.took, unprofiled, part.without)
+    some, rest = pieces.take(left), durations - _per_step(steps, pieces, added)
+    removed, explained = _part_solved(steps, some, costs, rest, unprofiled, unprofiled.step)
+    if waits_longer and not explained:
+        return together, solved  # the profiler did not take the time that the training did not wait
+    added[left] = removed if explained else _scaled(steps, some, rest, unprofiled, unprofiled.step)
     step = _average_without(steps, pieces, durations, unprofiled)(added)
     return (added, True) if abs(step / unprofiled.step - 1) <= MAX_DIFFERENCE else (together, solved)
 
@@ -147,25 +148,27 @@ def _scaled(steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSt
 def _stretched(steps: Steps, pieces: HostPieces, more: float) -> Floats:
     """Returns the time in ns by which each piece becomes longer, if its step becomes longer by `more` ns."""
     step, length = _step_of(steps, pieces), (pieces.end - pieces.begin).astype(np.float64)
-    inside = step >= 0
-    per_step = np.bincount(step[inside], length[inside], len(steps))
-    length[inside] *= more / per_step[step[inside]]
-    return np.where(inside, length, 0.0)
-
-
-def _step_of(steps: Steps, pieces: HostPieces) -> Ints:
-    """Returns the index of the step in which each piece begins; -1 outside of all steps."""
-    step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
-    return np.where(step < len(steps), step, -1)
+    total = np.append(_per_step(steps, pieces, length), np.inf)  # the last one is outside of all steps
+    return more * length / total[step]
 
 
 def _average_without(
     steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps
 ) -> Callable[[Floats], float]:
     """Returns a function from the time removed from each piece to the average time that remains per step, in ns."""
+    return lambda removed: unprofiled.average(took - _per_step(steps, pieces, removed))
+
+
+def _per_step(steps: Steps, pieces: HostPieces, times: Floats) -> Floats:
+    """Returns the sum of `times`, one per piece, in each step. Pieces outside of all steps are left out."""
     step = _step_of(steps, pieces)
-    inside = step >= 0
-    return lambda removed: unprofiled.average(took - np.bincount(step[inside], removed[inside], len(steps)))
+    return np.bincount(step[step >= 0], times[step >= 0], len(steps))
+
+
+def _step_of(steps: Steps, pieces: HostPieces) -> Ints:
+    """Returns the index of the step in which each piece begins; -1 outside of all steps."""
+    step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
+    return np.where(step < len(steps), step, -1)
 
 
 def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
