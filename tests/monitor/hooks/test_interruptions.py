@@ -6,6 +6,7 @@ import sys
 import time
 import types
 from pathlib import Path
+from statistics import median
 
 import pytest
 import torch
@@ -131,5 +132,5 @@ def test_loggers_of_experiments_are_timed_if_the_program_imports_them(
                 module.log_metric("loss", 1.0, number)
     assert (module.log, module.log_metric, runs.Run.log) == originals
     logging = columns(tmp_path, "logging")["logging"]
-    # Compared with the calls as they were: a busy machine makes a sleep several times as long.
-    assert sum(CALLS_NS) / 1.5 < sum(logging) < 1.5 * sum(CALLS_NS), "each call is counted once"
+    # The medians are compared with the calls as they were: a busy machine makes a single sleep several times as long.
+    assert median(CALLS_NS) / 1.5 < median(logging) < 1.5 * median(CALLS_NS), "each call is counted once"
