@@ -151,8 +151,8 @@ def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
 
 
 def _stake(verdict: Verdict[Source]) -> float:
-    """Returns the share of the time by which a regime can become the conclusion: the recoverable and the doubtful
-    share."""
+    """Returns the share of the time that counts when the conclusion is chosen: the recoverable share, plus the share
+    that may not recur (`doubtful` of Judgement)."""
     return verdict.judgement.recoverable + verdict.judgement.doubtful
 
 

@@ -73,8 +73,12 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayRe
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """Returns the edges of the steps in ns. A window without steps starts at the only edge of the host or at the first
-    operation of the device, and ends when the last operation ends."""
+    """Returns the edges of the steps in ns.
+
+    `reached` maps the number of a step edge to the time at which the replay reached it. `device` has the time at which
+    each block ended on its stream. A window without steps starts at the only edge of the host or at the first operation
+    of the device, and ends when the last operation ends.
+    """
     if len(reached) > 1:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
     ends = [end for stream, end in zip(layout.stream, device, strict=True) if stream in graph.judged]

@@ -78,10 +78,11 @@ def _exposed_time(context: JobContext) -> Floats:
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields a candidate for the exposed rows `mine`; none if they have a small share of the step.
+    """Yields a candidate for `cause`; none if its exposed transfers have a small share of the step.
 
-    `share` and `kind` have one element per row of the job. Operations of all types form one candidate, because gathers
-    and scatters of one layer run beside the same work. Operations with a small share are not changed.
+    `mine` has the rows of the job with these transfers. `share` has the exposed share of the step, and `kind` the kind
+    of transfer, for each row of the job. Operations of all types form one candidate, because gathers and scatters of
+    one layer run beside the same work. Operations with a small share are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)

@@ -153,8 +153,12 @@ class _Starts:
             self._within_waits(np.arange(first, end), start, reached, own_end)
 
     def _within_waits(self, mine: Ints, start: Floats, reached: Floats, end: Ints) -> None:
-        """Lets a communication that starts while the rank waits follow the communication that ended last before it in
-        this wait."""
+        """Sets `after` and `delay` of the rows `mine` (all of one rank) that start while the rank waits: each follows
+        the row that ended last before it in the same wait.
+
+        `start` and `end` are the start and the end of each row, and `reached` is when the rank's own work reached its
+        start (RankPoints). All times are in ns.
+        """
         inside = mine[(start[mine] - reached[mine] > 1_000) & (self.queue[mine] < 0)]
         if not len(inside):
             return
