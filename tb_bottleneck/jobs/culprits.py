@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_bottleneck.base.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.causes.candidates import Candidate, bounded_share, fixed
 from tb_bottleneck.jobs.causes.exposed_transfers import exposed_transfers
@@ -16,7 +17,6 @@ from tb_bottleneck.jobs.causes.slow_ranks import slow_ranks
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import Changed, scaled, unchanged
 from tb_bottleneck.jobs.summary.rank_summary import Own
-from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import Gain, deviations, gain_in_part, with_bounds
 from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN
 from tb_bottleneck.trace.table import Floats

@@ -16,9 +16,9 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 from collections.abc import Iterable, Mapping
 from math import exp, hypot, log
 
+from tb_bottleneck.base.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.fast_steps import fast_step
-from tb_bottleneck.replay.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenarios.scenario import Scenario

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from statistics import fmean, median
 
+from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import NS_PER_S, share_text
-from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.memory_alert import take_alerts
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -6,8 +6,8 @@ from math import exp, hypot
 import pytest
 
 from tb_bottleneck.attribution.cpu_attribution import operators_of, undisturbed_share
+from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.trace.trace import load
 
 IMAGES = [4, 64, 64, 64]

@@ -12,10 +12,10 @@ from helpers.simulated_jobs import context_of, of_case, planted, simulated
 from simulate.jobs.cases import PLANTERS, healthy, planted_two
 from simulate.jobs.topologies import Faults
 
+from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.jobs.causes import slow_ranks
 from tb_bottleneck.jobs.culprits import culprits_of
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import gain_in_part
 
 SLOW_HOST_WORK = Faults(host={6: 0.5})

@@ -8,8 +8,8 @@ from math import exp, hypot, log
 import pytest
 from helpers.drawn_graphs import drawn_graph
 
+from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay import gain as module
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.modified_graph import Estimate

@@ -5,7 +5,7 @@ from helpers.drawn_graphs import drawn_recording
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import healthy
 
-from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
+from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.plan import WORTH_DOING, predict
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.scenarios.scenario import Scenario

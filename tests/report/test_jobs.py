@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from helpers.reports import report_of
 
+from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.replay.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.report.jobs import MAX_CLOCK_DIFFERENCE_NS, jobs_in, jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

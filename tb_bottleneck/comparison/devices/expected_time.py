@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.devices.device_model import device_by_sheet, device_of, speed_ratio
@@ -22,7 +23,6 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
-from tb_bottleneck.replay.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.gain import deviations, with_bounds
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS

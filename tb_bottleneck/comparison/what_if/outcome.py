@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.deviations import HOST_DRIFTS
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import bytes_text
@@ -21,7 +22,6 @@ from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
-from tb_bottleneck.replay.deviations import HOST_DRIFTS
 from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host, unmodified_graph

@@ -9,12 +9,12 @@ from comparison.drawn_runs import context, judged, repeated
 from helpers.draw import drawn
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.hardware import CannotPredict
 from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.modified_graph import Estimate
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")

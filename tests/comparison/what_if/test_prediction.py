@@ -8,11 +8,11 @@ from comparison.drawn_runs import V100, context, judged, read, recorded, repeate
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.measures import profiler_overhead
-from tb_bottleneck.replay.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.replay.modified_graph import RecordedGraph
 from tb_bottleneck.trace.kinds import Kind
 
