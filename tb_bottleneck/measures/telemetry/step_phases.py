@@ -4,15 +4,19 @@ The measures of the host are the phases of a step, waits, allocations, long step
 
 A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the other work of a step.
 Without this cost, the other work becomes shorter too. The 10th percentile of its time over all steps shows how short it
-can be, unless all steps are slowed equally. Each of the `most_without_` measures is a share of the judged time:
-1 - this percentile / the mean step. These measures are missing on a device, where the other work takes no cores.
+can be, unless all steps are slowed equally. Another run can be faster by RUN_TO_RUN_NOISE. Each of the `most_without_`
+measures is a share of the judged time: 1 - this shortest time / the mean step. These measures are missing on a device,
+where the other work takes no cores.
 """
+
+from math import exp
 
 import numpy as np
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import PHASES
 from tb_bottleneck.base.arrays import percentile
+from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.measures.fast_steps import BESIDE_WRITER, FAST
 from tb_bottleneck.trace.process_facts import parameters_in_fp32
@@ -228,6 +232,8 @@ def most_without_evaluation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _most_without(recording: TelemetryRecording, column: str, rest_remains: float = 1.0) -> Measure | Missing:
+    """Returns the largest share that a run without the time in `column` can save: its steps are as fast as the fast end
+    of this run's without that time, times `rest_remains`, and another run can be faster by RUN_TO_RUN_NOISE."""
     windows = recording.windows
     cost, wall, count = windows.highest(column)[2], windows.highest("wall")[2], windows.counts_of_steps
     if recording.on_device or np.isnan(cost).all():
@@ -235,5 +241,5 @@ def _most_without(recording: TelemetryRecording, column: str, rest_remains: floa
     known = ~np.isnan(wall)
     rest = np.maximum(wall - np.nan_to_num(cost), 0.0)[known]
     mean = float(np.average(wall[known], weights=count[known]))
-    fast = percentile(rest, FAST, count[known]) * rest_remains
+    fast = percentile(rest, FAST, count[known]) * rest_remains * exp(-RUN_TO_RUN_NOISE)
     return Measure(min(max(1 - fast / mean, 0.0), 1.0), "share", "step", int(count.sum()), EVIDENCE_SOURCE)

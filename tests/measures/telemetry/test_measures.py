@@ -1,6 +1,7 @@
 """Measures from telemetry: a number with its unit if the signal was recorded, or the name of the missing signal."""
 
 from dataclasses import replace
+from math import exp
 
 import pytest
 from helpers.simulated_telemetry import FACTS, HEALTHY, HOST, S, SimulatedPhase, simulate
@@ -8,6 +9,7 @@ from helpers.telemetry_files import context
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.telemetry import (
     builds,
@@ -144,7 +146,8 @@ def test_at_most_the_fastest_steps_remain_without_a_cost_on_a_cpu():
     every = SimulatedPhase(device=None, dispatch=20.0, load=30.0, interrupted={"logging": 50.0})
     options = {"facts": {"device_kind": "cpu"}, "without": (*HEALTHY, "gpu_utilisation", "device_busy")}
     without_loader = value(step_phases.most_without_loader, every, **options)
-    assert without_loader == pytest.approx(1 - 71 / 101.5, abs=0.03), "a tenth of the steps is a little faster"
+    fastest = 71 / 101.5 * exp(-RUN_TO_RUN_NOISE)
+    assert without_loader == pytest.approx(1 - fastest, abs=0.01), "a tenth of the steps is a little faster"
     beside_writer = value(step_phases.most_without_logging, every, **options)
     assert beside_writer == pytest.approx(1 - 0.25 * 51 / 101.5, abs=0.03), "its thread slowed all steps"
 
