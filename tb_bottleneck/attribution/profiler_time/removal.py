@@ -149,7 +149,8 @@ def _stretched(steps: Steps, pieces: HostPieces, more: float) -> Floats:
     """Returns the time in ns by which each piece becomes longer, if its step becomes longer by `more` ns."""
     step, length = _step_of(steps, pieces), (pieces.end - pieces.begin).astype(np.float64)
     total = np.append(_per_step(steps, pieces, length), np.inf)  # the last one is outside of all steps
-    return more * length / total[step]
+    longer: Floats = more * length / total[step]
+    return longer
 
 
 def _average_without(
@@ -162,7 +163,7 @@ def _average_without(
 def _per_step(steps: Steps, pieces: HostPieces, times: Floats) -> Floats:
     """Returns the sum of `times`, one per piece, in each step. Pieces outside of all steps are left out."""
     step = _step_of(steps, pieces)
-    return np.bincount(step[step >= 0], times[step >= 0], len(steps))
+    return np.bincount(step[step >= 0], times[step >= 0], len(steps)).astype(np.float64)
 
 
 def _step_of(steps: Steps, pieces: HostPieces) -> Ints:
