@@ -3,7 +3,7 @@
 Some steps of a recording may have no stacks. They show how long the code between two operators takes. Such a part is
 the time from the end of one operator to the start of the next one on the main thread, outside of all other operators,
 such as that from `aten::item` to `aten::select`. All such times of a step with the same two operators are one part.
-With these times, nine reports on trainings on a CPU stated Python outside torch within 14 % of what the trainings timed
+With these times, nine reports on trainings on a CPU stated Python outside torch within 12 % of what the trainings timed
 (tests/ACCURACY.md). Operators are no parts: their times differ from step to step because of caches and page faults.
 
 Otherwise the training process logged how long a loader without workers, the backward pass and the optimizer take.
