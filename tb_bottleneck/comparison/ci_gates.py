@@ -16,14 +16,14 @@ WHOLE_RUN = Regime.GPU_UNUSED
 
 @dataclass(frozen=True)
 class Budget:
-    """The largest share of the step time, 0 to 1, that a regime may own."""
+    """The largest share of the step time (0 to 1) that `regime`, the id of a regime such as "input", may own."""
 
     regime: str
     share: float
 
 
 def share_of(text: str) -> float:
-    """Parses a share such as "0.05" or "5%". Raises ValueError if `text` is no number from 0 to 1."""
+    """Parses a share such as "0.05" or "5%" to a number from 0 to 1. Raises ValueError for any other text."""
     match = _SHARE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a share; write 0.05 or 5%")
@@ -34,7 +34,8 @@ def share_of(text: str) -> float:
 
 
 def budget_of(text: str) -> Budget:
-    """Parses a budget such as "input=0.10". Raises ValueError if `text` is no regime with a share."""
+    """Parses a budget such as "input=0.10" or "input=10%". Raises ValueError if the regime is unknown or the share is
+    invalid."""
     regime, has_share, share = text.partition("=")
     if regime not in (*REGIMES, WHOLE_RUN):
         known = (*REGIMES, WHOLE_RUN)
@@ -65,7 +66,8 @@ def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterabl
 
 
 def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
-    """Returns a sentence if B is slower than A by more than the share `limit` and beyond the noise, otherwise None.
+    """Returns a sentence if B's step takes longer than A's by more than the share `limit` (0.05 means 5 %) and beyond
+    the noise, otherwise None.
 
     A gate that cannot check must not pass. Therefore, also returns a sentence if nothing can be compared, if the runs
     do different work, or if B is slower but the noise is unknown, because a run has a single step.
@@ -86,7 +88,10 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
 
 
 def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
-    """Returns the sentence based on steps without a profiler, because the profiler's own time is no slowdown."""
+    """Returns the sentence of slowdown_violation from the steps that both runs measured without a profiler, or None.
+
+    These steps are preferred, because the overhead of the profiler is no slowdown of the training.
+    """
     measured = comparison.unprofiled
     growth = measured.b_ns / measured.a_ns - 1
     if growth > limit and measured.difference == "unknown":
@@ -98,6 +103,7 @@ def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -
 
 
 def _share(report: bottleneck_pb2.Report, regime: str) -> float:
+    """Returns the share of the step time (0 to 1) that `regime` owns in the report; 0 if it has no such regime."""
     if regime == WHOLE_RUN:
         return float(report.verdict.share) if report.verdict.regime == WHOLE_RUN else 0.0
     return float(next((row.share for row in report.account if row.regime == regime), 0.0))

@@ -1,4 +1,5 @@
-"""Compares two runs A and B: similarity of the work, time by regime, expected time on B's device, and the shortfall."""
+"""Compares two runs A and B: similarity of the work, time by regime, expected time of A's work on B's device, and the
+shortfall, which is B's measured time minus this expected time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 class TimeUnit:
     """The unit of compared times. `per` is "step", or "sample" if the batch sizes differ.
 
-    `a` and `b` are the samples per step of A and B if `per` is "sample", otherwise 1.
+    `a` and `b` are the divisors that convert step times of A and B to this unit: the samples per step of each run if
+    `per` is "sample", otherwise 1.
     """
 
     per: str
@@ -45,10 +47,12 @@ def compare(
     names: tuple[str, str] | None = None,
     progress: Progress | None = None,
 ) -> pb.Comparison:
-    """Compares two runs. `a` and `b` are the path of a recording, or the paths of the recordings of all ranks.
+    """Reads, judges and compares two runs. `a` and `b` are the path of a recording, or the paths of the recordings of
+    all ranks.
 
     Always returns a comparison. If a run gets no verdict, `comparable` is False, and `notes` say why. `names` are the
-    shown names of the runs, by default their first paths.
+    names of the runs in the texts, by default their first paths. `progress` is called with the finished and the total
+    amount of work while a recording is read.
     """
     paths = [[run] if isinstance(run, str) else list(run) for run in (a, b)]
     run_names = names or (paths[0][0], paths[1][0])
@@ -56,7 +60,10 @@ def compare(
 
 
 def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.Comparison:
-    """Compares two judged runs. If a run is known only from reports, less is compared (runs/report_comparison.py)."""
+    """Compares two runs. If a run is known only from reports, less is compared (runs/report_comparison.py).
+
+    If a run has no verdict, or if only one of them has a trace, `comparable` is False, and `notes` say why.
+    """
     comparison = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step", difference="unknown")
     if isinstance(a, UnjudgedRun) or isinstance(b, UnjudgedRun):
         comparison.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
@@ -103,7 +110,8 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
 
 
 def _on_cpu(a: ComparedRun, b: ComparedRun) -> str:
-    """Returns a note if only one of the runs used a device, which the times do not show; otherwise an empty text."""
+    """Returns a sentence for the headline if one run used a device and the other only the CPU, otherwise an empty
+    text."""
     if a.recording.on_device == b.recording.on_device:
         return ""
     letters = {"cpu": "B", "device": "A"} if a.recording.on_device else {"cpu": "A", "device": "B"}
@@ -134,6 +142,7 @@ def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> Ti
 def _add_batches(
     comparison: pb.Comparison, unit: TimeUnit, a: SamplesPerStep | Missing, b: SamplesPerStep | Missing
 ) -> None:
+    """Adds the unit of times, the batch sizes `a` and `b`, and a note about them to `comparison`."""
     comparison.per = unit.per
     for batch, target in ((a, comparison.a_batch), (b, comparison.b_batch)):
         if not isinstance(batch, Missing):
@@ -150,6 +159,8 @@ def _add_batches(
 
 
 def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> None:
+    """Adds the times of both runs in `unit`, by regime and in total, and the test of their difference to
+    `comparison`."""
     ns_a, ns_b = _per_unit(a.typical_ns, unit.a), _per_unit(b.typical_ns, unit.b)
     comparison.by_regime.extend(waterfall(ns_a, ns_b))
     comparison.a_ns, comparison.b_ns = sum(ns_a.values()), sum(ns_b.values())
@@ -166,16 +177,19 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
 
 
 def _mean_changes(a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> list[pb.RegimeDelta]:
-    """Returns the changes of the mean time by regime over the undisturbed steps, including long steps that recur."""
+    """Returns the mean times by regime of both runs in `unit`, and their changes. Isolated long steps are left out, but
+    long steps that occur repeatedly are included, unlike in the typical times."""
     return waterfall(_per_unit(a.ns, unit.a), _per_unit(b.ns, unit.b))
 
 
 def _per_unit(account: dict[Regime, float], size: int) -> dict[Regime, float]:
+    """Returns the times by regime divided by `size`, the number of units (steps or samples) per step."""
     return {regime: ns / size for regime, ns in account.items()}
 
 
 def _disturbed(letter: str, run: JudgedRun) -> list[str]:
-    """Returns a note if isolated long steps of the run are left out."""
+    """Returns a list with a note if isolated long steps of the run are left out; otherwise empty. `letter` names the
+    run, "A" or "B"."""
     durations = run.durations
     disturbed = np.flatnonzero(~undisturbed(durations))
     if not len(disturbed):
@@ -193,7 +207,8 @@ def _disturbed(letter: str, run: JudgedRun) -> list[str]:
 
 
 def _stacks(a: ComparedRun, b: ComparedRun) -> list[str]:
-    """Returns a note if only one of the runs recorded stacks, which slows it."""
+    """Returns a list with a note if only one of the runs recorded stacks, because this slows the host; otherwise
+    empty."""
     recorded = [run.recording.trace.header.stacks_recorded for run in (a, b)]
     if recorded[0] == recorded[1]:
         return []
@@ -209,9 +224,11 @@ def _health(a: JudgedRun, b: JudgedRun) -> list[str]:
 
 
 def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, unit: TimeUnit) -> str | None:
-    """Adds the expected time if the devices differ, and returns the name of B's device. Otherwise, returns None.
+    """Adds the expected time of A's work on B's device and the shortfall to `comparison`, and returns the name of B's
+    device.
 
-    Nothing is added either if the replay of A is not trusted, or if the steps take no time, as in a damaged file.
+    Adds nothing and returns None if the devices are equal or not known, if the replay of A is not trusted, or if the
+    steps take no time, as in a damaged file.
     """
     devices = device_pair_of(a.recording, b.recording)
     if devices is None or not a.rank_ns > 0 or not sum(b.ns.values()) > 0:
@@ -223,8 +240,8 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     prediction = expected_time(predictor, devices)
     if not prediction.step.step_ns > 0:
         return None
-    # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, long ones that recur
-    # included. It is compared with B's mean; the result is stated as a share of B's typical step.
+    # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, including long steps
+    # that occur repeatedly. It is compared with B's mean; the result is stated as a share of B's typical step.
     scale = a.step_ns / a.rank_ns / unit.a
     means = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
     measured = _per_unit(b.ns, unit.b)

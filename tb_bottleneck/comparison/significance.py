@@ -5,8 +5,8 @@ samples are drawn again with replacement), and a Mann-Whitney test of whether th
 the variation between two starts of a training; record several runs for that.
 
 A single disturbed step, for example the step in which the profiler stops, changes neither statement. Long steps that
-recur are part of the run, but the median does not show them, for example if a run waits for its loader in every fourth
-step. Therefore, the means of all steps are compared as well.
+occur repeatedly are part of the run, but the median does not show them, for example if a run waits for its loader in
+every fourth step. Therefore, the means of all steps are compared as well.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ STANDARD_DEVIATIONS_PER_MAD = 1.4826  # of a normal distribution
 SMALL_SAMPLE_FACTORS = {4: 1.363, 5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}
 SMALL_SAMPLE_OFFSET = 0.8
 DISTURBED_FROM = 0.1
-# Disturbed steps are isolated: at most one in ten, or a single one. If there are more, they recur.
+# Disturbed steps are isolated: at most one in ten, or a single one. If there are more, they belong to the run.
 MAX_DISTURBED_SHARE = 0.1
 MIN_STEPS_TO_DISTURB = 4  # for fewer steps, the median absolute deviation is that of one step
 # The interval of a mean is too narrow for fewer steps (Hesterberg 2015, "What Teachers Should Know About the
@@ -51,10 +51,11 @@ Times = Ints | Floats
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between the step times of A and B. `test` explains the result in a sentence.
+    """The difference between the step times of A and B.
 
-    `speedup` is A's median / B's median, with the 95 % interval from `low` to `high`. `mean_speedup` is A's mean / B's
-    mean. `by_means` is True if the means give another result than the medians, because long steps recur.
+    `speedup` is A's median / B's median, with the 95 % interval from `low` to `high`. `significant` is True if the
+    medians differ beyond the noise. `mean_speedup` is A's mean / B's mean. `by_means` is True if the means give another
+    result than the medians, because a run has repeated long steps. `test` explains the result in a sentence.
     """
 
     speedup: float
@@ -68,7 +69,8 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """How B differs from A: "faster", "slower", "none" or "unknown". If `by_means` is True, the means decide."""
+        """How B differs from A: "faster", "slower", "none" (not beyond the noise) or "unknown" (the noise is unknown).
+        If `by_means` is True, the means decide, otherwise the medians."""
         if not self.is_known:
             return "unknown"
         ratio = self.mean_speedup if self.by_means else self.speedup
@@ -83,12 +85,13 @@ class Difference:
 
     @property
     def noise(self) -> float:
-        """Half the width of the interval from `low` to `high`, divided by the speedup."""
+        """The relative uncertainty of the speedup: half the width of its 95 % interval, divided by the speedup."""
         return (self.high - self.low) / 2 / self.speedup
 
 
 def difference(a: Times, b: Times) -> Difference:
-    """Compares the step times `a` and `b` of two runs, which must have the same unit."""
+    """Returns the difference between the step times `a` and `b` of two runs. Both must have the same unit and at least
+    one element; with one element, the difference is not known."""
     speedup, mean_speedup = float(np.median(a) / np.median(b)), float(np.mean(a) / np.mean(b))
     if min(len(a), len(b)) < MIN_COMPARED_STEPS:
         which = "Each run" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One run"
@@ -118,13 +121,15 @@ def difference(a: Times, b: Times) -> Difference:
 
 
 def undisturbed(times: Times) -> Bools:
-    """Returns a mask of `times` that excludes isolated, disturbed steps. If long steps recur, all are included."""
+    """Returns a mask of `times`, one per step, that excludes isolated long steps. If more than MAX_DISTURBED_SHARE of
+    the steps (and more than one) are long, they are part of the run, and all steps are included."""
     mask = ordinary(times)
     return mask if (~mask).sum() <= max(1, int(MAX_DISTURBED_SHARE * len(times))) else np.ones(len(times), np.bool_)
 
 
 def ordinary(times: Times) -> Bools:
-    """Returns a mask of `times`: True for steps that are not much longer than the median."""
+    """Returns a mask of `times`, one per step: True for steps that are not outliers (see OUTLIER_THRESHOLD), which are
+    much longer than the median."""
     if len(times) < MIN_STEPS_TO_DISTURB:
         return np.ones(len(times), np.bool_)
     median = float(np.median(times))
@@ -135,7 +140,11 @@ def ordinary(times: Times) -> Bools:
 
 
 def _means_differ(a: Times, b: Times, speedup: float) -> bool:
-    """Returns True if the ratio of the means is neither 1 nor the `speedup` of the medians, beyond the noise."""
+    """Returns True if the ratio of the means of `a` and `b` differs from 1, and from `speedup` (ratio of the medians).
+
+    Each difference must be at least RELEVANT_CHANGE, and outside of the 95 % interval of the ratio. Returns False if a
+    sample has fewer than MIN_STEPS_FOR_MEANS steps.
+    """
     if min(len(a), len(b)) < MIN_STEPS_FOR_MEANS:
         return False
     low, high = mean_ratio_interval(a, b)
@@ -159,6 +168,7 @@ def mean_ratio_interval(a: Times, b: Times) -> tuple[float, float]:
 
 
 def _percentiles(a: Floats, b: Floats) -> tuple[float, float]:
+    """Returns the 2.5 % and the 97.5 % quantile of the ratios a / b."""
     low, high = np.percentile(a / b, CONFIDENCE_PERCENTILES)
     return float(low), float(high)
 
@@ -170,7 +180,8 @@ def mean_interval(times: Times) -> tuple[float, float]:
 
 
 def _drawn_means(times: Times, rng: np.random.Generator) -> Floats:
-    """Returns the means of bootstrap samples. The mean of many times is normal, so it is drawn directly."""
+    """Returns the means of BOOTSTRAP_DRAWS bootstrap samples of `times`. The mean of more than MAX_DRAWN_STEPS times is
+    normally distributed, so it is drawn from that distribution."""
     if len(times) > MAX_DRAWN_STEPS:
         means = rng.normal(np.mean(times), np.std(times) / sqrt(len(times)), BOOTSTRAP_DRAWS)
         return np.asarray(np.maximum(means, np.min(times)), np.float64)
@@ -178,9 +189,10 @@ def _drawn_means(times: Times, rng: np.random.Generator) -> Floats:
 
 
 def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
-    """Returns the medians of bootstrap samples.
+    """Returns the medians of BOOTSTRAP_DRAWS bootstrap samples of `times`.
 
-    The median of a large sample is the quantile at a beta-distributed place, so for many times it is drawn directly.
+    The median of a large bootstrap sample is the quantile of `times` at a beta-distributed probability. For more than
+    MAX_DRAWN_STEPS times, this probability is drawn instead of a sample.
     """
     if len(times) > MAX_DRAWN_STEPS:
         places = rng.beta((len(times) + 1) / 2, (len(times) + 1) / 2, BOOTSTRAP_DRAWS)
@@ -189,8 +201,8 @@ def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
 
 
 def mann_whitney(a: Times, b: Times) -> float:
-    """Returns the two-sided p-value of the Mann-Whitney test: the share of all splits of the steps that are as
-    uneven."""
+    """Returns the two-sided p-value of the Mann-Whitney test of two samples of step times: the share of all splits of
+    the steps into two such samples whose ranks differ at least as much."""
     ranks = _ranks(np.concatenate((a, b)).astype(np.float64))
     mean_sum = len(a) * (len(ranks) + 1) / 2
     deviation = abs(float(ranks[: len(a)].sum()) - mean_sum)
@@ -201,20 +213,24 @@ def mann_whitney(a: Times, b: Times) -> float:
 
 
 def _splits(count: int, size: int) -> float:
-    """Returns the number of ways to choose `size` of `count` steps, or infinity if there are too many to enumerate."""
+    """Returns the number of ways to choose `size` of `count` steps; infinity for more than MAX_COUNTED_STEPS steps, for
+    which it is not needed exactly."""
     return float(comb(count, size)) if min(size, count - size) < 2 or count <= MAX_COUNTED_STEPS else inf
 
 
 def _ranks(values: Floats) -> Floats:
-    """Returns the ranks from 1; equal values share their mean rank."""
+    """Returns the rank of each value in ascending order, from 1. Equal values get their mean rank."""
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return np.asarray((ends - (counts - 1) / 2)[which], np.float64)
 
 
 def _by_normal(ranks: Floats, size: int, deviation: float) -> float:
-    """Returns the p-value for many steps, where the rank sum is normally distributed. Ties narrow the distribution
-    (Lehmann, Nonparametrics, 1975)."""
+    """Returns the two-sided p-value of the Mann-Whitney test for many steps, whose rank sum is normally distributed.
+
+    `ranks` are those of both samples, `size` is the size of the first sample, and `deviation` that of its rank sum from
+    the expected sum. Ties reduce the variance (Lehmann, Nonparametrics, 1975).
+    """
     count = len(ranks)
     spread = sqrt(size * (count - size) / (count - 1) * float(np.var(ranks)))
     return erfc(max(deviation - 0.5, 0.0) / spread / sqrt(2)) if spread else 1.0

@@ -15,13 +15,12 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 def unprofiled_difference(
     a: JudgedRun, b: JudgedRun, samples: tuple[int, int], recorded_noise: float
 ) -> pb.UnprofiledDifference | None:
-    """Returns the difference of the steps without a profiler; None if a run did not measure such steps.
+    """Returns the difference between the step times that A and B measured without a profiler; None if a run did not
+    measure them.
 
-    This is the difference in normal training: the profiler lengthens steps, and only few steps are recorded. Times are
-    divided by `samples`, the samples per step of A and B, or 1 for times per step.
-
-    Old recordings contain only the median. For them, `recorded_noise` states how much steps vary: half the width of the
-    interval of the recorded steps, divided by the speedup.
+    These times are those of normal training, because the profiler lengthens steps. They are divided by `samples`, the
+    samples per step of A and B, or 1 for times per step. Old recordings contain only their median. For them,
+    `recorded_noise` says how much steps vary: `Difference.noise` of the recorded steps.
     """
     if not (a.report.HasField("unprofiled") and b.report.HasField("unprofiled")):
         return None
@@ -34,7 +33,7 @@ def unprofiled_difference(
         times = [np.array(each.step_times_ns) / size for each, size in zip(logged, samples, strict=True)]
         measured = difference(*times)
         result.noise, result.difference, result.test = measured.noise, measured.verdict, measured.test
-        if measured.by_means:  # long steps recur, which medians do not show
+        if measured.by_means:  # there are repeated long steps, which medians do not show
             result.a_ns, result.b_ns = (float(np.mean(each)) for each in times)
             result.speedup = measured.mean_speedup
         return result
@@ -45,17 +44,16 @@ def unprofiled_difference(
 
 
 def _beyond(speedup: float, noise: float) -> str:
-    """Returns "faster" or "slower" if the speedup is beyond the noise and relevant, otherwise "none"."""
+    """Returns "faster" or "slower" if the speedup differs from 1 by more than the relative uncertainty `noise` and by
+    more than RELEVANT_CHANGE, otherwise "none"."""
     if abs(log(speedup)) <= max(noise, log(1 + RELEVANT_CHANGE)):
         return "none"
     return "faster" if speedup > 1 else "slower"
 
 
 def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeDelta]:
-    """Returns one row for each regime, in the order of REGIMES. `a` and `b` are times in ns by regime.
-
-    The differences `delta_ns` (b - a) of the rows sum to the whole difference.
-    """
+    """Returns one row for each regime, in the order of REGIMES, with its time in A, its time in B, and the difference
+    `delta_ns` (b - a). `a` and `b` are times in ns by regime, which must contain all regimes."""
     return [
         pb.RegimeDelta(
             regime=regime,

@@ -41,20 +41,23 @@ _APART_NS = 1 << 42
 
 @dataclass(frozen=True, eq=False)
 class JobContext:
-    """One job. All data except the table `job` is computed on first use and cached."""
+    """The analysis of one job. `job` is the table of its recorded ranks and their communications; everything else is
+    computed from it on first use and cached."""
 
     job: JobTable
 
     @classmethod
     def of(cls, summaries: Sequence[RankSummary]) -> "JobContext":
-        """Returns the job of `summaries`. Adds barriers that were not recorded, if the replay with them is correct."""
+        """Returns the analysis of the job with these rank summaries, in any order. Barriers that were not recorded are
+        added if the replay with them differs from the recording by at most MAX_REPLAY_ERROR."""
         found = cls(job_table(summaries))
         other = cls(with_barriers(found.job, found.clocks, found.graph.points))
         return found if other.job is found.job or other.error > MAX_REPLAY_ERROR else other
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:
-        """The pairs without those that the clocks or a cycle of waits disprove, and the clocks of the ranks."""
+        """The pairs and the clocks of the ranks. Pairs are left out if they contradict the clocks or form a cycle of
+        waits, which shows that they are wrong."""
         pairs = pairs_of(self.job)
         clocks = align_clocks(self.job, pairs)
         refuted = contradicted(self.job, pairs, clocks)
@@ -71,12 +74,12 @@ class JobContext:
 
     @property
     def clocks(self) -> Clocks:
-        """The offsets of the ranks' clocks."""
+        """The offsets of the ranks' clocks from the common clock of the job."""
         return self._aligned[1]
 
     @property
     def wrong_share(self) -> float:
-        """The share of rows that are left out because their pairs contradict themselves."""
+        """The share (0 to 1) of all rows that is left out because their pairs contradict themselves."""
         return self.pairs.wrong / max(len(self.job.rows), 1)
 
     @cached_property
@@ -97,18 +100,20 @@ class JobContext:
 
     @cached_property
     def unpaired(self) -> tuple[Ints, Floats]:
-        """The rows of operations in which only one rank was recorded, and the times of their transfers in ns."""
+        """The rows of operations in which only one rank was recorded, and an upper limit (ns) of the transfer time of
+        each of these rows (see unpaired_transfers)."""
         return unpaired_transfers(self.job, self.pairs, self.grid.kinds)
 
     @cached_property
     def usual_messages(self) -> tuple[Ints, Floats]:
-        """The rows of messages whose other rank was not recorded, and their usual times in ns (see times_at_places).
-        These include the wait for the other stage that is usual in a pipeline."""
+        """The rows of messages whose other rank was not recorded, and their median times in ns over all steps (see
+        times_at_places). These times include the wait for the other stage that is usual in a pipeline."""
         return self._messages, times_at_places(self.job, self._messages, 0.5)
 
     @cached_property
     def early_messages(self) -> tuple[Ints, Floats]:
-        """The rows of `usual_messages`, and their times in ns in steps in which the other stage is early."""
+        """The rows of `usual_messages`, and the times (ns) of these messages in steps in which the other stage is
+        early: the quantile EARLY_SHARE over all steps."""
         return self._messages, times_at_places(self.job, self._messages, EARLY_SHARE)
 
     @cached_property
@@ -123,7 +128,8 @@ class JobContext:
 
     @cached_property
     def begins(self) -> tuple[Floats, Floats]:
-        """For each pair the start of its transfer, and the delay by unrecorded ranks (see begins_of), in ns."""
+        """For each pair the start of its transfer on the common clock, and the delay of this start by unrecorded ranks,
+        both in ns (see begins_of)."""
         return begins_of(self.job, self.pairs, self.clocks, self.wires)
 
     @cached_property
@@ -133,8 +139,9 @@ class JobContext:
 
     @cached_property
     def complete(self) -> CompleteGraph:
-        """The dependency graph with the missing ranks. Missing ranks behave like recorded peers if the replay then
-        reproduces the recording. Otherwise, they arrive as in the recording, or soon after the last recorded rank."""
+        """The dependency graph with the missing ranks, which were not recorded. They behave like recorded peers if the
+        replay then reproduces the recording. Otherwise, they arrive when the recorded ranks saw them arrive or, if they
+        were late by little, a fixed time after the last recorded rank."""
         if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
             return self.unhindered
         if are_small(self.job, self.pairs, self.clocks, self.begins[1]):
@@ -144,7 +151,7 @@ class JobContext:
 
     @cached_property
     def unhindered(self) -> CompleteGraph:
-        """The dependency graph if no missing rank arrives late, as after a fix of all ranks."""
+        """The dependency graph if no missing rank arrives late, as after a fix that is applied to all ranks."""
         recorded = self.recorded
         found = complete_graph(self.job, self.pairs, self.clocks, self.grid, recorded)
         if found is not recorded and self._error(found) > max(MAX_REPLAY_ERROR, self._error(recorded)):
@@ -152,17 +159,19 @@ class JobContext:
         return found
 
     def _error(self, graph: CompleteGraph) -> float:
+        """Returns the relative error of a replay of `graph` with the recorded times."""
         length = graph.simulated(self.graph.points.own, self.wires.wire, self.graph.tail).length
         return abs(length / self.recorded_ns - 1)
 
     @cached_property
     def own(self) -> OwnTable:
-        """The own time by rank, step and kind."""
+        """The own time (time without waiting for other ranks) by rank, step and kind."""
         return own_table_of(self.job, self.graph.points, self.grid)
 
     @cached_property
     def amounts(self) -> Floats:
-        """The amount of work, of shape (ranks, steps); NaN if it is not known."""
+        """The amount of work of each rank in each step, of shape (ranks, steps): elements of operators or uploaded
+        bytes. NaN if it is not known."""
         return amounts_of(self.job, self.own)
 
     @cached_property
@@ -172,7 +181,7 @@ class JobContext:
 
     @cached_property
     def replay(self) -> Result:
-        """The simulation of the job without changes."""
+        """The result of the simulation of the job without changes, including missing ranks."""
         return self.complete.simulated(self.graph.points.own, self.wires.wire, self.graph.tail)
 
     @cached_property
@@ -182,12 +191,12 @@ class JobContext:
 
     @property
     def error(self) -> float:
-        """The share by which the unmodified replay differs from the recording."""
+        """The relative error of the replay: abs(replayed length of the job / recorded length - 1)."""
         return abs(self.replay.length / self.recorded_ns - 1)
 
     @cached_property
     def step_ns(self) -> float:
-        """The median step time of all ranks, in ns."""
+        """The median over all recorded steps of all ranks of the step time, in ns."""
         return float(np.median(np.concatenate([np.diff(summary.edges) for summary in self.job.summaries])))
 
     @cached_property
@@ -197,8 +206,8 @@ class JobContext:
 
     @cached_property
     def waited(self) -> tuple[Floats, Floats]:
-        """For each row the exposed time in ns in which its rank waits for other ranks, and that in which it waits for
-        the transfer."""
+        """Two arrays with one time (ns) per row: how long its rank is blocked by this communication because other ranks
+        have not arrived, and how long because the transfer is running."""
         points, rows = self.graph.points, self.job.rows
         waits = np.flatnonzero(points.resumes)
         apart = points.rank[waits] * _APART_NS

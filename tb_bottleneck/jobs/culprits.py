@@ -1,4 +1,4 @@
-"""The culprits of a job, which are the candidates whose fix makes the replayed job faster, and their gains."""
+"""The culprits of a job, which are the candidate causes whose fix makes the replayed job faster, and their gains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,8 +28,8 @@ CONFIDENCE = 1.96
 class Intervals:
     """Computes the gains of fixes with their 90 % intervals.
 
-    `candidates` are all candidates of the job. If steps still differ after all fixes, they differ by chance, as on a
-    machine whose cores other programs use.
+    `candidates` are all candidate causes of the job. The differences between steps that remain in the replay after all
+    their fixes are taken as noise, for example from other programs on the same cores.
 
     The intervals combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
 
@@ -50,7 +50,8 @@ class Intervals:
         self._unprofiled = scaled(unchanged(context), context, self._dispatch).length(context)
 
     def of(self, candidates: Sequence[Candidate]) -> Gain:
-        """Returns the gain of the fixes of all `candidates` together, with its interval. All values are at least 1."""
+        """Returns the gain of the fixes of all `candidates` together: length of the job without / with these fixes, and
+        its 90 % interval. All values are at least 1."""
         context = self._context
         after, share = fixed(context, candidates), bounded_share(context, candidates)
         base = context.replay.length
@@ -71,8 +72,10 @@ class Intervals:
 
 
 def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Returns up to two lists of `candidates`: one with their low fixes, and one with their high fixes, each if at
-    least one candidate has such a fix."""
+    """Returns `candidates` with their fixes replaced by their low estimates, and once more with the high estimates.
+
+    A candidate without such an estimate keeps its fix. A list is left out if no candidate has the estimate.
+    """
     return [
         [replace(candidate, fix=getattr(candidate, side) or candidate.fix) for candidate in candidates]
         for side in ("low", "high")
@@ -81,7 +84,8 @@ def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the relative standard error of the mean step after all fixes; 0 with fewer than three steps."""
+    """Returns the standard error of the mean step time / the mean step time, in the replay with the fixes of all
+    `candidates`. Returns 0 with fewer than three steps, or if the own times are not by step."""
     points, table = context.graph.points, context.own
     time = fixed(context, candidates).result(context).node[: len(points)]
     ends = np.full(table.own.shape[1], -np.inf)
@@ -93,8 +97,12 @@ def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
 
 
 def _dispatch_without_profiler(context: JobContext) -> Floats:
-    """Returns the smallest factors by which own time changes without the profiler, of shape (ranks, steps, kinds). The
-    share of host time that is dispatching is taken from the accounts."""
+    """Returns the smallest plausible factors by which own times change without the profiler, of shape (ranks, steps,
+    kinds).
+
+    Only dispatching gets faster, by MAX_HOST_SLOWDOWN. The share of dispatching in the host time of a rank is the time
+    that its account gives to the regime `launch`.
+    """
     table, factor = context.own, np.ones_like(context.own.own)
     launch = REGIMES.index(Regime.LAUNCH)
     for position, summary in enumerate(context.job.summaries):
@@ -106,7 +114,7 @@ def _dispatch_without_profiler(context: JobContext) -> Floats:
 
 
 def _on_next_hosts(changed: Changed, context: JobContext, factor: float) -> Changed:
-    """Returns the job on hosts that take `factor` times as long for all work, including loading."""
+    """Returns the job on hosts that take `factor` times as long: all own time but that of devices is multiplied."""
     factors = np.full_like(context.own.own, factor)
     on_device = [bool(summary.facts.device) for summary in context.job.summaries]
     factors[on_device, :, Own.DEVICE] = 1.0
@@ -122,22 +130,23 @@ MIN_COST = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Culprit:
-    """A cause, and the gain of its fix."""
+    """A cause that slows the job, and the gain of its fix alone (length of the job without / with the fix)."""
 
     candidate: Candidate
     gain: Gain
 
     @property
     def cost_share(self) -> float:
-        """The share of the job's time, 0 to 1, that the cause costs."""
+        """The share (0 to 1) of the time of the job that the fix saves."""
         return 1 - 1 / self.gain.expected
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The culprits, sorted by expected gain, and the gain of all simulated fixes together.
+    """The culprits of a job, and the `gain` of their fixes together.
 
-    Culprits whose fix is simulated come first. If no fix is simulated, `gain` is that of all fixes.
+    Culprits whose fix is simulated come first, sorted by expected gain. `gain` covers only the simulated fixes; if no
+    fix is simulated, it is the bound for all of them.
     """
 
     culprits: tuple[Culprit, ...]
@@ -145,7 +154,8 @@ class Verdict:
 
 
 def culprits_of(context: JobContext) -> Verdict:
-    """Returns the culprits of a job: the causes that cost at least MIN_COST of the step."""
+    """Returns the culprits of a job: the causes that cost at least MIN_COST of its time, either if only this cause is
+    fixed, or if it is the only one that is not fixed."""
     candidates = merged([candidate for find in FINDERS for candidate in find(context)])
     base = context.replay.length
     together = _length(context, candidates)
@@ -161,8 +171,8 @@ def culprits_of(context: JobContext) -> Verdict:
 
 
 def _rank(culprit: Culprit) -> tuple[bool, bool, float, str, list[int]]:
-    """Returns the sorting key of a culprit. Bounds come after simulated gains, because they are not forecasts. Too few
-    microbatches come last, because they are planned and not a fault."""
+    """Returns the sorting key of a culprit. Culprits whose gain is only a bound come after those with simulated gains,
+    because bounds are not forecasts. Too few microbatches come last, because they are planned and not a fault."""
     candidate, gain = culprit.candidate, culprit.gain.expected
     planned = candidate.cause == "pipeline_bubble"
     return candidate.bound is not None, planned, -gain, candidate.cause, candidate.ranks.tolist()
@@ -181,6 +191,7 @@ def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _one(same: Sequence[Candidate]) -> Candidate:
+    """Returns one candidate for the candidates `same`, which have the same cause and host."""
     fixes = [candidate.fix for candidate in same if candidate.fix is not None]
     fixes = fixes[:1] if same[0].cause in SPREADING else fixes
 

@@ -26,7 +26,8 @@ MAX_TENSOR_RANKS = 16
 # Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
 MIN_MESSAGES = 2
 OVERLAPPED_KINDS = ("data", "sharded", "unknown")
-"""Kinds of groups whose collectives can run beside the work that follows. In other groups, this work needs the data."""
+"""Kinds of groups whose collectives can run in parallel with the work that follows. In other groups, this work needs
+the data."""
 
 LAYER_KINDS = ("tensor", "context", "expert")
 """Kinds of groups whose collectives are within the layers, and so within the work of a microbatch."""
@@ -34,10 +35,11 @@ LAYER_KINDS = ("tensor", "context", "expert")
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The layout of a job: `kinds` has the kind of each process group, such as "pipeline".
+    """The parallel layout of a job.
 
-    `stage` has the position of each recorded rank in its pipeline. `stages` is the number of stages; 1 means that there
-    is no pipeline.
+    `kinds` has the kind of each process group of the job: "data", "tensor", "pipeline", "expert", "context", "sharded"
+    or "unknown". `stage` has for each recorded rank its pipeline stage, from 0. `stages` is the number of stages; 1
+    means that there is no pipeline.
     """
 
     kinds: tuple[str, ...]
@@ -45,17 +47,19 @@ class Grid:
     stages: int
 
     def peers(self, rank: int) -> Ints:
-        """Returns the positions of the recorded ranks of the same stage as `rank`, including `rank` itself."""
+        """Returns the recorded ranks in the same stage as `rank`, including `rank` itself. `rank` and the result are
+        positions among the recorded ranks, not rank numbers."""
         return np.flatnonzero(self.stage == self.stage[rank])
 
 
 def grid_of(job: JobTable, pairs: Pairs) -> Grid:
-    """Returns the kinds of the groups and the stages of the ranks of a job."""
+    """Returns the parallel layout of a job: the kinds of its process groups, and the pipeline stages of its ranks."""
     kinds = tuple(_kind(job, row, group) for row, group in enumerate(job.groups))
     return Grid(kinds, *_stages(job, pairs, kinds))
 
 
 def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
+    """Returns the kind of the process group `group`, which is in the row `row` of `job.groups` (see Grid)."""
     described = kind_of_description(group.description)
     if described is not None:
         return described
@@ -79,11 +83,11 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
 
 
 def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, int]:
-    """Returns the position of each recorded rank in its pipeline, and the number of stages. Stages of unrecorded ranks
-    count, too.
+    """Returns the stage of each recorded rank, from 0, and the number of stages. Stages without a recorded rank count.
 
-    Ranks that exchange messages are one pipeline. The ranks of a group that is described as a pipeline are also one
-    pipeline. Stages are in the order of ranks, as in Megatron-LM and torch.
+    `kinds` has the kind of each process group. Ranks that exchange messages are in one pipeline. The ranks of a group
+    that is described as a pipeline are also in one pipeline. Stages are in the order of ranks, as in Megatron-LM and
+    torch.
     """
     pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
     messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)
@@ -110,6 +114,7 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, 
 
 
 def _root(member: dict[int, int], rank: int) -> int:
+    """Returns the representative of the set of `rank` in the union-find forest `member`, which is compressed."""
     member.setdefault(rank, rank)
     while member[rank] != rank:
         member[rank] = member[member[rank]]

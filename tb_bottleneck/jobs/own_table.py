@@ -32,10 +32,12 @@ least this share of their median slowdown. Both are chosen."""
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """The own time `own` of all ranks in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record.
+    """The own time `own` of all recorded ranks in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not
+    record.
 
-    `usual` has the same shape, and is the lower median over the peers (of two peers, the faster one). `step` has for
-    each point of RankPoints the column of its step. `by_step` is False if the columns are blocks instead of steps.
+    `usual` has the same shape. It is the lower median of the own times of the peers of each rank (of two peers, the
+    faster one). `step` has for each point of RankPoints the index of its step on the second axis. `by_step` is False if
+    the second axis has blocks of communications instead of steps.
     """
 
     own: Floats
@@ -45,7 +47,7 @@ class OwnTable:
 
     @cached_property
     def excess(self) -> Floats:
-        """Own time minus usual time, in ns."""
+        """Own time minus the usual own time of the peers in ns, of shape (ranks, steps, kinds)."""
         return self.own - self.usual
 
     @cached_property
@@ -54,10 +56,10 @@ class OwnTable:
         return self.typical_of(self.own)
 
     def typical_of(self, times: Floats) -> Floats:
-        """Reduces `times`, of shape (ranks, columns, ...), over the second axis.
+        """Returns typical values of `times`, of shape (ranks, steps, ...), over its second axis.
 
-        If the columns are steps, returns the median, which outliers do not change. If they are blocks of time, because
-        the steps are not known, returns the mean: blocks contain different parts of a step.
+        If this axis has steps, returns the median, which outliers do not change. If it has blocks of communications,
+        returns the mean, because blocks contain different parts of a step.
         """
         middle = np.nanmedian if self.by_step else np.nanmean
         return np.asarray(middle(times, axis=1), np.float64)
@@ -69,11 +71,12 @@ class OwnTable:
 
 
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
-    """Returns the table of own times. The columns are the steps, in order of their number (or position).
+    """Returns the table of own times by rank, step and kind. Steps are in order of their number, or of their position
+    if they are not numbered.
 
-    A recording of few steps does not show what recurs. Then, the columns are blocks of communications instead of steps.
-    The n-th block of each rank ends at the same communication, because the ranks of one stage issue the same
-    communications.
+    Fewer than MIN_STEPS steps do not show whether a rank is slow regularly. Then, each rank is divided into BLOCKS
+    blocks with equal numbers of communications, which replace the steps. The ranks of one stage issue the same
+    communications, so the n-th block of each of them ends at the same communication.
     """
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
     few = min(summary.steps for summary in job.summaries) < MIN_STEPS
@@ -95,6 +98,8 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
 
 
 def _by_block(points: RankPoints, job: JobTable, grid: Grid, starts: Ints) -> OwnTable:
+    """Returns the table with blocks of communications instead of steps. `starts` has the number of communications of
+    each rank."""
     begins = (~points.resumes).astype(np.int64)
     started: Ints = np.cumsum(begins) - begins
     first = np.searchsorted(points.rank, points.rank)
@@ -105,6 +110,7 @@ def _by_block(points: RankPoints, job: JobTable, grid: Grid, starts: Ints) -> Ow
 
 
 def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
+    """Returns the usual own time of the peers of each rank, with the shape and unit of `own` (see OwnTable)."""
     usual = np.empty_like(own)
     anywhere = lower_median(own)
     for stage in range(grid.stages):
@@ -118,9 +124,10 @@ def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
 
 
 def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
-    """Returns the slowdown factor of the device of `rank`, which is alone in its stage; 1 if the device is not slow.
+    """Returns how many times as long kernels of equal size take on `rank`, the only rank of its stage, as on the other
+    ranks; 1 if the device is not slow.
 
-    A larger stage has more and larger kernels. On a slow device, all kernels of equal size take longer.
+    A stage with more work has more and larger kernels, but only a slow device makes all kernels of equal size longer.
     """
     ratios = kernel_ratios(job, grid, rank, of_equal_size=True)
     ratio = float(np.median(ratios)) if len(ratios) >= MIN_ALONE_KERNELS else 1.0
@@ -129,15 +136,23 @@ def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
 
 
 def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:
-    """Returns the median over kernels of (time on `rank` / time on its peers); 1 with too few common kernels. Work of
-    another size changes only some kernels, and so does not change the median."""
+    """Returns the median over kernels of (time on `rank` / time on its peers). `rank` is a position among the recorded
+    ranks.
+
+    Returns 1 if fewer than MIN_COMMON_KERNELS kernels can be compared. Work of another size changes the time of only
+    some kernels, and therefore hardly the median.
+    """
     ratios = kernel_ratios(job, grid, rank)
     return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
 
 
 def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool = False) -> list[float]:
-    """Returns (time on `rank` / time on its peers) for each kernel that both have. With `of_equal_size`, only kernels
-    with equal numbers of blocks count. A rank that is alone in its stage is compared with all other ranks."""
+    """Returns for each kernel of `rank` that its peers have too: (median time on `rank` / lower median of the times on
+    the peers). `rank` is a position among the recorded ranks.
+
+    If `of_equal_size` is True, only kernels with equal numbers of thread blocks count. A rank that is the only one of
+    its stage is compared with all other ranks.
+    """
     mine, peers = job.summaries[rank].kernels, np.setdiff1d(grid.peers(rank), [rank])
     compared = peers if len(peers) else np.setdiff1d(np.arange(len(job.summaries)), [rank])
     kernels = [job.summaries[other].kernels for other in compared[:MAX_COMPARED].tolist()]
@@ -153,7 +168,8 @@ def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool =
 
 
 def lower_median(values: Floats) -> Floats:
-    """Returns the lower median over the first axis. NaN counts as missing. The median is NaN if all are missing."""
+    """Returns the lower median of `values` over the first axis: of an even number of values, the lower one of the two
+    in the middle. NaN counts as missing; the result is NaN where all values are missing."""
     if not len(values):
         return np.full(values.shape[1:], np.nan)
     ordered = np.sort(values, axis=0)  # NaN last
@@ -169,8 +185,12 @@ MAX_POWER = 2.0
 
 
 def amounts_of(job: JobTable, table: OwnTable) -> Floats:
-    """Returns the amount of work, of shape (ranks, steps): elements of operators, or uploaded bytes if shapes were not
-    recorded. NaN if not all ranks recorded one of these, or if the table is not by step."""
+    """Returns the amount of work of each rank in each step, of shape (ranks, steps): the number of elements of the
+    first inputs of all operators or, if shapes were not recorded, the uploaded bytes.
+
+    NaN in steps that a rank did not record. All values are NaN if some rank recorded neither, or if the table has
+    blocks instead of steps.
+    """
     unknown = np.full(table.total.shape, np.nan)
     for name in ("elements", "uploaded") if table.by_step else ():
         found = unknown.copy()
@@ -182,10 +202,12 @@ def amounts_of(job: JobTable, table: OwnTable) -> Floats:
 
 
 def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
-    """Returns the device time in ns that peers need for the same amount of work, of shape (ranks, steps).
+    """Returns the device time (ns) that the peers of each rank would need for its amount of work, of shape (ranks,
+    steps).
 
-    Where `amounts` are not known, returns the usual device time. Batches and sequences of different size give ranks
-    different work in each step. A rank with a slow device takes longer than its own work explains.
+    Batches and sequences of different size give ranks different work in each step; the device of a rank is slow if it
+    takes longer than this expected time. `amounts` are as in amounts_of. If they are not known, returns the usual
+    device time of the peers.
     """
     device = table.own[:, :, Own.DEVICE]
     expected = table.usual[:, :, Own.DEVICE].copy()
@@ -201,8 +223,11 @@ def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
 
 
 def _power(device: Floats, amounts: Floats) -> float:
-    """Returns the exponent p such that the device time of peers follows amount ** p, from the variation within each
-    rank; 1 if the amounts do not vary enough."""
+    """Returns the exponent p (0 to MAX_POWER) for which the device time of peers is proportional to amount ** p.
+
+    `device` (ns) and `amounts` have the shape (peers, steps). p is fitted to the variation between the steps of each
+    rank. Returns 1 if the amounts vary by less than MIN_VARIATION.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithms = [np.log(values) - np.log(lower_median(values)) for values in (amounts, device)]
     known = np.isfinite(logarithms[0]) & np.isfinite(logarithms[1])

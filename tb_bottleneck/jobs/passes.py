@@ -25,8 +25,11 @@ _NEXT_NS = 50_000
 
 @dataclass(frozen=True)
 class Span:
-    """The work of a rank from `begin` to `end`, in ns since the start of its window. `point` is the row of the point
-    that ends the work. `microbatch` counts the passes of a step from 1; 0 if it is not known."""
+    """A part of the device work of a rank, from `begin` to `end` in ns since the start of its window.
+
+    `phase` is one of PHASES. `microbatch` is the number of the forward or backward pass in its step, from 1; 0 if it is
+    not known. `point` is the row of RankPoints that ends the work.
+    """
 
     begin: float
     end: float
@@ -36,8 +39,10 @@ class Span:
 
 
 def spans_of(context: JobContext, row: int, place: int) -> Iterator[Span]:
-    """Yields the spans of device work of one rank in one step. `row` is the position of the rank, `place` that of the
-    step."""
+    """Yields the spans of device work of one rank in one step, in order of time.
+
+    `row` is the position of the rank among the recorded ranks, `place` the position of the step among its steps.
+    """
     points, summary = context.graph.points, context.job.summaries[row]
     mine = np.flatnonzero(points.rank == row)
     time, work, device = points.time[mine], points.own[mine].sum(axis=1), points.own[mine][:, Own.DEVICE]
@@ -63,7 +68,8 @@ def spans_of(context: JobContext, row: int, place: int) -> Iterator[Span]:
 
 
 def is_interleaved(context: JobContext) -> bool:
-    """Returns True if the first and the last stage exchange messages: each rank then has several chunks of layers."""
+    """Returns True if the pipeline is interleaved, which means that each rank has several chunks of layers. Then, the
+    first and the last stage exchange messages."""
     job, grid = context.job, context.grid
     place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
     messages = np.flatnonzero(np.isin(job.rows.operation, P2P) & (grid.stage[job.rows.rank] == 0))
@@ -72,16 +78,19 @@ def is_interleaved(context: JobContext) -> bool:
 
 
 def _averages(context: JobContext) -> Bools:
-    """Returns a mask of the rows that are collectives of gradients and parameters. Work after them belongs to no
-    microbatch."""
+    """Returns a mask of the rows of the job that are collectives of gradients or parameters. The work after such a
+    collective belongs to no microbatch."""
     kinds = np.isin(np.array(context.grid.kinds or ("",)), OVERLAPPED_KINDS)
     rows = context.job.rows
     return kinds[rows.group] & ~np.isin(rows.operation, P2P)
 
 
 class _Block:
-    """The work of a rank between two messages. `before` is the direction of the message at its begin: 1 forward, -1
-    backward, 0 unknown or no message."""
+    """Collects the work of a rank between two messages.
+
+    `before` is the direction of the message that begins it: 1 for a forward pass, -1 for a backward pass, 0 for none.
+    `pieces` has (begin in ns, end in ns, row of the point at the end) for each part of the work.
+    """
 
     def __init__(self) -> None:
         self.before = 0
@@ -89,8 +98,8 @@ class _Block:
         self._count = {FORWARD: 0, BACKWARD: 0}
 
     def closed(self, after: int = 0) -> Iterator[Span]:
-        """Yields the spans of the block, and begins the next block. `after` is the direction of the message that ends
-        the block (1 forward, -1 backward, 0 no message)."""
+        """Yields the spans of the collected work, and starts to collect anew. `after` is the direction of the message
+        that ends the work: 1 for a forward pass, -1 for a backward pass, 0 for no message."""
         pieces, directions = self.pieces, {self.before, after} - {0}
         self.before, self.pieces = 0, []
         if not pieces:
@@ -104,7 +113,8 @@ class _Block:
 
 
 class _Messages:
-    """The messages of a rank. `sent` maps the rows of sent messages to their directions: 1 forward, -1 backward."""
+    """The messages of the rank at position `row`. `sent` maps the rows of its sent messages to their directions: 1 for
+    activations (forward pass), -1 for gradients (backward pass)."""
 
     def __init__(self, context: JobContext, row: int) -> None:
         job = context.job
@@ -120,8 +130,11 @@ class _Messages:
 
     @staticmethod
     def _directions(context: JobContext, row: int, rows: Ints) -> Ints:
-        """Returns for each message 1 if it has activations, -1 if it has gradients. In an interleaved pipeline,
-        activations also go from the last stage to the first stage."""
+        """Returns for each message in `rows` 1 if it carries activations, -1 if it carries gradients.
+
+        `row` is the position of the rank. In an interleaved pipeline, activations also go from the last stage to the
+        first stage.
+        """
         job, grid = context.job, context.grid
         place = dict(zip(job.ranks, grid.stage.tolist(), strict=True))
         own = int(grid.stage[row])
@@ -132,7 +145,7 @@ class _Messages:
         return np.where(job.rows.operation[rows] == Operation.SEND, way, -way).astype(np.int64)
 
     def arrived(self, time: float) -> int:
-        """Returns the direction of the last message that arrived until `time` and after the time of the previous call;
-        0 if no message arrived."""
+        """Returns the direction (1 or -1) of the last message received until `time` (ns since the start of the window)
+        and after the `time` of the previous call; 0 if no message was received."""
         last, self._next = self._next, int(np.searchsorted(self._ends, time, side="right"))
         return int(self._ways[self._next - 1]) if self._next > last else 0

@@ -17,10 +17,11 @@ MIN_SLOW_DEVICE = 1.05
 
 @dataclass(frozen=True, eq=False)
 class Changed:
-    """A changed job. `own` is the own time per point and kind, `wire` the wire time per row, in ns.
+    """The times of a changed job, in ns.
 
-    `tail` is the own time of each rank after its last point, in ns. `of_all` is True if all ranks are changed alike,
-    including unrecorded ranks. Then, no unrecorded rank is late.
+    `own` is the own time before each point, of shape (points, kinds of Own). `wire` is the wire time (time of the
+    transfer) of each row. `tail` is the own time of each rank after its last point. `of_all` is True if the change also
+    applies to unrecorded ranks, so that they are not late either.
     """
 
     own: Floats
@@ -29,23 +30,23 @@ class Changed:
     of_all: bool = False
 
     def length(self, context: JobContext) -> float:
-        """Returns the simulated length of the job in ns."""
+        """Returns the simulated time in ns from the start of the first window to the end of the last window."""
         return self.result(context).length
 
     def result(self, context: JobContext) -> Result:
-        """Returns the result of the simulation of the changed job."""
+        """Returns the result of the simulation of the changed job, including unrecorded ranks."""
         graph = context.unhindered if self.of_all else context.complete
         return graph.simulated(self.own, self.wire, self.tail)
 
 
 def unchanged(context: JobContext) -> Changed:
-    """Returns the job without changes."""
+    """Returns the times of the job as recorded."""
     graph = context.graph
     return Changed(graph.points.own, context.wires.wire, graph.tail)
 
 
 def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
-    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds)."""
+    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds). NaN changes nothing."""
     points, table = context.graph.points, context.own
     own = changed.own * np.nan_to_num(factor[points.rank, table.step], nan=1.0)
     last = np.array([np.flatnonzero(~np.isnan(row))[-1] for row in table.total])
@@ -55,17 +56,17 @@ def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
 
 
 def kinds_mask(kinds: tuple[Own, ...]) -> Bools:
-    """Returns a mask of shape (1, number of kinds) that is True for `kinds`."""
+    """Returns a mask of shape (1, number of kinds of own time) that is True for `kinds`."""
     return np.isin(np.arange(len(Own)), kinds)[None, :]
 
 
 def like_peers(
     changed: Changed, context: JobContext, ranks: Ints, kinds: Bools, target: Floats | None = None
 ) -> Changed:
-    """Returns the job in which the own time of `ranks` (positions) in each step is at most the usual own time of peers.
+    """Returns the job in which the own time of `ranks` in each step is at most the usual own time of their peers.
 
-    `target`, of shape (ranks, steps, kinds) in ns, replaces the usual own time. `kinds` is a mask of the kinds that
-    change, of shape (ranks or 1, kinds).
+    `ranks` are positions among the recorded ranks. `kinds` is a mask of the kinds of own time that change, of shape
+    (len(ranks) or 1, kinds). `target` replaces the usual own time: ns, of shape (all recorded ranks, steps, kinds).
     """
     table = context.own
     own, goal = table.own[ranks], (table.usual if target is None else target)[ranks]
@@ -77,7 +78,7 @@ def like_peers(
 
 
 def _device(changed: Changed, context: JobContext) -> Floats:
-    """Returns the device time of a changed job in ns, of shape (ranks, steps); NaN for steps that are not recorded."""
+    """Returns the device time of the changed job in ns, of shape (ranks, steps); NaN for unrecorded steps."""
     points, table = context.graph.points, context.own
     device = np.where(np.isnan(table.total), np.nan, 0.0)
     np.add.at(device, (points.rank, table.step), changed.own[:, Own.DEVICE])
@@ -85,8 +86,10 @@ def _device(changed: Changed, context: JobContext) -> Floats:
 
 
 def _speeds(changed: Changed, context: JobContext) -> Floats:
-    """Returns for each rank (time of its device / time of the devices of its peers) for the same work; 1 if the device
-    is not slow or the work is not known."""
+    """Returns for each rank (device time / device time of its peers for the same amount of work), at least 1.
+
+    The value is 1 if the device is not slower than MIN_SLOW_DEVICE, or if the amounts of work are not known.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = np.nanmedian(_device(changed, context) / context.expected_device, axis=1)
     slow = np.isfinite(speed) & (speed > MIN_SLOW_DEVICE) & ~np.isnan(context.amounts).all()
@@ -94,30 +97,28 @@ def _speeds(changed: Changed, context: JobContext) -> Floats:
 
 
 def even_work(changed: Changed, context: JobContext) -> Changed:
-    """Returns the job with the same device work, spread evenly over the ranks; in a pipeline, over the microbatches,
-    because uneven microbatches delay each other."""
+    """Returns the job with the same total device work, spread evenly over the ranks. In a pipeline, the work is spread
+    evenly over the microbatches instead, because uneven microbatches delay each other."""
     return even_microbatches(changed, context) if context.grid.stages > 1 else even(changed, context)
 
 
 def even_ranks(changed: Changed, context: JobContext) -> Changed:
-    """Returns the job with the same device work, spread evenly, for ranks that have more of it than others in each
+    """Returns the job with evenly spread device work, for a job in which the same ranks have too much work in each
     step.
 
-    Without stages, ranks that were not recorded are assumed to have the lower median of the recorded work. In a
-    pipeline, the work is spread over the microbatches (see even_work).
+    As even_work, but without a pipeline, ranks that were not recorded are assumed to have the lower median of the work
+    of recorded ranks, because they are probably not among the ranks with too much work.
     """
     return even_work(changed, context) if context.grid.stages > 1 else even(changed, context, others_are_usual=True)
 
 
 def even(changed: Changed, context: JobContext, others_are_usual: bool = False) -> Changed:
-    """Returns the job with the same device work, spread evenly in each slot over the ranks of one stage.
+    """Returns the job with the same device work, spread evenly over the ranks of each stage, separately in each slot.
 
-    Ranks that were not recorded are assumed to have the mean work of the recorded ranks or, if `others_are_usual`,
-    their lower median.
-
-    The n-th slot of a step is the work before the n-th start of a communication. Slots are used because parts of a
-    step, such as the optimizer, may already be even, and experts are uneven only in some layers. A slow device stays as
-    slow as it is.
+    The n-th slot of a step is the work before the n-th start of a communication. Slots are separate because parts of a
+    step, such as the optimizer, may already be even, and experts are uneven only in some layers. Ranks that were not
+    recorded are assumed to have the mean work of the recorded ranks or, if `others_are_usual` is True, their lower
+    median. The speed of each device stays the same.
     """
     points, table, slot = context.graph.points, context.own, _slots(context)
     places = (table.step * context.grid.stages + context.grid.stage[points.rank]) * (slot.max(initial=0) + 1) + slot
@@ -141,7 +142,7 @@ def even(changed: Changed, context: JobContext, others_are_usual: bool = False) 
 
 
 def _slots(context: JobContext) -> Ints:
-    """Returns for each point the number of communications that its rank has started before in the same step."""
+    """Returns for each point the number of communications that its rank has already started in the same step."""
     points, table = context.graph.points, context.own
     starts = (~points.resumes).astype(np.int64)
     started: Ints = np.cumsum(starts) - starts
@@ -150,8 +151,8 @@ def _slots(context: JobContext) -> Ints:
 
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
-    """Returns the job in which the device work of each stage is divided by its factor in `stages`; 0 and NaN change
-    nothing."""
+    """Returns the job in which the device time of each stage is divided by its factor in `stages`, which has one factor
+    per stage. A factor of 0 or NaN changes nothing."""
     factor = np.ones_like(context.own.own)
     shorter = np.divide(1.0, stages, out=np.ones_like(stages), where=stages > 0)
     factor[:, :, Own.DEVICE] = shorter[context.grid.stage][:, None]
@@ -160,7 +161,11 @@ def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Change
 
 def even_microbatches(changed: Changed, context: JobContext) -> Changed:
     """Returns the job with equal microbatches: all work of the same class (see microbatch_classes) takes the same
-    device time. Waits for stages and replicas without a recording take as long as when these are early."""
+    device time, apart from the speed of the device.
+
+    Unrecorded stages and replicas are assumed to have equal microbatches too: waits for them take as long as in the
+    steps in which they are early.
+    """
     classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
     speed = _speeds(changed, context)[points.rank[known]]
@@ -175,8 +180,10 @@ def even_microbatches(changed: Changed, context: JobContext) -> Changed:
 
 
 def microbatch_classes(context: JobContext) -> Ints:
-    """Returns for each point the class of the work before it, or -1. The stage and the communications before and after
-    the work define the class.
+    """Returns for each point the number of the class of the work before it; -1 if the work belongs to no microbatch.
+
+    Work of one class should take equally long for all microbatches. A class is defined by the stage and by the
+    communications before and after the work.
 
     For example, if a stage receives a gradient and then sends an activation, it has done backward and forward work in
     between. If it sends two activations, it has done only forward work in between. In an interleaved pipeline, the
@@ -205,17 +212,21 @@ def microbatch_classes(context: JobContext) -> Ints:
 
 
 def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
-    """Returns the job in which the wire times of `rows` are at most `wire`, in ns."""
+    """Returns the job in which the wire time of each of `rows` is at most the value of `wire` (ns) for this row.
+
+    `rows` and `wire` have the same length.
+    """
     new = changed.wire.copy()
     new[rows] = np.minimum(new[rows], wire)
     return replace(changed, wire=new)
 
 
 def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> Changed:
-    """Returns the job in which the transfers of `rows` run beside device work, up to `share` of the device time.
+    """Returns the job in which the transfers of the mask `rows` run in parallel with device work and cost no time.
 
-    In each step, one transfer per operation stays exposed: the first gather, because there is no work before it, or the
-    last reduction, because there is no work after it.
+    At most as much transfer time as `share` (0 to 1) of the device time is hidden. In each step, one transfer per type
+    of operation is not hidden: the first gather, because there is no work before it, or the last reduction, because
+    there is no work after it.
     """
     job, table = context.job.rows, context.own
     key = (job.rank * (int(job.step.max(initial=0)) + 1) + job.step) * len(Operation) + job.operation
@@ -233,9 +244,9 @@ def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> 
 
 
 def at_common_steps(changed: Changed, context: JobContext, collected: Floats) -> Changed:
-    """Returns the job in which the n-th garbage collection of each rank is in the same step.
+    """Returns the job in which all ranks do their n-th garbage collection in the same step.
 
-    `collected` is the time of the collections in ns, of shape (ranks, steps). Other interruptions are not moved.
+    `collected` is the time of garbage collection in ns, of shape (ranks, steps). Other interruptions are not moved.
     """
     points, table = context.graph.points, context.own
     place = points.rank * collected.shape[1] + table.step
@@ -256,7 +267,10 @@ def at_common_steps(changed: Changed, context: JobContext, collected: Floats) ->
 
 
 def _common_steps(collects: Bools) -> Ints:
-    """Returns the steps in which all ranks collect. There are as many as the most collections of one rank, spread
-    evenly over the recording."""
+    """Returns the steps in which all ranks will collect garbage, spread evenly over the recording.
+
+    `collects` is True for each rank and step with a collection, of shape (ranks, steps). The result has as many steps
+    as the rank with the most collections.
+    """
     count = int(collects.sum(axis=1).max(initial=0))
     return np.linspace(0, collects.shape[1] - 1, count + 2)[1:-1].round().astype(np.int64)

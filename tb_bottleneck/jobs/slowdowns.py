@@ -24,10 +24,11 @@ MIN_SLOWDOWN = 1.01
 
 @dataclass(frozen=True)
 class Slowdown:
-    """The slowdown of a job by one cause. `factor` is (time of the job with the cause / without it). `of` is "rank",
-    "stage" or "operation".
+    """The slowdown of a job by one rank, one stage, or one kind of work or communication.
 
-    `name` is the number of the rank or stage, or the name of the operation.
+    `of` is "rank", "stage" or "operation". `name` is the number of the rank or stage, the name of the communication, or
+    the name of the kind of own time. `factor` is (length of the job if only this takes as long as recorded / length of
+    the job if everything takes as long as usual).
     """
 
     of: str
@@ -53,8 +54,11 @@ def slowdowns_of(context: JobContext) -> list[Slowdown]:
 
 
 def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[str, str, Bools, Floats]]:
-    """Yields the variants of the job to simulate: `of` and `name` (see Slowdown), a mask of the own times (rank, step,
-    kind) that stay as recorded, and the wire times of all rows."""
+    """Yields the variants of the job to simulate, as (`of`, `name`, mask, wire times).
+
+    `of` and `name` are those of Slowdown. The mask of shape (ranks, steps, kinds) selects the own times that stay as
+    recorded; `none` is such a mask that selects none. The wire times (ns) are per row; `wire` are the usual ones.
+    """
     excess = np.nansum(context.own.excess, axis=(1, 2))
     ranks = np.arange(len(excess))[:, None, None]
     for rank in np.argsort(-excess, kind="stable")[:MAX_RANKS].tolist():
@@ -70,20 +74,22 @@ def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[
 
 
 def _length(context: JobContext, factor: Floats, recorded: Bools, wire: Floats) -> float:
+    """Returns the simulated length (ns) of the job with the wire times `wire` (ns) and with own times multiplied by
+    `factor`, except where the mask `recorded` is True."""
     changed: Changed = scaled(unchanged(context), context, np.where(recorded, 1.0, factor))
     return replace(changed, wire=wire).length(context)
 
 
 def _stage_factors(context: JobContext) -> Floats:
-    """Returns for each stage (mean device time of all stages / device time of the stage)."""
+    """Returns for each stage (mean over all stages of the typical device time of a stage / that of this stage)."""
     device = context.own.typical[:, Own.DEVICE]
     usual = np.array([lower_median(device[context.grid.stage == stage]) for stage in range(context.grid.stages)])
     return np.asarray(np.nanmean(usual) / np.maximum(usual, 1.0), np.float64)
 
 
 def _usual_wire(context: JobContext) -> Floats:
-    """Returns for each row the lower median of the wire times of the same operation and size, in groups of the same
-    kind."""
+    """Returns for each row of the job its usual wire time in ns: the lower median over the rows with the same operation
+    and number of bytes in groups of the same kind."""
     rows, wire = context.job.rows, context.wires.wire
     kinds = np.unique(context.grid.kinds or ("",), return_inverse=True)[1]
     _, alike = np.unique(np.stack((kinds[rows.group], rows.operation, rows.bytes)), axis=1, return_inverse=True)

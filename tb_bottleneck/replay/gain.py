@@ -25,13 +25,12 @@ from tb_bottleneck.replay.scenarios.scenario import Scenario
 
 
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
-    """Returns the shortest time in ns that the window can take after a fix, 0 if fast steps set no limit.
+    """Returns a lower limit (ns) of the window after a fix, from the recorded steps that the problem does not affect.
 
-    This is the limit that a run's fast steps set to a simulated gain (measures/fast_steps.py). The cost of the cause in
-    a step is the time that the fix saves in this step at best. A fix that makes all steps faster is not limited, such
-    as rarer checkpoints on a CPU, where the writer also slows the steps between checkpoints.
-
-    `before` is the graph without the fix, `after` the graph with the largest plausible effect of the fix.
+    `before` is the graph without the fix, `after` the graph with the largest plausible effect of the fix. A step is
+    unaffected if its times in both graphs are nearly equal. A fix cannot make the mean step shorter than the 10th
+    percentile of the unaffected steps (measures/fast_steps.py). Returns 0 if there is no limit, for example because the
+    fix shortens all steps.
     """
     steps = before.simulated_steps()
     return fast_step(steps, steps - after.simulated_steps()) * len(steps)
@@ -51,7 +50,10 @@ SMALLEST_GAIN = 1e-9  # has a logarithm
 
 
 class Gain(Record, frozen=True):
-    """Step time before / step time after: the expected value, and the bounds of its 90 % interval."""
+    """The gain of one or more fixes: step time without them / step time with them.
+
+    `low` and `high` are the bounds of the 90 % interval around `expected`.
+    """
 
     expected: float
     low: float
@@ -59,10 +61,11 @@ class Gain(Record, frozen=True):
 
 
 class Variants(Record, frozen=True, eq=False):
-    """The graphs of one recording with the same fixes.
+    """Variants of the graph of one recording, all with the same fixes.
 
-    `expected` is the expected graph. `fix` and `profiler` are the graphs at the 5 % and 95 % quantiles of these sources
-    of error.
+    `expected` has the expected effect of the fixes and the expected profiler overhead. `fix` are the graphs with the
+    low and the high effect of the fixes; `profiler` are the graphs with the fastest and the slowest plausible host
+    without the profiler. These are the 5 % and 95 % quantiles of the two sources of error.
     """
 
     expected: ModifiedGraph
@@ -70,7 +73,7 @@ class Variants(Record, frozen=True, eq=False):
     profiler: tuple[ModifiedGraph, ModifiedGraph]
 
     def with_fix(self, scenario: Scenario) -> "Variants | None":
-        """Returns the graphs with one more fix, or None if `scenario` cannot be simulated on one of them."""
+        """Returns the variants with the fix `scenario` added; None if it cannot be simulated on one of the graphs."""
         expected = scenario.apply(self.expected, Estimate.EXPECTED)
         profiler = [
             expected if graph is self.expected else scenario.apply(graph, Estimate.EXPECTED) for graph in self.profiler
@@ -82,7 +85,8 @@ class Variants(Record, frozen=True, eq=False):
 
 
 def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
-    """Returns the graphs of a recording without fixes, at the scales of the host in `host_scale`."""
+    """Returns the variants of the recorded `graph` without fixes. Dispatch times are multiplied by the expected, the
+    least and the largest scale in `host_scale`, which estimates the host without the profiler."""
     least, expected, most = (
         with_host_scale(graph, scale) for scale in (host_scale.least, host_scale.expected, host_scale.most)
     )
@@ -90,17 +94,18 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 
 
 def gain_of(before: Variants, after: Variants) -> Gain:
-    """Returns the gain from `before` to `after`. All values are at least 1: users revert a fix that slows training."""
+    """Returns the gain of the fixes that `after` has and `before` lacks. All three values are at least 1, because users
+    revert a fix that slows training."""
     gain = _ratio(before.expected, after.expected, _shortest(before, after))
     found = with_bounds(gain, errors_of(before, after))
     return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:
-    """Returns a dict from sources of error to how far the gain may be (below, above) the expected gain.
+    """Returns for each source of error how far the gain may be (below, above) the expected gain.
 
-    `before` and `after` are the graphs without and with the fix. Both values are non-negative natural logarithms of
-    ratios. The sources are fix, profiler, host, sample and noise.
+    `before` and `after` are the graphs without and with the fix. Each value is a non-negative natural logarithm of
+    (one gain / the other). The keys are "fix", "profiler", "host", "sample" and "noise" (see the module docstring).
     """
     shortest = _shortest(before, after)
     gain = _ratio(before.expected, after.expected, shortest)
@@ -118,39 +123,48 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
 
 
 def gain_in_part(gain: float) -> float:
-    """Returns the gain of a fix that saves only the part PARTIAL_EFFECT of the time that it is expected to save."""
+    """Returns the gain of a fix that saves only the share PARTIAL_EFFECT of the time that it is expected to save.
+
+    `gain` is the expected gain, old step time / new step time. The saved share of the step time is 1 - 1 / `gain`.
+    """
     return 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / gain)
 
 
 def _at_least_rate(gain: float, before: Variants, after: Variants) -> float:
-    """Returns the gain of fixing a problem that is as rare in the run as its single recorded occurrence allows
-    (LEAST_RATE). If the problem was recorded in several steps, returns `gain`."""
+    """Returns a lower bound of the gain in the whole run, for a problem that was recorded in a single step.
+
+    Such a problem may occur in the run only at LEAST_RATE times its recorded rate. If the problem was recorded in
+    several steps, returns `gain`, the gain in the recorded steps.
+    """
     saved = before.expected.simulated_steps() - after.expected.simulated_steps()
     once = len(saved) > 1 and saved.max() >= IN_ONE_STEP * saved.clip(min=0).sum()
     return 1 + LEAST_RATE * (gain - 1) if once and gain > 1 else gain
 
 
 def _on_next_host(before: Variants, after: Variants, factor: float, shortest: float) -> float:
-    """Returns the gain if the host of the next run takes `factor` times as long as the host of this run."""
+    """Returns the gain if the host of the next run takes `factor` times as long as the host of this run. `shortest` is
+    the lower limit of the window after the fix, in ns."""
     return _ratio(before.expected, on_host(after.expected, factor), shortest * min(factor, 1.0))
 
 
 def deviations(gain: float, gains: Iterable[float]) -> tuple[float, float]:
-    """Returns how far `gains` are at most below and above `gain`, as non-negative natural logarithms of ratios."""
+    """Returns how far `gains` are at most (below, above) `gain`, as absolute values of log(other gain / `gain`)."""
     sides = [log(max(other, SMALLEST_GAIN) / max(gain, SMALLEST_GAIN)) for other in gains]
     return max(0.0, -min(sides, default=0.0)), max(0.0, *sides, 0.0)
 
 
 def with_bounds(gain: float, errors: Mapping[str, tuple[float, float]]) -> Gain:
-    """Returns `gain` with the bounds of its interval, from `errors`: by source of error, deviations as logarithms."""
+    """Returns `gain` with its 90 % interval. `errors` has the deviations (below, above) of each source of error, as
+    non-negative natural logarithms. Independent deviations add up by their squares."""
     below, above = (hypot(*sides) for sides in zip(*errors.values(), strict=True))
     return Gain(gain, gain * exp(-below), gain * exp(above))
 
 
 def _shortest(before: Variants, after: Variants) -> float:
-    """Returns the shortest window after the fix that the fast steps of the run allow, in ns."""
+    """Returns the lower limit of the window after the fix, in ns (see shortest_window)."""
     return shortest_window(before.expected, after.fix[1])
 
 
 def _ratio(before: ModifiedGraph, after: ModifiedGraph, shortest: float = 1.0) -> float:
+    """Returns window of `before` / window of `after`. The latter counts as at least `shortest` ns."""
     return max(before.window(), 1.0) / max(after.window(), shortest, 1.0)

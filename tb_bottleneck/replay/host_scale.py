@@ -39,10 +39,11 @@ _COST_PER_EVENT = {Kind.CPU_OP: NS_PER_OPERATOR, Kind.PYTHON: NS_PER_FRAME, Kind
 
 
 class HostScale(Record, frozen=True):
-    """Dispatch time without the profiler / recorded dispatch time: `expected`, and its bounds `least` and `most`.
+    """The scale of the host: dispatch time without the profiler / recorded dispatch time, from 0 to 1.
 
-    `solved` is True if the scale comes from a measured step time without the profiler, `hidden` if that time is known,
-    but does not show the scale.
+    `least` and `most` are the bounds of the `expected` scale. `solved` is True if the scale follows from a measured
+    step time without the profiler. `hidden` is True if that time is known but does not depend on the scale, because the
+    device limits the steps.
     """
 
     expected: float
@@ -53,15 +54,17 @@ class HostScale(Record, frozen=True):
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
-    """Returns the graph with the time of dispatching, and the own time of each call, multiplied by `scale`."""
+    """Returns the graph with the dispatch time and the call time of the host, without waits, multiplied by `scale`."""
     if scale == 1.0:
         return graph
     return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, scale), cost=scale_column(graph.items.cost, scale))
 
 
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
-    """Returns the scale of the host. For CPU runs without a measured overhead, the scale is 1: dispatching cannot be
-    separated from other work there."""
+    """Returns the scale of the host for an unmodified `graph` (see the module docstring).
+
+    For CPU runs without a measured overhead, the scale is 1: dispatching cannot be separated from other work there.
+    """
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
@@ -86,15 +89,16 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
 
 
 def _is_hidden(graph: ModifiedGraph) -> bool:
-    """Returns True if the device hides the time of the host: the step time then does not show its scale."""
+    """Returns True if the device limits the steps: even the fastest plausible host shortens the window by less than
+    SEEN_FROM, and the step time does not show the scale of the host."""
     fastest = with_host_scale(graph, 1 / MAX_HOST_SLOWDOWN)
     return fastest.window() > (1 - SEEN_FROM) * graph.window()
 
 
 def _solved(graph: ModifiedGraph, window: float) -> float:
-    """Returns the scale at which the replay takes `window` ns, by bisection; 1 if the graph already does.
+    """Returns the scale from MIN_HOST_SCALE to 1 at which the replay takes `window` ns, found by bisection.
 
-    The scale is from MIN_HOST_SCALE to 1.
+    Returns 1 if the replay takes at most `window` ns without scaling.
     """
     if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
         return 1.0
@@ -109,7 +113,10 @@ def _solved(graph: ModifiedGraph, window: float) -> float:
 
 
 def _from_event_costs(graph: ModifiedGraph) -> float:
-    """Returns (dispatching - cost of all recorded events) / dispatching, at least 1 / MAX_HOST_SLOWDOWN."""
+    """Returns the scale (dispatch time - profiler overhead) / dispatch time, at least 1 / MAX_HOST_SLOWDOWN.
+
+    The overhead is the number of events recorded on launching threads, times the cost of recording one such event.
+    """
     recording, items = graph.base.recording, graph.items
     events = recording.trace.events
     launching = np.zeros(len(recording.trace.threads), np.bool_)

@@ -23,12 +23,13 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 def scale_column(column: Ints, factor: float | Floats) -> Ints:
-    """Returns `column` multiplied by a factor, or by one factor per item, and rounded to whole ns."""
+    """Returns `column` (times in ns, one per item) multiplied by `factor` and rounded to whole ns. `factor` is one
+    number, or one number per item."""
     return np.asarray(np.rint(column * factor), np.int64)
 
 
 class Estimate(Enum):
-    """The assumed effect of a fix: the expected effect, the smallest plausible effect, the largest possible effect."""
+    """The assumed effect of a fix: `EXPECTED`, or the smallest (`LOW`) or largest (`HIGH`) plausible effect."""
 
     EXPECTED = "expected"
     LOW = "low"
@@ -37,33 +38,34 @@ class Estimate(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RecordedGraph:
-    """A recording with its dependency graph, and values that all modifications of the graph share."""
+    """A recording, its dependency graph, and derived values that all modified graphs of the recording share."""
 
     recording: Recording
 
     @cached_property
     def graph(self) -> Graph:
-        """The dependency graph."""
+        """The dependency graph: of host and device (graph_of), or for a CPU run of the main thread (host_graph_of)."""
         return graph_of(self.recording) if self.recording.on_device else host_graph_of(self.recording)
 
     @cached_property
     def layout(self) -> Layout:
-        """The blocks of the graph."""
+        """The blocks of the graph: groups of items that the simulation processes at once (graph/blocks.py)."""
         return layout_of(self.graph)
 
     @cached_property
     def check(self) -> Check:
-        """The result of replaying the unmodified graph."""
+        """The error of a replay of the unmodified graph, which decides whether predictions are made."""
         return check(self.graph, self.layout)
 
     @property
     def ops(self) -> DeviceOps:
-        """Operations of all devices. The column `op` of the items has rows of this table."""
+        """The operations of all devices. The column `op` of Items contains row numbers of this table."""
         return self.recording.trace.all_device_ops
 
     @cached_property
     def computing(self) -> tuple[Ints, Ints]:
-        """The items with kernels that compute on the judged device, sorted by start, and their start times in ns."""
+        """The rows of the items with compute kernels of the judged device, and the recorded start times of these
+        kernels in ns. Both are sorted by start. Collectives and copies are no compute kernels."""
         items, ops = self.graph.items, self.ops
         if not len(ops):
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -73,14 +75,15 @@ class RecordedGraph:
 
     @cached_property
     def busy(self) -> int:
-        """Time in which the judged device computed, in ns."""
+        """The recorded time in which at least one compute kernel ran on the judged device, in ns."""
         return self.busy_with(self.graph.items.length)
 
     def busy_with(self, length: Ints) -> int:
-        """Returns the time in ns in which the judged device would compute with kernels of these lengths.
+        """Returns the time in ns in which the judged device would compute if the operations had other lengths.
 
-        The kernels keep their recorded start times. Kernels on several streams share the device, which the graph does
-        not model. Collectives and copies are left out, because they may run in parallel with kernels.
+        `length` has one length (ns) per item. The kernels keep their recorded start times. The result is a lower bound
+        of the window, because kernels on several streams share the device, which the graph does not model. Collectives
+        and copies are left out, because they may run in parallel with kernels.
         """
         rows, begin = self.computing
         steps = self.recording.steps
@@ -92,16 +95,17 @@ class RecordedGraph:
 
     @cached_property
     def quickest_share(self) -> float:
-        """For a CPU run: (time of the operators if nothing disturbs them / recorded time of the operators)."""
+        """For a CPU run: time of the operators if nothing disturbs them / their recorded time, from 0 to 1."""
         return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
     def gap_length(self) -> Ints:
-        """The recorded gap before each item, in ns."""
+        """The recorded host time before the issue of each item, in ns, summed over all host activities."""
         return self.graph.items.gap.total()
 
     def spans_named(self, prefix: str) -> Spans:
-        """Returns the time spans in which operators or annotations with names that begin with `prefix` ran."""
+        """Returns the time spans (ns, merged if they overlap) in which operators or annotations ran whose names begin
+        with `prefix`. The result is cached."""
         if prefix not in self._spans_by_prefix:
             self._spans_by_prefix[prefix] = self._find_spans(prefix)
         return self._spans_by_prefix[prefix]
@@ -119,10 +123,10 @@ class RecordedGraph:
 
 @dataclass(frozen=True, eq=False)
 class ModifiedGraph:
-    """A recorded graph with modified items.
+    """A recorded graph `base` with modified `items`. Modifications return a new object.
 
-    The window is never shorter than `floor` ns. A step works on `batch` times as many samples as recorded. Loader
-    workers need at least `pace` ns for the samples of the recorded window.
+    The simulated window is never shorter than `floor` ns. A step processes `batch` times as many samples as recorded.
+    Loader workers need at least `pace` ns to make the batches of the recorded window.
     """
 
     base: RecordedGraph
@@ -143,9 +147,10 @@ class ModifiedGraph:
         pause: Ints | None = None,
         after: Ints | None = None,
     ) -> "ModifiedGraph":
-        """Returns a graph with the given columns of the items, or this object itself if no column differs.
+        """Returns a graph with the given columns of Items replaced, or this object itself if no column differs.
 
-        Most fixes change nothing in most recordings, and a graph object is replayed at most once.
+        Returning the same object saves time: each graph object is replayed at most once, and most fixes change nothing
+        in most recordings.
         """
         columns: dict[str, Any] = {
             "gap": gap,
@@ -162,7 +167,7 @@ class ModifiedGraph:
         return replace(self, items=replace(self.items, **changes)) if changes else self
 
     def with_gap(self, activity: Activity, column: Ints) -> "ModifiedGraph":
-        """Returns a graph with `column` as the time of `activity` before each item, in ns."""
+        """Returns a graph in which the host spends `column` (ns, one per item) on `activity` before each item."""
         return self.with_items(gap=self.items.gap.with_column(activity, column))
 
     def _has_column(self, name: str, column: Any) -> bool:
@@ -172,11 +177,12 @@ class ModifiedGraph:
         )
 
     def with_floor(self, floor: float) -> "ModifiedGraph":
-        """Returns a copy whose window takes at least `floor` ns. A larger floor of this graph is kept."""
+        """Returns a copy whose window takes at least `floor` ns. If this graph has a larger floor, it is kept."""
         return replace(self, floor=max(self.floor, floor))
 
     def with_pace(self, pace: float) -> "ModifiedGraph":
-        """Returns a copy with loader workers that need at least `pace` ns for the samples of the recorded window."""
+        """Returns a copy with loader workers that need at least `pace` ns for the batches of the recorded window; 0
+        removes the limit."""
         return replace(self, pace=pace)
 
     def with_batch(self, factor: float) -> "ModifiedGraph":
@@ -184,17 +190,21 @@ class ModifiedGraph:
         return replace(self, batch=self.batch * factor)
 
     def window(self) -> float:
-        """Returns the simulated time in ns for the samples of the recorded window, not less than its lower bounds."""
+        """Returns the simulated time in ns for as many samples as the recorded window has.
+
+        The lower bounds are `floor`, the time in which the judged device computes, and `pace`.
+        """
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
         return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
 
     def step_times(self) -> Floats:
-        """Returns the step times in ns. Their sum is `window()`: a lower bound of the window lengthens all steps."""
+        """Returns the step times in ns. Their sum is `window()`: if a lower bound lengthens the window, all steps get
+        longer by the same factor."""
         return np.asarray(self.simulated_steps() * (self.window() / max(self._simulated, 1)), np.float64)
 
     def simulated_steps(self) -> Floats:
-        """Returns the step times in ns from the replay, without the lower bounds of the window."""
+        """Returns the step times in ns from the replay alone: not divided by `batch`, and without lower bounds."""
         return np.asarray(np.diff(self._edges), np.float64)
 
     @property
@@ -203,47 +213,51 @@ class ModifiedGraph:
 
     @cached_property
     def _edges(self) -> Ints:
-        """The edges of the steps in ns. The plan keeps many graphs, so nothing else of the replay is kept."""
+        """The simulated start of each step and the end of the last one, in ns. The other results of the replay are
+        dropped, because a plan keeps many graphs in memory."""
         return replay(self.base.graph, self.base.layout, self.items).edges
 
     # --- queries for scenarios ---
 
     def issued_in(self, spans: Spans) -> Bools:
-        """Returns a mask of the items that were issued in `spans`."""
+        """Returns a mask of the items whose recorded issue time is in `spans`."""
         return spans.contains(self.base.graph.items.at)
 
     def gap_share_in(self, spans: Spans) -> Floats:
-        """Returns the share (0 to 1) of each item's recorded gap that is in `spans`."""
+        """Returns per item the share (0 to 1) of the recorded host time before its issue that is in `spans`."""
         at, length = self.base.graph.items.at, self.base.gap_length
         covered = spans.covered(at - length, at)
         return np.where(length > 0, covered / np.maximum(length, 1), 0.0)
 
     def with_work(self, *works: int) -> Bools:
-        """Returns a mask of the items with an operation whose kind of work is one of `works`."""
+        """Returns a mask of the items with a device operation whose kind of work is one of `works` (values of Work)."""
         op = self.items.op
         mask: Bools = (op >= 0) & np.isin(self.base.ops.work[op], works) if len(self.base.ops) else op >= 0
         return mask
 
     def of_operations(self, values: Floats) -> Floats:
-        """Returns one value per item. `values` has one per operation of the judged device; items without one get 1."""
+        """Returns one value per item from `values`, which has one value per operation of the judged device. Items
+        without such an operation get 1."""
         recording = self.base.recording
         all_values = np.ones(len(self.base.ops) + 1)  # the last one is for items without an operation
         all_values[np.flatnonzero(self.base.ops.device == recording.trace.device_index)] = values
         return np.asarray(all_values[self.items.op])
 
     def gap_scaled(self, activity: Activity, factor: float | Floats) -> ActivityTimes:
-        """Returns the gaps, with the time of one host activity multiplied by a factor, or by one factor per item."""
+        """Returns the column `gap` of the items with the time of `activity` multiplied by `factor`: one number, or one
+        number per item."""
         gap = self.items.gap
         return gap.with_column(activity, scale_column(gap.of(activity), factor))
 
 
 def unmodified_graph(base: RecordedGraph) -> ModifiedGraph:
-    """Returns the graph as recorded."""
+    """Returns the graph of `base` with the recorded items and no lower bounds."""
     return ModifiedGraph(base, base.graph.items)
 
 
 def on_host(graph: ModifiedGraph, factor: float) -> ModifiedGraph:
-    """Returns the graph on a host that takes `factor` times as long for everything, including loading."""
+    """Returns the graph with all host time multiplied by `factor`: gaps, calls, and the floor of the window, because
+    loading batches also takes host time."""
     items = graph.items
     gap = items.gap.each(lambda column: scale_column(column, factor))
     scaled = graph.with_items(gap=gap, cost=scale_column(items.cost, factor))

@@ -24,9 +24,10 @@ WORTH_DOING = 0.02
 
 
 class PlanStep(Record, frozen=True):
-    """A fix of the plan: its cause and the name of its scenario.
+    """One fix of the plan: the `cause` that it removes, and the name of the `scenario` that simulates it.
 
-    `total` is the gain of this fix together with all earlier fixes; `step_ns` is the step time with these fixes.
+    `total` is the gain of this fix together with all earlier fixes of the plan; `step_ns` is the expected mean step
+    time in ns with these fixes.
     """
 
     cause: str
@@ -36,10 +37,11 @@ class PlanStep(Record, frozen=True):
 
 
 class Prediction(Record, frozen=True):
-    """The replay's result for one recording: the check, the gains of single fixes by cause, and the plan.
+    """The predicted gains for one recording.
 
-    Gains and plan are empty if the replay is not trusted or no cause has a scenario. `host_scale` is None if the replay
-    is not trusted.
+    `check` says whether the replay of the unmodified recording can be trusted. `gains` has for each cause the gain of
+    its fix alone, `plan` the fixes in the recommended order. Both are empty if the replay is not trusted or no cause
+    has a scenario. `host_scale` is the profiler overhead, or None if the replay is not trusted.
     """
 
     check: Check
@@ -49,7 +51,8 @@ class Prediction(Record, frozen=True):
 
 
 def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
-    """Returns the predicted gains of fixing `causes`, given in any order. Causes without a scenario are left out."""
+    """Returns the predicted gains of fixing `causes`, which are names of causes in any order. Causes without a scenario
+    are left out."""
     base = RecordedGraph(recording)
     simulated = [cause for cause in causes if _applies(cause, recording)]
     if not base.check.trusted:
@@ -75,10 +78,11 @@ def _applies(cause: str, recording: Recording) -> bool:
 def _greedy(
     start: Variants, gains: Mapping[str, Gain], windows: Mapping[str, float], causes: list[str]
 ) -> Iterable[PlanStep]:
-    """Yields one fix after the other, the best first. `gains` and `windows` are for single fixes, by scenario.
+    """Yields the fixes of the plan, each time the one that saves most after the fixes before it.
 
-    If no single fix is worth doing, a group of fixes may be. For example, if only one of several waits is removed, the
-    next wait takes its time.
+    `start` is the recording without fixes. `gains` and `windows` (expected windows in ns) are those of each fix alone,
+    by the name of the scenario. If no single fix is worth doing, a group of fixes may be: for example, if only one of
+    several waits is removed, the host waits as long at the next one.
     """
     recording = start.expected.base.recording
     step_ns = recording.account.window / len(recording.steps)
@@ -103,11 +107,11 @@ def _greedy(
 
 
 def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
-    """Returns fixes that are worth doing together, the fix with the largest effect of its own first; empty if there are
-    none.
+    """Returns the causes whose fixes are worth doing together, the largest single effect first; empty if there is none.
 
-    Together they must save at least WORTH_DOING per fix. `after` has the window after each single fix. The fixes with
-    the smallest effect are left out, one by one, as long as that costs less than WORTH_DOING.
+    `now` is the recording with the fixes chosen so far, `after` the expected window in ns with each further fix alone.
+    Together, the fixes must save at least WORTH_DOING of the window per fix. Starting with the smallest effect, each
+    fix is left out if the others save nearly as much without it (less than WORTH_DOING of the window is given up).
     """
     before = now.expected.window()
     group = sorted((cause for cause in after if np.isfinite(after[cause])), key=lambda cause: after[cause])
@@ -123,7 +127,8 @@ def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
 
 
 def _window_of(now: Variants, causes: Iterable[str]) -> float:
-    """Returns the expected window (ns) after the fixes of all `causes`; infinity if a fix is not applicable."""
+    """Returns the expected window (ns) of `now` with the fixes of all `causes` added; infinity if one of them cannot be
+    simulated."""
     graph: ModifiedGraph | None = now.expected
     for cause in causes:
         graph = SCENARIO_OF[cause].apply(graph, Estimate.EXPECTED) if graph is not None else None

@@ -50,10 +50,11 @@ CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.0
 
 
 def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[[Precision], float | None]) -> Floats:
-    """Returns for each device operation the present arithmetic rate if it is a contraction in a wide type other than
-    `dtype`; 0 for all other operations.
+    """Returns per operation of the judged device the peak arithmetic rate of its recorded precision, for contractions
+    in one of WIDE_TYPES other than `dtype`; 0 for all other operations.
 
-    `rate_of` returns the device's rate for a precision, or None. The result has the same unit.
+    `rate_of` returns the device's peak rate for a precision, or None if it is not known. The result has the same unit.
+    For a Winograd convolution, the rate is multiplied by WINOGRAD, because it does fewer multiplications.
     """
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))
@@ -66,10 +67,11 @@ def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[
 
 
 def multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
-    """Returns the precision of a contraction from its kernel's name, otherwise from its operands.
+    """Returns the precision of a contraction, from the name of its kernel or otherwise from its operands.
 
-    None, or a precision without a type, if neither shows the type. float operands are assumed to be multiplied in TF32,
-    which predicts the smaller gain.
+    `name` is a row of `trace.names`, `op` a row of the device operations with this name. Returns None or a precision
+    without a type if neither shows the type. If the operands are float and the name does not show the type, TF32 is
+    assumed, which predicts the smaller gain.
     """
     operand = operand_type(recording, op)
     precision = with_operand_type(precision_of(recording.trace.names[name]), operand)
@@ -81,14 +83,15 @@ def multiplied_in(recording: Recording, name: int, op: int) -> Precision | None:
 def precision_factors(
     recording: Recording, ratio: Floats, roofs: tuple[Floats, Floats], half: bool, estimate: Estimate
 ) -> Floats:
-    """Returns per device operation the factor of its time, at most 1.
+    """Returns per operation of the judged device (time with the new type / recorded time), at most 1.
 
     Args:
         recording: the recording.
-        ratio: per operation, new rate / present rate; 0 for operations that keep their type.
-        roofs: per operation, (time at the arithmetic roof / recorded time, time at the bandwidth roof / recorded time).
+        ratio: per operation, arithmetic rate of the new type / of the recorded type; 0 if the operation keeps its type.
+        roofs: two arrays per operation: time at the device's peak arithmetic rate / recorded time, and time at its
+            peak bandwidth / recorded time.
         half: True if the new type is a half-precision type.
-        estimate: whether to return expected, low or high gains.
+        estimate: whether to assume the expected, the low or the high effect.
     """
     ops, products, gain = recording.trace.device_ops, ratio > 0, np.maximum(ratio, 1.0)
     length = ops.end - ops.start
@@ -110,20 +113,22 @@ def precision_factors(
 
 
 def with_autocast_dispatch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph in which autocast slows the host's dispatching by AUTOCAST_DISPATCH."""
+    """Returns the graph in which the host's dispatching takes AUTOCAST_DISPATCH times as long, because autocast casts
+    operands."""
     return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, AUTOCAST_DISPATCH[estimate]))
 
 
 def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:
-    """Returns time at the roof / recorded time per device operation: (arithmetic roof, bandwidth roof); 0 if
-    unknown."""
+    """Returns two arrays with one value per operation of the judged device: time at the device's peak arithmetic rate /
+    recorded time, and time at its peak bandwidth / recorded time. Unknown values are 0."""
     bounds = recording.kernel_bounds
     compute = bounds.bound_by == BoundBy.COMPUTE
     return np.where(compute, bounds.reached, bounds.other), np.where(compute, bounds.other, bounds.reached)
 
 
 def operand_type(recording: Recording, op: int) -> str:
-    """Returns the type of the first tensor argument of the operator that launched operation `op`; empty if unknown."""
+    """Returns the type of the first tensor argument of the operator that launched the device operation in row `op`, as
+    the profiler names it, such as "float". Returns an empty text if the type is not known."""
     trace = recording.trace
     called, operator = trace.calling_operators
     ops = trace.device_ops
@@ -134,7 +139,7 @@ def operand_type(recording: Recording, op: int) -> str:
 
 
 def rows_by_name(names: Ints) -> "list[tuple[int, Ints]]":
-    """Returns pairs of each distinct name in `names` and the positions that have this name."""
+    """Returns for each distinct value in `names` the pair (value, positions in `names` that have this value)."""
     order = np.argsort(names, kind="stable")
     distinct, first = np.unique(names[order], return_index=True)
     return list(zip(distinct.tolist(), np.split(order, first[1:]), strict=True)) if len(names) else []

@@ -10,9 +10,10 @@ from tb_bottleneck.knowledge.catalogue import load
 
 @dataclass(frozen=True)
 class Assumption:
-    """`title` is a fix in a few words, `text` says what must be true for the fix to have the predicted effect.
+    """The texts of one scenario.
 
-    `needs` says what a recording lacks if the fix cannot be simulated; empty if the fix can always be simulated.
+    `title` names the fix in a few words. `text` says what must be true for the fix to have the predicted effect.
+    `needs` says what a recording lacks if the fix cannot be simulated; it is empty if the fix can always be simulated.
     """
 
     title: str
@@ -22,7 +23,7 @@ class Assumption:
 
 @cache
 def assumptions() -> Mapping[str, Assumption]:
-    """Returns the assumptions by the name of the scenario."""
+    """Returns the texts of all scenarios, by the name of the scenario."""
     return {
         entry["name"]: Assumption(entry["title"], entry["assumes"], entry.get("needs", ""))
         for entry in load("scenarios.toml")["scenario"]
@@ -31,11 +32,14 @@ def assumptions() -> Mapping[str, Assumption]:
 
 @cache
 def unsimulated() -> Mapping[str, str]:
-    """Returns the reasons why a gain is not simulated, by cause; complete sentences."""
+    """Returns for each cause without a scenario the reason why its gain is not simulated, as a complete sentence."""
     return dict(load("scenarios.toml")["unsimulated"])
 
 
 @cache
 def word(key: str) -> Template:
-    """Returns the template of a sentence about the replay, by its key in the table `words`."""
+    """Returns the template of a sentence about the replay. `key` is a key of the table `words` in scenarios.toml.
+
+    Raises KeyError for any other key.
+    """
     return Template(load("scenarios.toml")["words"][key])

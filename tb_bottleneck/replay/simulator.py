@@ -14,8 +14,11 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 class ReplayResult(Record, frozen=True, eq=False):
-    """The simulated times in ns: the `edges` of the steps, and when each block ended on the `host` and on its stream
-    (`device`)."""
+    """The simulated times of a graph, in ns.
+
+    `edges` are the starts of the steps and the end of the last one. `host` and `device` have one time per block: when
+    the block ends on the host, and when its operations end on their stream.
+    """
 
     edges: Ints
     host: list[int]
@@ -23,13 +26,16 @@ class ReplayResult(Record, frozen=True, eq=False):
 
     @property
     def window(self) -> int:
-        """Time from the first edge to the last, in ns."""
+        """The simulated time from the start of the first step to the end of the last one, in ns."""
         return int(self.edges[-1] - self.edges[0])
 
 
 def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayResult:
-    """Returns the simulated times of `graph`, with the items `items` if given, which must have the same
-    dependencies."""
+    """Returns the simulated times of `graph`.
+
+    `layout` has the blocks of `graph`. If `items` are given, they replace the items of the graph. They may have other
+    times and fewer dependencies, but no dependencies that the items of `graph` lack.
+    """
     work = graph.items if items is None else items
     maps = maps_of(work, layout)
     drains, marks = work.drains[layout.last].tolist(), work.mark[layout.last].tolist()
@@ -73,11 +79,11 @@ def replay(graph: Graph, layout: Layout, items: Items | None = None) -> ReplayRe
 
 
 def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], device: list[int]) -> Ints:
-    """Returns the edges of the steps in ns.
+    """Returns the simulated edges of the steps in ns: their starts, and the end of the last one.
 
-    `reached` maps the number of a step edge to the time at which the replay reached it. `device` has the time at which
-    each block ended on its stream. A window without steps starts at the only edge of the host or at the first operation
-    of the device, and ends when the last operation ends.
+    `reached` has the time (ns) of each simulated edge by its number, `device` the end (ns) of each block's operations.
+    If the recording has no step marks, the window starts at the only edge of the host or at the first operation of the
+    judged device, and ends with the last operation.
     """
     if len(reached) > 1:
         return np.maximum.accumulate(np.array([reached[mark] for mark in sorted(reached)], np.int64))
@@ -96,8 +102,11 @@ MAX_FROZEN_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a test replay: `error` is the relative error of the replayed window, and `frozen_share` the share
-    of the window that no dependency explains."""
+    """The result of a test replay of the unmodified recording, which shows whether predictions can be trusted.
+
+    `error` is abs(replayed window / recorded window - 1). `frozen_share` is the share of the window in which the device
+    was idle for no recorded reason.
+    """
 
     error: float
     frozen_share: float
@@ -109,9 +118,9 @@ class Check:
 
 
 def check(graph: Graph, layout: Layout) -> Check:
-    """Returns the check of a replay of the unmodified recording with median delays.
+    """Replays the unmodified `graph` with median delays, and returns how far the result is from the recording.
 
-    Every latency, pause and lag is set to the median of its kind. With the recorded values, the replay would be exact
+    Every latency, pause and lag is set to the median of its column. With the recorded values, the replay would be exact
     for any dependencies; with medians, only correct dependencies reproduce the recorded times.
     """
     begin, end = int(graph.edges[0]), int(graph.edges[-1])
@@ -122,7 +131,8 @@ def check(graph: Graph, layout: Layout) -> Check:
 
 
 def with_median_delays(items: Items) -> Items:
-    """Returns the items with every latency, pause and lag at the median of its kind; unexplained values stay."""
+    """Returns the items with every latency, pause and lag set to the median of its column. Values that are too long to
+    be usual, and are therefore unexplained, stay as recorded."""
     has_op = items.stream >= 0
     launched = has_op & (items.latency > LONG_AGO) & (items.latency <= LONGEST_LATENCY_NS)
     waiting, following = (items.waits >= 0) & ~has_op, items.after >= 0
@@ -136,4 +146,5 @@ def with_median_delays(items: Items) -> Items:
 
 
 def _median(values: Ints, rows: Bools) -> Ints:
+    """Returns `values` with the values of the mask `rows` replaced by their median."""
     return np.where(rows, int(np.median(values[rows])), values) if rows.any() else values

@@ -1,4 +1,5 @@
-"""Models a device for predictions, with its rates, size and links. The device is that of a recording, or is named."""
+"""Models a device for predictions: its rates, number of multiprocessors and links. The device is that of a recording,
+or is given by its name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,12 +36,12 @@ VECTOR_FP32 = Precision("vector", "fp32")
 
 @dataclass(frozen=True)
 class DeviceModel:
-    """The rates, size and links of a device. `tensor` (dense, by type) and `vector` are in TFLOP/s; `bandwidth` of its
-    memory is in GB/s.
+    """The rates, number of multiprocessors and links of a device. Values are None if not known.
 
-    `achievable` is the share of the tensor rates that the best matrix multiplication reaches; 1 if the rates were
-    measured on the device. `link` (host to device) and `peers` (device to device) are in GB/s in one direction.
-    `multiprocessors` is the number of multiprocessors. Values are None if not known.
+    `tensor` has the peak rates of the matrix units in TFLOP/s by type (without sparsity), `vector` is that of the
+    vector units in fp32. `bandwidth` is that of the device memory in GB/s. `achievable` is the share of the tensor
+    rates that the best matrix multiplication reaches; 1 if the rates were measured on the device. `link` (host to
+    device) and `peers` (device to device) are in GB/s in one direction.
     """
 
     name: str
@@ -55,13 +56,14 @@ class DeviceModel:
 
     @property
     def copy_bandwidth(self) -> float:
-        """Bandwidth in GB/s that a copy in device memory reaches: measured, or COPY_EFFICIENCY times that of the data
-        sheet."""
+        """The bandwidth in GB/s that a copy in device memory reaches: the measured one, or COPY_EFFICIENCY times that
+        of the data sheet."""
         return self.bandwidth if self.basis == BY_MEASUREMENT else self.bandwidth * COPY_EFFICIENCY
 
     @property
     def vendor(self) -> str:
-        """The vendor, "AMD" or "NVIDIA". Only AMD's matrix units multiply fp32 values without rounding them."""
+        """The vendor, "AMD" or "NVIDIA". It is AMD if the matrix units have a rate for fp32 ("fp32_matrix"), because
+        those of NVIDIA round fp32 to TF32, or if the name begins with "AMD"."""
         return "AMD" if "fp32_matrix" in self.tensor or self.name.startswith("AMD") else "NVIDIA"
 
     def rate(self, precision: Precision | None) -> float | None:
@@ -77,7 +79,8 @@ class DeviceModel:
 
 
 def device_of(trace: Trace) -> DeviceModel | None:
-    """Returns the device of `trace`, with measured rates if it was calibrated; None if it is not known."""
+    """Returns the judged device of `trace`, with measured rates if the user calibrated it. Returns None if the trace
+    has no device work, or if the rates of its device are not known."""
     facts, peaks = trace.header.device(trace.device_index), peaks_of(trace)
     if facts is None or peaks is None or not len(trace.device_ops):
         return None
@@ -91,7 +94,8 @@ def device_of(trace: Trace) -> DeviceModel | None:
 
 
 def calibrated_device(name: str) -> DeviceModel | None:
-    """Returns a device that the user calibrated, by the name that torch reports; None if there is none."""
+    """Returns the device with the name `name`, as torch reports it, with the rates that the user measured with
+    `tb-bottleneck calibrate`; None if it was not calibrated."""
     measured = calibrated_gpus().get(name)
     gpu = gpu_named(name)
     peaks = None if measured is None else measured_peaks(gpu, DATA_SHEET, measured)
@@ -104,8 +108,8 @@ def calibrated_device(name: str) -> DeviceModel | None:
 
 
 def device_by_sheet(trace: Trace) -> DeviceModel | None:
-    """Returns the device of `trace` with the rates of its data sheet, even if it was calibrated. Returns None if the
-    trace has no device work or the device is not listed."""
+    """Returns the judged device of `trace` with the rates of its data sheet, even if it was calibrated. Returns None if
+    the trace has no device work, or if gpus.toml does not list the device."""
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None and len(trace.device_ops) else None
     if facts is None or gpu is None:
@@ -114,8 +118,9 @@ def device_by_sheet(trace: Trace) -> DeviceModel | None:
 
 
 def device_named(name: str) -> DeviceModel:
-    """Returns the device that torch and NVML report as `name`, or that gpus.toml names `name`. If it is not listed,
-    returns the device of this name that the user calibrated.
+    """Returns the device that torch and NVML report as `name`, or that gpus.toml names `name`, with the rates of its
+    data sheet. Case, spaces and the vendor in `name` do not matter. If the device is not listed, returns the device of
+    this name that the user calibrated.
 
     Raises:
         NotFound: the device is neither listed nor calibrated; the message contains the most similar names.
@@ -135,7 +140,7 @@ def device_named(name: str) -> DeviceModel:
 
 
 def with_article(name: str) -> str:
-    """Returns the name with its article: "an NVIDIA H200", "a Tesla T4"."""
+    """Returns the name of a device with its indefinite article, as in "an NVIDIA H200"."""
     vowel = name[:1] in "AEFHILMNORSX" if name[:2].isupper() or name[1:2].isdigit() else name[:1] in "AEIOU"
     return f"{'an' if vowel else 'a'} {name}"
 
@@ -157,8 +162,8 @@ def unknown_device_reason(trace: Trace) -> str:
 
 
 def _near(name: str) -> list[str]:
-    """Returns the listed names that contain `name`. If there are none, returns those with a similar spelling, where
-    vendors are ignored."""
+    """Returns at most MAX_SUGGESTIONS listed names that contain `name`. If there are none, returns those with a similar
+    spelling; names of vendors are ignored then."""
     names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
     containing = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MAX_SUGGESTIONS]
     bare = {_bare(plain): spelt for plain, spelt in names.items()}
@@ -169,8 +174,7 @@ def _near(name: str) -> list[str]:
 
 
 def _bare(plain: str) -> str:
-    """Returns the name `plain` (see `_plain`) without its vendor. A long vendor name would hide differences in the
-    rest."""
+    """Returns `plain`, a result of _plain, without the name of the vendor, which would make different names similar."""
     vendor = max((vendor for vendor in VENDOR_PREFIXES if plain.startswith(vendor)), key=len)
     return plain.removeprefix(vendor)
 
@@ -197,7 +201,11 @@ def speed_ratio(a: DeviceModel, b: DeviceModel, precision: Precision | None) -> 
 
 
 def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | None, peers: float | None) -> DeviceModel:
-    """Returns a device from measured peaks, or from peaks computed from clocks and units (reachable share unknown)."""
+    """Returns a device with the rates `peaks`, which were measured, or computed from clock rates and numbers of units.
+
+    In the latter case, `achievable` is None. `processors` is the number of multiprocessors; `link` and `peers` are in
+    GB/s.
+    """
     measured = peaks.basis == CALIBRATION
     basis = BY_MEASUREMENT if measured else "clocks and units"
     achievable = 1.0 if measured else None
@@ -205,6 +213,7 @@ def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | Non
 
 
 def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> DeviceModel:
+    """Returns a device with the rates of its data sheet. `processors` is the number of multiprocessors."""
     tensor = {unit: rate for unit, rate in gpu.tflops.items() if unit != "fp32"}
     return DeviceModel(
         name, tensor, gpu.tflops.get("fp32"), gpu.bandwidth, gpu.achievable, processors, _link(gpu), gpu.nvlink
@@ -212,12 +221,14 @@ def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> DeviceModel:
 
 
 def _link(gpu: Gpu | None) -> float | None:
+    """Returns the usable rate in GB/s of the best PCIe slot for a listed device; None if it is not known."""
     if gpu is None:
         return None
     return link_rate(gpu.pcie_generation or 0, gpu.pcie_lanes or 0)
 
 
 def link_rate(generation: int, lanes: int) -> float | None:
-    """Returns the usable rate of a PCIe link in one direction, in GB/s, or None if the link is not known."""
+    """Returns the usable rate of a PCIe link in one direction, in GB/s. Returns None for a generation below
+    MIN_GENERATION or one that is not listed, and for more than MAX_LANES lanes."""
     lane = lane_rates().get(generation) if generation >= MIN_GENERATION else None
     return lane * lanes * USABLE_LINK_SHARE if lane is not None and 0 < lanes <= MAX_LANES else None

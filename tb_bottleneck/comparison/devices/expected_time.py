@@ -36,10 +36,11 @@ UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchan
 
 @dataclass(frozen=True)
 class ExpectedTime:
-    """The predicted step, and the reasons and assumptions of the prediction.
+    """The predicted step of A on B's device, and the reasons and assumptions of the prediction.
 
-    `slowest_ns` and `fastest_ns` are the bounds of the 90 % interval of the step time. `kernels` is the speedup of the
-    device's work alone. `because` has one reason per regime.
+    `step` is the expected step. `slowest_ns` and `fastest_ns` are the bounds of the 90 % interval of its time.
+    `kernels` is the speedup of the kernels alone (total time on A / on B). `because` has the reason for the time of
+    each regime.
     """
 
     step: PredictedStep
@@ -51,7 +52,11 @@ class ExpectedTime:
 
 
 def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
-    """Returns the devices of recordings A and B, or None if one device is not known or both are the same."""
+    """Returns the devices of recordings A and B, or None if one device is not known or both are the same.
+
+    If the rates of one were measured and those of the other are from a data sheet, both are taken from data sheets if
+    possible, because the ratio of measured rates and data sheet rates has no meaning.
+    """
     first, second = device_of(a.trace), device_of(b.trace)
     if first is None or second is None or first.name == second.name:
         return None
@@ -62,7 +67,7 @@ def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
 
 
 def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTime:
-    """Predicts the step of the predictor's recording on the device `devices.b`."""
+    """Predicts the step of the predictor's recording on the device `devices.b`, with its 90 % interval."""
     recording = predictor.recording
     lengths = scaled_lengths(recording, devices, Estimate.EXPECTED)
     limit = worker_throughput_limit(recording)
@@ -93,19 +98,19 @@ def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTi
 
 
 def step_noise(recording: Recording) -> float:
-    """Returns the relative difference to expect in the step time of the next run, apart from a faster or slower
-    host."""
+    """Returns the relative difference to expect between the step times of two runs, apart from a faster or slower host.
+    It is larger if the recording has a single step, whose variation is unknown."""
     return RUN_TO_RUN_NOISE if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
 
 
 def _on_host(limit: Modification | None, factor: float, graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns `graph` after the change `limit` (the pace of the workers, or None), on a host that takes `factor` times
-    as long."""
+    """Returns `graph` on a host that takes `factor` times as long, after `limit`, which is the limit by loader workers
+    (worker_throughput_limit) or None."""
     return on_host(graph if limit is None else limit(graph), factor)
 
 
 def _reasons(recording: Recording, devices: DevicePair, step: PredictedStep) -> dict[Regime, str]:
-    """Returns the reason for the predicted time of each regime."""
+    """Returns for each regime a clause with the reason for its time in the predicted `step`."""
     reasons = {
         Regime.COMPUTE: _arithmetic(recording, devices),
         Regime.MEMORY: f"device memory: {devices.a.bandwidth:,.0f} GB/s on A, {devices.b.bandwidth:,.0f} on B",
@@ -124,6 +129,7 @@ def _reasons(recording: Recording, devices: DevicePair, step: PredictedStep) -> 
 
 
 def _host(before: float, after: float) -> str:
+    """Returns the reason for the change of a host regime. `before` and `after` are its times in the same unit."""
     if after > before * (1 + UNCHANGED_BELOW):
         return "host work that A's device hid becomes visible"
     if after < before * (1 - UNCHANGED_BELOW):
@@ -143,12 +149,12 @@ def _arithmetic(recording: Recording, devices: DevicePair) -> str:
 
 
 def _sources(devices: DevicePair) -> str:
-    """Returns the source of the rates of both devices."""
+    """Returns the sources of the rates of both devices, such as "data sheets"."""
     return " and ".join(dict.fromkeys((devices.a.basis, devices.b.basis)))
 
 
 def _dominant(recording: Recording) -> Precision | None:
-    """Returns the precision in which matrix multiplications spend most time; None if it is not known."""
+    """Returns the precision in which contractions spend the most time; None if no kernel name shows it."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     names, which = np.unique(ops.name[rows], return_inverse=True)

@@ -1,11 +1,11 @@
-"""Predicts how long each device operation of a recording takes on another device, and the pace of loader workers.
+"""Predicts how long each device operation of a recording takes on another device, and how loader workers limit steps.
 
 A is the device of the recording, B the other device. The roof that limits an operation decides. If shapes give the work
 of a kernel, the kernel is assumed to reach the same share of its roof on B as on A: its time on B is the longer of its
 times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the name of the kernel gives the roof,
 its time is scaled by the ratio of that roof. A grid that leaves multiprocessors idle uses only a part of a device (wave
-scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by start-up and draining, and keep their time. In
-the worst case, a slower device lengthens very short kernels, too.
+scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by the time to start and end a kernel, and keep
+their time. In the worst case, a slower device lengthens very short kernels, too.
 """
 
 from collections.abc import Callable
@@ -34,8 +34,8 @@ SAME_VENDOR_ERROR = 0.118 * 2.06
 # that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): any kernel
 # may differ as much.
 OTHER_VENDOR_ERROR = 0.57
-# The minimum time to start and drain a kernel: the shortest ones of 20 public recordings, V100 to H100 and MI300X, take
-# 1 to 5 us.
+# The minimum time to start and end a kernel: the shortest ones of 20 public recordings, V100 to H100 and MI300X, take 1
+# to 5 us.
 SHORTEST_KERNEL_NS = 2_000.0
 # Smaller copies are limited by their start-up, not by the link.
 MIN_LINK_BOUND_BYTES = 1 << 20
@@ -66,12 +66,16 @@ class DevicePair:
 
     @property
     def kernel_error(self) -> float:
-        """Relative error of predicted kernel times, at the 5 % and the 95 % quantile."""
+        """The relative error of predicted kernel times at the 5 % and the 95 % quantile: 0.24 means a factor of
+        1.24."""
         return SAME_VENDOR_ERROR if self.a.vendor == self.b.vendor else OTHER_VENDOR_ERROR
 
 
 def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate) -> Floats:
-    """Returns the predicted length in ns of each operation of the trace's device, on the device `devices.b`."""
+    """Returns the predicted length in ns of each operation of the judged device if it runs on `devices.b`.
+
+    `estimate` selects the expected length, the longest (LOW) or the shortest (HIGH) plausible length.
+    """
     ops = recording.trace.device_ops
     length = (ops.end - ops.start).astype(np.float64)
     after = length.copy()
@@ -88,16 +92,18 @@ def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate
 
 
 def bounds_on_b(recording: Recording, devices: DevicePair) -> Ints:
-    """Returns what limits each operation on the device B (as BoundBy); UNKNOWN if what limits it on A is unknown."""
+    """Returns what limits each operation of the recording on `devices.b`, as BoundBy: arithmetic or memory. It is
+    UNKNOWN if what limits the operation on the recorded device is unknown."""
     at_peak, at_bandwidth = times_at_roofs(recording, devices)
     bounds = np.where(at_peak >= at_bandwidth, BoundBy.COMPUTE, BoundBy.MEMORY)
     return np.where(recording.kernel_bounds.bound_by == BoundBy.UNKNOWN, BoundBy.UNKNOWN, bounds)
 
 
 def times_at_roofs(recording: Recording, devices: DevicePair | None) -> tuple[Floats, Floats]:
-    """Returns for each operation (time at the roof / recorded time), for the arithmetic roof and the bandwidth roof.
+    """Returns two arrays with one value per operation of the judged device: time at the peak arithmetic rate / recorded
+    time, and time at the peak bandwidth / recorded time.
 
-    The roofs are those of the device B, or of A if `devices` is None. The values are 0 if the roof is not known.
+    The peaks are those of `devices.b`, or of the recorded device if `devices` is None. Unknown values are 0.
     """
     at_peak, at_bandwidth = times_at_recorded_roofs(recording)
     if devices is None:
@@ -108,7 +114,8 @@ def times_at_roofs(recording: Recording, devices: DevicePair | None) -> tuple[Fl
 def _kernel_times(
     recording: Recording, devices: DevicePair, estimate: Estimate, kernels: Bools, length: Floats
 ) -> Floats:
-    """Returns the times of the kernels on B, in ns."""
+    """Returns the predicted times on `devices.b` in ns of the operations in the mask `kernels`. `length` has the
+    recorded length in ns of each operation."""
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     _, least = _ratios(recording, devices, estimate)
     fill = _fill_ratio(ops.blocks, devices)
@@ -139,8 +146,8 @@ def _kernel_times(
 
 
 def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tuple[Floats, Floats]:
-    """Returns two ratios (B's rate / A's rate) for each operation: the arithmetic ratio, and the ratio to use if the
-    roof is not known.
+    """Returns two ratios (rate of B / rate of A) for each operation: that of the arithmetic rates, and that to use if
+    it is not known whether arithmetic or bandwidth limits the operation.
 
     Matrix multiplications with an unknown roof are expected to be limited by arithmetic. For other kernels, the smaller
     of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all kernels, the
@@ -161,8 +168,8 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
 
 
 def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
-    """Returns for each grid (share of B's multiprocessors that it uses / share of A's); 1 if the size of the grid or
-    the number of multiprocessors is not known."""
+    """Returns for each kernel (share of the multiprocessors of B that its grid uses / share of those of A); 1 if the
+    size of the grid or a number of multiprocessors is not known. `blocks` has the number of blocks of each grid."""
     if not devices.a.multiprocessors or not devices.b.multiprocessors:
         return np.ones(len(blocks))
     shares = [np.minimum(blocks / device.multiprocessors, 1.0) for device in (devices.a, devices.b)]  # type: ignore[operator]
@@ -170,8 +177,8 @@ def _fill_ratio(blocks: Ints, devices: DevicePair) -> Floats:
 
 
 def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
-    """Returns a mask of the copies that the link limits: large copies, except those of pageable memory, which the host
-    stages."""
+    """Returns a mask of the operations `ops` that the link between host and device limits: copies of at least
+    MIN_LINK_BOUND_BYTES, except those of pageable memory, which the host stages."""
     trace = recording.trace
     staged = name_matches(trace.names, ops.name, lambda name: "Pageable" in name)
     mask: Bools = np.isin(ops.work, (Work.UPLOAD, Work.DOWNLOAD)) & (ops.bytes >= MIN_LINK_BOUND_BYTES) & ~staged
@@ -179,11 +186,12 @@ def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
 
 
 def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estimate) -> Floats:
-    """Returns for each copy (time over a link that is `ratio` times as fast / time now).
+    """Returns for each operation, as if it were a copy, (time over a link that is `ratio` times as fast / recorded
+    time).
 
-    `now` is the usable rate of the present link in GB/s. Only the time that the bytes take at this rate scales with the
-    link. The rest of the recorded time does not change. The more extreme estimate (HIGH for a faster link, LOW for a
-    slower one) scales the whole time, as if the present link were degraded.
+    `now` is the usable rate of the recorded link in GB/s. Only the time that the bytes take at this rate scales with
+    the link; the rest of the recorded time stays. The more extreme estimate (HIGH for a faster link, LOW for a slower
+    one) scales the whole time, as if the recorded link were degraded.
     """
     part = np.minimum(ops.bytes / now / np.maximum(ops.end - ops.start, 1), 1.0)
     if estimate is (Estimate.HIGH if ratio > 1 else Estimate.LOW):
@@ -192,7 +200,7 @@ def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estima
 
 
 def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
-    """Returns a caveat if the devices are of different vendors."""
+    """Returns a tuple with a caveat if the devices are of different vendors; otherwise empty."""
     if devices.a.vendor == devices.b.vendor:
         return ()
     return (
@@ -202,7 +210,7 @@ def vendor_assumptions(devices: DevicePair) -> tuple[str, ...]:
 
 
 def collective_assumptions(recording: Recording) -> tuple[str, ...]:
-    """Returns a sentence about what is assumed about collectives; none if the recording has no collectives."""
+    """Returns a tuple with the assumption about collectives; empty if the recording has no collectives."""
     if not (recording.trace.device_ops.work == Work.COLLECTIVE).any():
         return ()
     return ("all ranks move to such devices; waiting in collectives is scaled like the collectives",)
@@ -225,11 +233,13 @@ WORKERS_KEEP_UP = (
 def worker_throughput_limit(
     recording: Recording, estimate: Estimate = Estimate.EXPECTED
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
-    """Returns a change of a graph that limits the steps to the pace of the loader's workers, or None without a limit.
+    """Returns a function that limits the window of a graph to the time that the loader workers need for its batches;
+    None if there is no limit.
 
-    A faster device does not make batches arrive sooner. If the workers are always behind, the waits for workers take
-    all the time that the rest of the step leaves. Workers that keep up are expected to keep up; in the worst case,
-    their current pace is their limit. None also if the training process makes the batches, or if that is not known.
+    A faster device does not make batches arrive sooner. If the training always waits for the workers, the window cannot
+    get shorter than recorded. Workers that keep up are expected to keep up on a faster device; only in the LOW
+    estimate, the recorded window is their limit. Returns None also if no workers make the batches, or if that is not
+    known.
     """
     if not made_by_workers(recording):
         return None
@@ -245,7 +255,7 @@ def worker_throughput_limit(
 
 
 def loader_assumptions(recording: Recording) -> tuple[str, ...]:
-    """Returns a sentence about what is assumed about the loader's workers; none if there are no workers."""
+    """Returns a tuple with the assumption about the loader's workers; empty if there are no workers."""
     if not made_by_workers(recording):
         return ()
     return (WORKERS_LIMIT if workers_are_behind(recording) else WORKERS_KEEP_UP,)

@@ -3,8 +3,8 @@
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
 device gets faster. Do not predict from a recording whose replay is not trusted (replay/simulator.py).
 
-The replay gives a time for each step. As in measured runs, isolated, disturbed steps are left out of the mean. With
-another device, other steps may be disturbed than in the recording.
+The replay gives a time for each step. As in measured runs, isolated long steps are left out of the mean, because they
+are disturbed. With another device, other steps may be disturbed than in the recording.
 """
 
 from collections.abc import Callable
@@ -34,9 +34,9 @@ Modification = Callable[[ModifiedGraph], ModifiedGraph]
 
 @dataclass(frozen=True)
 class PredictedStep:
-    """A predicted step. `ns` is the time per undisturbed step by regime, in ns.
+    """A predicted step. `ns` is the mean time per step by regime in ns, without isolated long steps.
 
-    `least_ns` is the time per step in which the device computes. No host can make the step shorter than that.
+    `least_ns` is the time per step in ns in which the device computes. No host can make the step shorter than that.
     """
 
     ns: dict[Regime, float]
@@ -44,15 +44,16 @@ class PredictedStep:
 
     @property
     def step_ns(self) -> float:
-        """Time per step, in ns."""
+        """The mean time per step in ns, without isolated long steps."""
         return sum(self.ns.values())
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayPredictor:
-    """Predicts steps from one recording.
+    """Predicts steps under changed conditions from one recording.
 
-    `bounds` are the starts and the ends of the compared steps in ns; None means the steps of the recording.
+    `bounds` are the starts and the ends of the compared steps in ns, as two arrays; None means the steps of the
+    recording. `base` is the dependency graph of the recording.
     """
 
     recording: Recording
@@ -67,8 +68,8 @@ class ReplayPredictor:
     ) -> PredictedStep:
         """Predicts the step with other lengths of the device operations, and with a change of the rest of the graph.
 
-        `lengths` has the new length of each operation of the trace's device in ns; None means unchanged. `bounds` has
-        what limits each operation now (BoundBy); None means unchanged.
+        `lengths` has the new length in ns of each operation of the judged device. `change` modifies the graph. `bounds`
+        has what limits each operation with its new length (BoundBy). None means unchanged.
         """
         busy = self._busy(lengths, bounds)
         start = unmodified_graph(self.base)
@@ -85,11 +86,12 @@ class ReplayPredictor:
         return PredictedStep(self._undisturbed(account, graph.step_times(), least), least)
 
     def _undisturbed(self, account: dict[Regime, float], times: Times, least: float) -> dict[Regime, float]:
-        """Returns the time per undisturbed step by regime, from `account` (all steps) and the predicted step `times`.
+        """Returns the mean time per step by regime in ns, without isolated long steps.
 
-        For each regime, the ratio of its time in these steps to its time in all steps is that of the recording. The
-        step is at least `least` (compute time of the device per step) times the recorded ratio of the device's time in
-        these steps to that in all steps, because a shorter step would only leave device work to the next step.
+        `account` has the predicted mean of all steps by regime, `times` the predicted times of the steps, and `least`
+        the compute time of the device per step, all in ns. For each regime, the ratio of its time in the included steps
+        to that in all steps is taken from the recording. The result is at least `least`, multiplied by this ratio for
+        the busy time of the device, because a shorter step would only leave device work to the next step.
         """
         rows, steps = undisturbed(times), self.recording.steps
         if rows.all() and self.bounds is None:
@@ -106,14 +108,14 @@ class ReplayPredictor:
         return {regime: account[regime] * share[regime] * scale for regime in REGIMES}
 
     def _recorded_in(self, rows: Bools, bounds: tuple[Ints, Ints]) -> dict[Regime, float]:
-        """Returns the recorded mean time by regime of the steps in the mask `rows`, in ns. `bounds` has the starts and
-        the ends of all steps."""
+        """Returns the recorded mean time by regime in ns of the steps in the mask `rows`. `bounds` has the starts and
+        the ends of all steps, as two arrays in ns."""
         covered = self.recording.owned_spans.covered(bounds[0][rows], bounds[1][rows])
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Returns the lengths of the graph's items in ns. Operations of other devices are scaled by the same factor as
-        the kernels with the same name on the trace's device."""
+        """Returns the new length in ns of each item of the graph. `lengths` has those of the operations of the judged
+        device. Operations of other devices change by the same factor as kernels with the same name on that device."""
         trace, items = self.recording.trace, self.base.graph.items
         all_ops, own_ops = trace.all_device_ops, trace.device_ops
         before = np.maximum(own_ops.end - own_ops.start, 1)
@@ -126,7 +128,8 @@ class ReplayPredictor:
         return np.where(items.op >= 0, np.rint(length).astype(np.int64)[items.op], items.length)
 
     def _busy(self, lengths: Floats | None, bounds: Ints | None = None) -> dict[Regime, float]:
-        """Returns the time of the window in which the device works, by regime, with the new `lengths` of operations."""
+        """Returns the time of the window in ns in which the device works, by regime. `lengths` and `bounds` are as in
+        predict. Empty for a CPU run."""
         if not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -145,18 +148,17 @@ class ReplayPredictor:
 
     @cached_property
     def _claims(self) -> dict[Regime, Bools]:
-        """For each regime, a mask of the operations of the trace's device that own time in the regime when they run
-        alone."""
+        """For each regime, a mask of the operations of the judged device whose time belongs to it if they run alone."""
         return ops_by_regime(self.recording.trace.device_ops, self.recording.kernel_bounds)
 
     def _idle(self) -> dict[Regime, float]:
-        """Returns the recorded time of the window in which the device waits for the host, by regime."""
+        """Returns the recorded time of the window in ns in which the device waits for the host, by regime."""
         recorded = self._busy(None)
         return {regime: max(ns - recorded.get(regime, 0.0), 0.0) for regime, ns in self.recording.account.ns.items()}
 
     def _idle_after(self, graph: ModifiedGraph) -> dict[Regime, float]:
-        """Returns the times of `_idle`, each scaled by the change of the regime's host activity in the modified
-        `graph`."""
+        """Returns the times of _idle, multiplied for each regime by (time of its host activity in the modified `graph`
+        / recorded time of this activity)."""
         before, after = self.base.graph.items.gap, graph.items.gap
         idle = self._idle()
         for activity, regime in _REGIME_OF_WORK.items():
@@ -168,10 +170,11 @@ class ReplayPredictor:
     def _account(
         self, window: float, busy: dict[Regime, float], idle: dict[Regime, float], surplus: dict[Regime, float]
     ) -> dict[Regime, float]:
-        """Returns the time per step by regime, for a window with `busy` device work and `idle` waiting for the host.
+        """Returns the predicted time per step by regime in ns, for a window of `window` ns.
 
-        If less time than `idle` remains for the host, all regimes of the host shrink equally. If more time remains,
-        `surplus` has the share of each regime in the additional time.
+        `busy` and `idle` have the times in ns by regime in which the device works, and in which it waits for the host.
+        If they do not sum to `window`, `idle` is corrected: all its regimes shrink by the same factor, or the missing
+        time is added according to `surplus`, the share (0 to 1) of each regime in it.
         """
         rest, idle_sum = window - sum(busy.values()), sum(idle.values())
         if rest <= idle_sum:
@@ -188,10 +191,10 @@ class ReplayPredictor:
     ) -> dict[Regime, float]:
         """Returns the shares by regime of the surplus: the time by which a window exceeds device work plus idle time.
 
-        If making batches limits the window, the surplus belongs to the loader. If copies or collectives grew most, the
-        surplus belongs to them. If the device works longer than recorded, it hides more of the host, not less; then the
-        surplus belongs to the device's regimes, in proportion. Otherwise, host work that the device hid becomes
-        visible, in proportion to the host's activity in that time.
+        If making batches limits the window (`loader_limited`), the surplus belongs to the loader. If copies or
+        collectives grew most, it belongs to them. If the device works longer than recorded, it hides more host work,
+        not less; then the surplus belongs to the device's regimes, in proportion to `busy`. Otherwise, host work that
+        the device hid becomes visible (_hidden). `busy` and `idle` are as in _account, `lengths` as in predict.
         """
         if loader_limited:
             return {Regime.INPUT: 1.0}
@@ -204,8 +207,8 @@ class ReplayPredictor:
         return self._hidden(idle)
 
     def _uncovered(self, lengths: Floats | None) -> dict[Regime, float]:
-        """Returns the shares of copies and of collectives in the growth of both, by regime. Empty if they are not more
-        than half of the growth of all operations."""
+        """Returns the shares of copies and of collectives in the growth of both, by regime. Empty if their growth is at
+        most half of that of all operations. `lengths` are as in predict."""
         if lengths is None or not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -218,8 +221,8 @@ class ReplayPredictor:
         return {regime: ns / whole for regime, ns in growth.items()} if whole > max(every, 0.0) / 2 else {}
 
     def _hidden(self, idle: dict[Regime, float]) -> dict[Regime, float]:
-        """Returns by regime the shares of the main thread's work that runs while the device works: its time minus
-        `idle`."""
+        """Returns how the host work that runs while the device works is divided between regimes, as shares that sum to
+        1. Its time is that of the activities of the main thread minus `idle` (ns by regime)."""
         recording = self.recording
         thread = recording.host.main_thread
         if thread is None:
@@ -236,8 +239,8 @@ class ReplayPredictor:
 
 
 def _split_by_bound(regime: Regime, inside: Bools, bounds: Ints | None) -> dict[Regime, Bools]:
-    """Returns the parts of the mask `inside`, whose operations `regime` owned, by the regime that owns them with the
-    new `bounds`."""
+    """Returns the mask `inside` of the operations of `regime`, divided by the regime to which they belong with the new
+    `bounds` (BoundBy per operation; None means unchanged)."""
     if bounds is None or regime not in BOUND_OF_REGIME:
         return {regime: inside}
     other = next(name for name in BOUND_OF_REGIME if name != regime)

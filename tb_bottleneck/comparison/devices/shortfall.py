@@ -48,7 +48,12 @@ CUDA_VERSIONS = ("cuda_runtime_version", "cuda_driver_version")
 
 @dataclass(frozen=True, eq=False)
 class ShortfallContext:
-    """Both runs, and the times to explain: `expected` and `measured` time in ns by regime, per step or per sample."""
+    """Both runs, and the times whose difference is explained: `expected` and `measured` time of B in ns by regime.
+
+    The times are per `per` ("step" or "sample"). `scale` and `scale_a` convert step times of B and A to this unit.
+    `samples` are the samples per step of A and B if they differ, otherwise None. `ratio` is (time of operators on the
+    host in B / in A), or None if it is not known.
+    """
 
     a: ComparedRun
     b: ComparedRun
@@ -62,7 +67,8 @@ class ShortfallContext:
     ratio: float | None  # of operator times on the hosts, B / A
 
     def evidence(self, cause: str, regimes: tuple[Regime, ...], **values: Any) -> str:
-        """Returns a sentence with the evidence for `cause` and the times of `regimes`."""
+        """Returns a sentence with the evidence for `cause` and the measured and expected times of `regimes`. `values`
+        are further placeholders of the text."""
         template = shortfall_text(cause) or shortfall_text("known_cause")
         assert template is not None, "comparison_texts.toml has a text for causes without their own"
         measured, expected = (sum(times[regime] for regime in regimes) for times in (self.measured, self.expected))
@@ -74,7 +80,10 @@ class ShortfallContext:
 
 
 def shortfall_parts(shortfall: ShortfallContext) -> list[pb.Shortfall]:
-    """Returns the parts, largest first, the unexplained part last. Shares sum to (measured - expected) / measured."""
+    """Returns the parts of the shortfall by cause, the largest first and the unexplained part last.
+
+    The shares are relative to the measured time. They sum to (measured - expected) / measured.
+    """
     whole = sum(shortfall.measured.values())
     parts = _merged(_parts(shortfall, whole))
     unexplained = (whole - sum(shortfall.expected.values())) / whole - sum(part.share for part in parts)
@@ -108,8 +117,12 @@ def _parts(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
 
 
 def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str]:
-    """Returns the cause of a difference in a regime of the host, of copies or of collectives, and a text with its
-    evidence. If no cause is known, the cause is the regime itself."""
+    """Returns the id of the cause of a difference in `regime`, which is one of the host, of copies or of collectives,
+    and a sentence with its evidence.
+
+    `share` is (measured - expected time of the regime) / measured time of the step. If no cause is known, the id is
+    that of the regime.
+    """
     by_batch_size = _caused_by_batch_size(shortfall, regime, share)
     if by_batch_size is not None:
         return by_batch_size
@@ -126,8 +139,11 @@ def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tupl
 
 
 def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str] | None:
-    """Returns the changed batch size as the cause, with its evidence, if the regime has a fixed cost per step that more
-    (or fewer) samples share on B, and the difference has the matching sign. Otherwise, returns None."""
+    """Returns the id of the cause "the batch size has changed" and a sentence with its evidence, or None.
+
+    It is a cause if the regime has a fixed cost per step: per sample, this cost is smaller with more samples per step.
+    The sign of `share` (see _cause_of) must match.
+    """
     if (
         shortfall.samples is None
         or regime not in FIXED_PER_STEP
@@ -139,12 +155,13 @@ def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: fl
 
 
 def _explains(ratio: float, share: float) -> bool:
-    """Returns True if `ratio` (operator times on B's host / on A's host) differs enough from 1 in the direction of
-    `share`."""
+    """Returns True if `ratio` (time of operators on B's host / on A's host) differs from 1 by the factor
+    HOST_DIFFERS_FROM, in the direction of `share` (positive: B is slower than expected)."""
     return ratio >= HOST_DIFFERS_FROM if share > 0 else ratio <= 1 / HOST_DIFFERS_FROM
 
 
 def _slow_link(shortfall: ShortfallContext) -> dict[str, str] | None:
+    """Returns the measured and the usual rate of B's link in GB/s as texts, if it is degraded; otherwise None."""
     rate, link = shortfall.b.measures(pinned_bandwidth), shortfall.devices.b.link
     if isinstance(rate, Missing) or link is None or rate.value >= HEALTHY_LINK_FROM * link * GIGA:
         return None
@@ -153,7 +170,8 @@ def _slow_link(shortfall: ShortfallContext) -> dict[str, str] | None:
 
 def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
     """Yields one part for the difference in the device's own work, with the first cause that has evidence. Yields
-    nothing if the difference is small or no cause has evidence."""
+    nothing if the difference is below MIN_SHORTFALL_SHARE or no cause has evidence. `whole` is the measured time in
+    ns."""
     share = sum(shortfall.measured[regime] - shortfall.expected[regime] for regime in DEVICE_REGIMES) / whole
     if abs(share) < MIN_SHORTFALL_SHARE:
         return
@@ -165,6 +183,7 @@ def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]
 
 
 def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    """Returns the part for a device that heat or a power limit slows down, or None."""
     causes = ("thermal_throttle", "power_cap")
     finding = next((finding for finding in shortfall.b.findings if finding.cause in causes), None)
     if finding is None or share < 0:
@@ -178,6 +197,7 @@ def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Sh
 
 
 def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
+    """Returns the part for CUDA libraries that are older than B's device, or None."""
     header = shortfall.b.recording.trace.header
     facts = header.device(shortfall.b.recording.trace.device_index)
     versions = {key: version for key, version in header.versions.items() if key in CUDA_VERSIONS and version}
@@ -192,7 +212,7 @@ def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> p
 
 
 def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for matrix multiplications that ran on matrix units on A, and run on vector units on B."""
+    """Returns the part for contractions that use matrix units in A, but vector units in B, or None."""
     vector_shares = [_on_vector_units(run.recording) for run in (shortfall.a, shortfall.b)]
     types = [run.measures(types_multiplied) for run in (shortfall.a, shortfall.b)]
     if (
@@ -207,7 +227,7 @@ def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb
 
 
 def _on_vector_units(recording: Recording) -> float:
-    """Returns the share of the time of matrix multiplications that is in fp32 on vector units; 0 if there are none."""
+    """Returns the share (0 to 1) of the time of contractions that run in fp32 on vector units; 0 if there are none."""
     ops = recording.trace.device_ops
     rows = (ops.work == Work.CONTRACTION) & recording.in_window(ops.start)
     length = (ops.end - ops.start) * rows
@@ -217,7 +237,8 @@ def _on_vector_units(recording: Recording) -> float:
 
 
 def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for kernels that leave more of device B idle than predicted, with the same samples per step."""
+    """Returns the part for kernels that are too small to fill B's device, which has more multiprocessors than A's,
+    although the batch size is the same; None if they do not explain half of the difference."""
     samples = [batch_size_of(run.recording) for run in (shortfall.a, shortfall.b)]
     a, b = shortfall.devices.a.multiprocessors, shortfall.devices.b.multiprocessors
     part = (shortfall.measured[Regime.UNDERFILLED] - shortfall.expected[Regime.UNDERFILLED]) / whole
@@ -237,7 +258,7 @@ def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) ->
 
 
 def _other_kernels(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for operators that run a different kernel on B."""
+    """Returns the part for operators that launch other kernels in B than in A, or None."""
     lengths = scaled_lengths(shortfall.a.recording, shortfall.devices, Estimate.EXPECTED)
     expected, measured = device_operators(shortfall.a.recording, lengths), device_operators(shortfall.b.recording)
     recorded = device_operators(shortfall.a.recording)
@@ -266,7 +287,11 @@ def shortfall_between(
     per: str,
     samples: tuple[int, int] | None,
 ) -> ShortfallContext:
-    """Returns the shortfall between `times` (expected, measured) in ns by regime. `per` is "step" or "sample"."""
+    """Returns the context in which the shortfall between two times is split into parts.
+
+    `runs` are A and B. `times` has the expected and the measured time of B in ns by regime, per `per` ("step" or
+    "sample"). `samples` are the samples per step of A and B if `per` is "sample", otherwise None.
+    """
     a, b = runs
     scales = (1.0, 1.0) if per == "step" or samples is None else (1 / samples[0], 1 / samples[1])
     differ = samples if samples is not None and samples[0] != samples[1] else None

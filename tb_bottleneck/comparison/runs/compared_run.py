@@ -28,11 +28,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
-    """A run that got a verdict.
+    """A run that got a verdict, known from its reports.
 
     `reports` has one report per rank. `report` is the report of the rank that the others wait for, or of the first rank
-    if there is no such rank. Reports of a trace and of telemetry of the same process are joined
-    (report/cross_check.py).
+    if there is no such rank. `telemetry_reports` are the reports about the telemetry of the run. Reports of a trace and
+    of telemetry of the same process refer to each other (report/cross_check.py).
     """
 
     name: str
@@ -42,28 +42,34 @@ class JudgedRun:
 
     @property
     def durations(self) -> Times:
-        """Step times in ns. A recording that was not split into steps counts as one step."""
+        """The step times of the rank of `report` in ns. A recording that was not split into steps counts as one
+        step."""
         return np.array(self.report.window.step_times_ns or [self.step_ns], np.float64)
 
     @property
     def steady(self) -> Times:
-        """Step times in ns without isolated, disturbed steps."""
+        """The step times in ns without isolated long steps, which are disturbed (significance.undisturbed)."""
         durations = self.durations
         return durations[undisturbed(durations)]
 
     @property
     def ns(self) -> dict[Regime, float]:
-        """Mean time per undisturbed step by regime in ns, over all ranks. The times sum to `step_ns`."""
+        """The mean time per step by regime in ns, over all ranks, without isolated long steps. The times sum to
+        `step_ns`."""
         return self._mean_account(undisturbed)
 
     def _mean_account(self, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the mean time per step by regime in ns, over all ranks and the steps that `chosen` selects."""
+        """Returns the mean time per step by regime in ns, over all ranks and selected steps. `chosen` takes step times,
+        and returns a mask of the steps to include."""
         accounts = [self._account_of_rank(report, chosen) for report in self.reports]
         return {regime: float(np.mean([account[regime] for account in accounts])) for regime in REGIMES}
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the mean time per step by regime, in ns, of the steps of one rank that `chosen` selects. The report
-        has only the mean of all steps, so all regimes are scaled by (mean selected step time / mean step time)."""
+        """Returns the mean time per step by regime in ns, over the steps of one rank that `chosen` selects.
+
+        The report has times by regime only as the mean of all steps. Therefore, all regimes are multiplied by (mean
+        time of the selected steps / mean time of all steps).
+        """
         times = np.array(report.window.step_times_ns, np.float64)
         complete = len(times) == report.window.steps > 0
         scale = float(times[chosen(times)].mean() / times.mean()) if complete and times.any() else 1.0
@@ -71,19 +77,20 @@ class JudgedRun:
 
     @property
     def step_ns(self) -> float:
-        """Mean time per undisturbed step, in ns."""
+        """The mean time per step in ns, over all ranks, without isolated long steps."""
         return sum(self.ns.values())
 
     @property
     def typical_ns(self) -> dict[Regime, float]:
-        """Time of the typical step by regime in ns: the mean of the steps that are not long, scaled to the median."""
+        """The time of a typical step by regime in ns. It has the proportions of the mean of all steps that are not
+        outliers, and sums to the median step time, adjusted to the mean of all ranks."""
         account = self._mean_account(ordinary)
         scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
         return {regime: ns * scale for regime, ns in account.items()}
 
     @property
     def median_ns(self) -> float:
-        """Median step time in ns, from the report if the report does not contain all step times."""
+        """The median step time in ns. If the report does not contain all step times, it is the median in the report."""
         window = self.report.window
         is_cut = len(window.step_times_ns) < window.steps and window.step_ns.median > 0
         return window.step_ns.median if is_cut else float(np.median(self.durations))
@@ -107,8 +114,8 @@ class JudgedRun:
 
     @property
     def logged(self) -> pb.Window | None:
-        """The latest telemetry window, without a profiler, of the rank of `report`; None if no window has enough
-        steps."""
+        """The latest telemetry window of the rank of `report` with at least MIN_UNPROFILED_STEPS steps, which were
+        measured without a profiler; None if there is none."""
         windows = [
             report.window
             for report in self.telemetry_reports
@@ -119,9 +126,10 @@ class JudgedRun:
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun(JudgedRun):
-    """A judged run with its recording, which is of the same rank as `report`.
+    """A judged run with the recording of the rank of `report`.
 
-    `step_bounds` are the starts and the ends of the compared steps in ns; None means the steps of the recording.
+    `measures` caches the measures of `recording`. `step_bounds` are the starts and the ends of the compared steps in
+    ns; None means the steps of the recording.
     """
 
     recording: Recording
@@ -130,23 +138,24 @@ class ComparedRun(JudgedRun):
 
     @property
     def bounds(self) -> tuple[Ints, Ints]:
-        """The starts and the ends of the compared steps, in ns."""
+        """The starts and the ends of the compared steps, as two arrays in ns."""
         edges = self.recording.steps.edges
         return self.step_bounds or (edges[:-1], edges[1:])
 
     @property
     def durations(self) -> Times:
-        """Step times in ns."""
+        """The times of the compared steps in ns."""
         begins, ends = self.bounds
         return ends - begins
 
     @property
     def median_ns(self) -> float:
-        """Median step time in ns."""
+        """The median time of the compared steps in ns."""
         return float(np.median(self.durations))
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
-        """Returns the mean time by regime in ns of the steps of one rank that `chosen` selects."""
+        """Returns the mean time per step by regime in ns, over the steps of one rank that `chosen` selects. For the
+        rank of the recording, it is measured in the recording."""
         if report is not self.report:
             return super()._account_of_rank(report, chosen)
         rows, (begins, ends) = chosen(self.durations), self.bounds
@@ -155,13 +164,13 @@ class ComparedRun(JudgedRun):
 
     @property
     def rank_ns(self) -> float:
-        """Mean time per undisturbed step of the recording's own rank, in ns."""
+        """The mean time per step in ns of the rank of the recording, without isolated long steps."""
         return sum(self._account_of_rank(self.report, undisturbed).values())
 
 
 @dataclass(frozen=True)
 class UnjudgedRun:
-    """A run that cannot be compared. `because` has one sentence per reason."""
+    """A run that cannot be compared, because it got no verdict. `because` has one sentence per reason."""
 
     name: str
     because: tuple[str, ...]
@@ -174,10 +183,12 @@ def judge_run(
     telemetry: Sequence[tuple[str, pb.Report]] = (),
     contexts: Sequence[Mapping[str, Any]] = (),
 ) -> ComparedRun | UnjudgedRun:
-    """Reads and judges the recordings of one run. `paths` are the traces, oldest first.
+    """Reads and judges the traces of one run. `name` is the name of the run in texts, `paths` are its traces, oldest
+    first.
 
-    For each rank, the most recent recording with a verdict is used. `telemetry` has the path and the report of each
-    telemetry file of the run, `contexts` the context in each telemetry file, oldest first.
+    For each rank, the most recent trace with a verdict is used. If there is none, returns an UnjudgedRun. `telemetry`
+    has the path and the report of each telemetry file of the run, `contexts` the context (settings and facts) in each
+    telemetry file, oldest first. `progress` is called with the finished and the total amount of work.
     """
     judged: dict[int, tuple[str, pb.Report, Recording]] = {}
     refusals: list[str] = []
@@ -199,13 +210,14 @@ def judge_run(
 
 
 def context_of_rank(contexts: Sequence[Mapping[str, Any]], rank: int) -> Mapping[str, Any]:
-    """Returns the last of `contexts` that belongs to `rank`, or an empty dict. A context without a rank belongs to rank
-    0."""
+    """Returns the last of `contexts` whose entry "rank" is `rank`, or an empty dict. A context without this entry
+    belongs to rank 0."""
     return next((context for context in reversed(contexts) if context.get("rank", 0) == rank), {})
 
 
 def with_context(recording: Recording, logged: Mapping[str, Any]) -> Recording:
-    """Returns the recording with the context `logged` by the monitor. The trace's own context takes precedence."""
+    """Returns the recording with the entries of `logged`, a context from telemetry, added to the context of its trace.
+    Entries that the trace already has are kept."""
     trace = recording.trace
     context = {key: _as_integer(value) for key, value in logged.items()} | trace.header.context
     if context == trace.header.context:
@@ -225,18 +237,21 @@ def representative_report(reports: tuple[pb.Report, ...]) -> pb.Report:
 
 
 def _refusal(file: str, report: pb.Report) -> str:
+    """Returns a sentence about why the recording `file` got no verdict, and what to do."""
     reasons = " ".join(f"{reason.detail} {reason.fix}" for reason in report.health.reasons[:1])
     return f"{file} is {report.health.status}: {reasons}"
 
 
 def _row(report: pb.Report, regime: str) -> pb.AccountRow:
+    """Returns the row of `regime` in the account of `report`, which must exist."""
     return next(row for row in report.account if row.regime == regime)
 
 
 def open_recordings(
     name: str, traces: Sequence[str], telemetry: Sequence[str] = (), progress: Progress | None = None
 ) -> ComparedRun | UnjudgedRun:
-    """Reads and judges one run. `traces` and `telemetry` are the paths of its files, oldest first."""
+    """Reads and judges one run. `name` is its name in texts, `traces` and `telemetry` are the paths of its files,
+    oldest first. Returns an UnjudgedRun if no trace gets a verdict."""
     readers = [TelemetryReader(file) for file in telemetry]
     reports = [read_all(reader, run=name) or judge_telemetry(reader, run=name) for reader in readers]
     located = list(zip(telemetry, reports, strict=True))

@@ -26,11 +26,12 @@ WHOLE = "whole"  # basis of a recording without steps
 
 
 def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, ComparedRun, str | None]:
-    """Returns both runs with step times on the same basis, and a note if a run was changed or if that is not possible.
+    """Returns both runs with comparable step times, and a note if a run had to be changed or cannot be changed.
 
     A recording without step marks is judged as a whole, from the first device operation to the last. A marked step is
-    longer: the step begins with the host's work before the first device operation, and may end with work of the host.
-    If only one of the runs has marked steps, each of its steps is cut to the device operations of the step.
+    longer: it begins with the host's work before the first device operation, and may end with work of the host. If only
+    one of the runs has marked steps, each of its steps is shortened to the time from its first to its last device
+    operation.
     """
     wholes = [run.recording.steps.basis == WHOLE for run in (a, b)]
     if wholes[0] == wholes[1]:
@@ -46,10 +47,8 @@ def on_common_basis(a: ComparedRun, b: ComparedRun) -> tuple[ComparedRun, Compar
 
 
 def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
-    """Returns the start of the first and the end of the last device operation that each step launches, in ns.
-
-    Returns None if a step launches nothing.
-    """
+    """Returns for each step the start of the first and the end of the last device operation that it launches, as two
+    arrays in ns. Returns None if a step launches nothing."""
     steps, ops = recording.steps, recording.trace.device_ops
     step = np.searchsorted(steps.host, ops.issued(recording.trace.calls), side="right") - 1
     inside = (step >= 0) & (step < len(steps))
@@ -67,7 +66,11 @@ MIN_STEP_NS = 1.0  # a step takes time: a ratio of step times is finite
 
 
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
-    """Returns the run that the reports in `text` (JSON) describe. Each rank's last report with a verdict is used."""
+    """Returns the run that the reports in `text` describe, which is the JSON output of `diagnose`. `name` is the name
+    of the run in texts. The last report with a verdict of each rank is used.
+
+    If there is no usable report, returns an UnjudgedRun.
+    """
     try:
         reports = [parse_report(one, ignore_unknown_fields=True) for one in _reports(text)]
     except (ValueError, RecursionError, json_format.ParseError):
@@ -76,7 +79,10 @@ def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
 
 
 def run_of(name: str, reports: Iterable[pb.Report]) -> JudgedRun | UnjudgedRun:
-    """Returns the run that `reports` describe. Modifies `reports`."""
+    """Returns the run that `reports` describe, one or more per rank, oldest first. Modifies `reports`.
+
+    Returns an UnjudgedRun if no report has a verdict, or if the reports are of several runs.
+    """
     reports = [_with_all_regimes(report) for report in reports]
     sound = [report for report in reports if report.HasField("verdict") and _is_sound(report)]
     if not sound:
@@ -111,7 +117,8 @@ def _reports(text: bytes) -> list[Any]:
 
 
 def _with_all_regimes(report: pb.Report) -> pb.Report:
-    """Adds empty rows to a complete account for the regimes that did not exist when the report was saved."""
+    """Adds empty rows to the account of `report` for the regimes that did not exist when the report was saved, and
+    returns it. An incomplete account, whose shares do not sum to 1, is not changed."""
     rows = {row.regime: row for row in report.account}
     saved = [row.regime for row in report.account]
     is_complete = abs(sum(row.share for row in report.account) - 1) < SHARES_TOLERANCE
@@ -123,7 +130,7 @@ def _with_all_regimes(report: pb.Report) -> pb.Report:
 
 
 def _is_sound(report: pb.Report) -> bool:
-    """Returns True if the report has a complete account with plausible step times."""
+    """Returns True if the report, which is untrusted, has an account with all regimes and plausible step times."""
     account = [row.ns_per_step for row in report.account]
     steps = [*report.window.step_times_ns, *report.unprofiled.step_times_ns]
     if report.HasField("unprofiled"):

@@ -32,9 +32,9 @@ NUMBER_TOLERANCE = 0.02
 class VaryingSetting:
     """The setting that varies between the runs of a series.
 
-    `kind` is SWEEP if one numeric setting varies, SETTINGS if one other setting varies, otherwise HISTORY. `title`
-    names the setting. `values` has one value per run; in a history, the values are the names of the runs. `differ` has
-    the titles of all settings that differ.
+    `kind` is SWEEP if one numeric setting varies, SETTINGS if one other setting varies, DIFFERENT_WORK if the runs do
+    different work, otherwise HISTORY. `title` names the setting in texts. `values` has one value per run; without a
+    varying setting, these are the names of the runs. `differ` has the titles of all settings that differ.
     """
 
     kind: str
@@ -44,7 +44,8 @@ class VaryingSetting:
 
 
 def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
-    """Returns the known setting that differs between `runs`, if all other differences follow from this setting.
+    """Returns the setting that explains the differences between `runs`: one of sweep_titles that differs, if all other
+    recorded differences follow from it.
 
     Otherwise, the series is a history: several settings differ, or no recorded setting differs.
     """
@@ -66,13 +67,13 @@ def varying_setting_of(runs: Sequence[ComparedRun]) -> VaryingSetting:
 
 
 def _device(run: ComparedRun) -> dict[str, str]:
-    """Returns the name of the device as a fact. The kind of the device is not a setting."""
+    """Returns the name of the run's device as a fact with the key "device"."""
     return {"device": run.report.device.name}
 
 
 def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
-    """Returns True if `key` is an observed fact that all runs have, and its main value differs, such as the main
-    precision."""
+    """Returns True if `key` is a fact that follows from the recorded events (observed_facts), and the first part of its
+    value differs between runs, such as the main precision. `facts` has the facts of each run."""
     return (
         key in observed_facts()
         and all(key in run_facts for run_facts in facts)
@@ -81,7 +82,8 @@ def _first_part_differs(key: str, facts: Sequence[Mapping[str, str]]) -> bool:
 
 
 def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
-    """Returns the keys of the facts that all runs have and that differ. A fact that a run lacks is ignored."""
+    """Returns the keys of the facts that differ between the runs. `facts` has the facts of each run, from keys to
+    values. A fact that some run lacks is ignored."""
     common = set.intersection(*(set(run_facts) for run_facts in facts))
     return {
         key
@@ -91,6 +93,7 @@ def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
 
 
 def _alike(values: Sequence[str]) -> bool:
+    """Returns True if all values are equal, or if they are numbers with fractions within NUMBER_TOLERANCE."""
     numbers = [number_of(value) for value in values]
     if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
         return len(set(values)) == 1
@@ -99,18 +102,18 @@ def _alike(values: Sequence[str]) -> bool:
 
 
 def _facts_titled(title: str) -> set[str]:
-    """Returns the keys of all facts with this title."""
+    """Returns the keys of all facts with this title in sweep_titles."""
     return {key for key, other in sweep_titles().items() if other == title}
 
 
 def _first_part(value: str) -> str:
-    """Returns the first type of a list of types with shares, which takes most of the time. Other values are not
-    changed."""
+    """Returns the first type of a list such as "bf16 (tensor): 90 %, fp32 (vector): 10 %", which takes the most time.
+    Other values are returned unchanged."""
     return value.partition(": ")[0] if " %" in value else value
 
 
 def number_of(value: str) -> float | None:
-    """Returns `value` as a number, or None if `value` is not a number."""
+    """Returns `value` as a number, or None if it is not a finite number."""
     try:
         number = float(value)
     except ValueError:
@@ -125,12 +128,13 @@ Accounts = Sequence[dict[Regime, float]]
 def regression_point_of(
     names: Sequence[str], times: Sequence[Floats], accounts: Accounts, per: str
 ) -> pb.RegressionPoint | None:
-    """Returns the run at which the series gets slower beyond the noise, or None if there is no such run.
+    """Returns the run from which the series is slower beyond the noise, or None if there is no such run.
 
-    `times` has the step times of each run, `accounts` the time of each run by regime, all in ns. The series is split
-    where the squared deviation of log time within the two parts is smallest. The split counts if the later part takes
-    RELEVANT_CHANGE longer and the steps of the two parts differ significantly (significance.py). If the later part is
-    faster by as much instead, only the later part is considered.
+    `names`, `times` and `accounts` have one element per run, in order of time: its name, its step times, and its mean
+    time by regime, in ns per `per` ("step" or "sample"). The series is split into two parts where the squared deviation
+    of log time within the parts is smallest. The first run of the later part is the result if this part takes at least
+    RELEVANT_CHANGE longer, and the step times of the parts differ beyond the noise (significance.py). If the later part
+    is faster by as much instead, the search continues in the later part.
     """
     begin = 0
     while len(times) - begin >= MIN_SERIES_RUNS:
@@ -148,7 +152,7 @@ def regression_point_of(
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
     """Returns the index of the first run of the later part, and (mean time of the later part / mean time of the earlier
-    part), for the best split of the series into two parts."""
+    part), for the split with the smallest squared deviation of log time within the parts. Means are geometric."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(
@@ -164,8 +168,12 @@ def _described(
     how: tuple[str, float, Difference],
     cut: bool,
 ) -> pb.RegressionPoint:
-    """Returns the regression point at the run names[at]. `parts` are the mean times by regime of the runs before and
-    from this run, `how` is the unit, the slowdown and its test. `cut` is True if earlier runs were left out."""
+    """Returns the regression point at the run names[at], with a sentence about it.
+
+    `parts` are the mean times by regime in ns of the runs before names[at], and of the runs from names[at] on. `how`
+    has the unit ("step" or "sample"), the ratio of the times, and the test of their difference. `cut` is True if
+    `names` lacks the first runs of the series.
+    """
     (before, after), (per, slowdown, result) = parts, how
     regime = max(before, key=lambda name: after[name] - before[name])
     since_when = f"from {names[0]} to {names[at - 1]}" if at > 1 else f"in {names[0]}"
@@ -189,4 +197,5 @@ def _described(
 
 
 def _mean(accounts: Accounts) -> dict[Regime, float]:
+    """Returns the mean time by regime over the runs, in ns."""
     return {regime: float(np.mean([account[regime] for account in accounts])) for regime in accounts[0]}

@@ -1,4 +1,8 @@
-"""Analyses a series of runs: a sweep with a knee, a comparison of settings, or a history with a regression point."""
+"""Analyses a series of runs: a sweep with a knee, a comparison of settings, or a history with a regression point.
+
+In a sweep, one numeric setting varies. Its knee is the value beyond which a further change gains little. In a history,
+the runs follow each other in time. Its regression point is the run from which the series is slower.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,10 +44,10 @@ MAIN_REGIME_FROM = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SeriesGroup:
-    """The runs with one setting.
+    """The runs of a series that have the same value of the varying setting. In a history, each group has one run.
 
-    `value` is the setting. `times` has for each run the times of the undisturbed steps, and `ns` the mean time by
-    regime, all in ns per step or per sample.
+    `value` is this value. `times` has for each run the times of its steps without isolated long steps. `ns` is the mean
+    time by regime over the runs. All times are in ns per step or per sample.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -53,18 +57,21 @@ class SeriesGroup:
 
     @property
     def mean(self) -> float:
-        """Mean time per step or per sample, in ns."""
+        """The mean time of the runs per step or per sample, in ns."""
         return sum(self.ns.values())
 
     @property
     def every(self) -> Floats:
-        """The times of the undisturbed steps of all runs, in ns per step or per sample."""
+        """The step times of all runs without isolated long steps, in ns per step or per sample."""
         return np.concatenate(self.times)
 
 
 def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
-    """Returns the series: a sweep in ascending order of its setting, other settings in descending order of time, and a
-    history in the order of `runs`."""
+    """Returns the analysis of a series of runs, in which `runs` are in order of time.
+
+    The points of a sweep are in ascending order of the setting, those of other settings in descending order of time,
+    and those of a history in the order of `runs`. Runs without a verdict or without a trace are left out; notes say so.
+    """
     judged = [run for run in runs if isinstance(run, ComparedRun)]
     series = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)
     series.notes.extend(reason for run in runs if isinstance(run, UnjudgedRun) for reason in run.because)
@@ -87,6 +94,7 @@ def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
 
 
 def _headline(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
+    """Returns the headline of the series, and adds notes, the knee or the regression point to `series`."""
     if series.kind == HISTORY:
         return _history(series, groups)
     series.notes.extend(_repeats(groups))
@@ -94,7 +102,8 @@ def _headline(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 
 
 def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, list[SeriesGroup]]:
-    """Returns the unit of times, and the runs grouped by their setting, in order. In a history, each run is a group."""
+    """Returns the unit of times ("step", or "sample" if the batch sizes are known and differ), and the runs grouped by
+    the value of their setting, in the order of the series. In a history, each run is a group."""
     batches = [batch_size_of(run.recording) for run in runs]
     sizes = [batch.samples for batch in batches if not isinstance(batch, Missing)]
     differ = len(sizes) == len(runs) and len(set(sizes)) > 1
@@ -113,13 +122,16 @@ def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, lis
 
 
 def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> SeriesGroup:
-    """Returns a group in which all runs have the same weight, independent of their numbers of steps."""
+    """Returns the group of the runs with the setting `value`. `group` has each run with the number of samples per step
+    (or 1) by which its times are divided. All runs have the same weight, whatever their number of steps."""
     times = tuple(np.asarray(run.steady / size, np.float64) for run, size in group)
     ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
     return SeriesGroup(tuple(run for run, _ in group), value, times, ns)
 
 
 def _point(group: SeriesGroup, before: SeriesGroup, first: SeriesGroup) -> pb.RunPoint:
+    """Returns the point of `group`, with the changes by regime from the group `before` it, and the speedup relative to
+    the `first` group."""
     low, high = mean_interval(group.every) if len(group.times) == 1 else _range(group)
     return pb.RunPoint(
         run=group.runs[0].name,
@@ -136,7 +148,7 @@ def _point(group: SeriesGroup, before: SeriesGroup, first: SeriesGroup) -> pb.Ru
 
 
 def _range(group: SeriesGroup) -> tuple[float, float]:
-    """Returns the shortest and the longest mean of the runs with one setting, in ns."""
+    """Returns the shortest and the longest mean time of a run in the group, in ns per step or per sample."""
     means = [float(np.mean(times)) for times in group.times]
     return min(means), max(means)
 
@@ -153,7 +165,7 @@ def _unlike(runs: list[ComparedRun]) -> list[str]:
 
 
 def _single_steps(groups: list[SeriesGroup]) -> list[str]:
-    """Returns a note if only one step of some runs is known."""
+    """Returns a list with a note if only one step is known of some runs; otherwise empty."""
     names = [
         run.name
         for group in groups
@@ -164,13 +176,16 @@ def _single_steps(groups: list[SeriesGroup]) -> list[str]:
 
 
 def _several(setting: VaryingSetting) -> list[str]:
+    """Returns a list with a note about the settings that differ, if the series is a history because of them; otherwise
+    empty."""
     if setting.kind != HISTORY or len(setting.differ) == 0:
         return []
     return [series_text("several").safe_substitute(what=", ".join(setting.differ[:6]))]
 
 
 def _repeats(groups: list[SeriesGroup]) -> list[str]:
-    """Returns a note for each setting whose runs differ clearly, because then not only the setting affects the time."""
+    """Returns a note for each group whose runs differ in time by more than REPEATS_DIFFER_FROM although they have the
+    same setting."""
     notes = []
     for group in groups:
         shortest, longest = _range(group)
@@ -182,6 +197,8 @@ def _repeats(groups: list[SeriesGroup]) -> list[str]:
 
 
 def _sweep(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
+    """Returns the headline of a sweep, whose groups are in ascending order of the setting, and adds the knee to
+    `series`. The knee is the first group whose throughput is at least (1 - KNEE_GAIN_LEFT) times the best one."""
     first, last, best = groups[0], groups[-1], min(groups, key=lambda group: group.mean)
     no_trend = last is not first and _in_noise(first, last)
     values = {
@@ -215,7 +232,7 @@ def _sweep(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 
 
 def _settings(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
-    """Returns the headline of settings; the groups are in order of time, longest first."""
+    """Returns the headline for a setting that is no number. The groups are in descending order of time."""
     worst, best = groups[0], groups[-1]
     values = {"varies": series.varies, "per": series.per, "at": best.value, "best": duration_text(best.mean)}
     values |= {"worst_at": worst.value, "worst": duration_text(worst.mean)}
@@ -225,14 +242,15 @@ def _settings(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
 
 
 def _in_noise(a: SeriesGroup, b: SeriesGroup) -> bool:
-    """Returns True if the steps of the groups do not differ significantly. False if a group has a single step, because
-    the noise is then unknown."""
+    """Returns True if the step times of the groups do not differ beyond the noise. Returns False if a group has a
+    single step, because the noise is then unknown."""
     steps = a.every, b.every
     return min(map(len, steps)) >= MIN_COMPARED_STEPS and not difference(*steps).differs
 
 
 def _where(before: SeriesGroup, after: SeriesGroup) -> str:
-    """Names the main regime of the difference between two settings; empty if there is none."""
+    """Returns a text with the regime that has at least MAIN_REGIME_FROM of the difference between two groups; empty if
+    there is none."""
     change = after.mean - before.mean
     regime = max(REGIMES, key=lambda regime: (after.ns[regime] - before.ns[regime]) * np.sign(change))
     if not change or (after.ns[regime] - before.ns[regime]) / change < MAIN_REGIME_FROM:
@@ -242,6 +260,8 @@ def _where(before: SeriesGroup, after: SeriesGroup) -> str:
 
 
 def _history(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
+    """Returns the headline of a history, whose groups are in order of time, and adds its regression point to `series`
+    if there is one."""
     times = {"from": duration_text(groups[0].mean), "to": duration_text(groups[-1].mean)}
     headline = series_text("history").safe_substitute(times, per=series.per, count=len(groups))
     point = regression_point_of(

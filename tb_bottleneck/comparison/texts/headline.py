@@ -47,7 +47,8 @@ _UNPROFILED = {
 
 
 def refusal_headline(reasons: Sequence[str]) -> str:
-    """Returns the headline of a comparison that was not possible."""
+    """Returns the headline of a comparison that was not possible, with the first two of `reasons`, which are
+    sentences."""
     return headline_text("refused").safe_substitute(because=" ".join(reasons[:2]))
 
 
@@ -61,8 +62,9 @@ def headline_of(
     """Returns the headline: the difference, the regimes responsible, and the expected speedup if the devices differ.
 
     If both runs measured steps without a profiler, these come first. If the runs do different work, the headline only
-    has the times. `ranks` are the numbers of ranks if they differ, `means` the changes of the mean time by regime, and
-    `logged` the steps in the telemetry of A and B.
+    has the times. `device` is the name of B's device if `comparison` has an expected time. `ranks` are the numbers of
+    ranks of A and B if they differ, otherwise None. `means` has the changes of the mean time by regime. `logged` has
+    the telemetry windows of A and B, or None.
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
@@ -85,7 +87,8 @@ def headline_of(
 
 
 def _unlike(comparison: pb.Comparison) -> str:
-    """Returns a sentence with both times, but without a factor, because a factor would compare different work."""
+    """Returns a sentence with the times of two runs that do different work, without a ratio, which would be
+    misleading."""
     measured = comparison.similarity
     times = comparison.unprofiled if comparison.HasField("unprofiled") else comparison
     return headline_text("unlike").safe_substitute(
@@ -112,7 +115,8 @@ def may_be_same_work(comparison: pb.Comparison) -> bool:
 
 
 def _job_throughput(comparison: pb.Comparison, ranks: tuple[int, int] | None) -> str:
-    """Returns a text that compares the throughput of jobs of different sizes; empty without `ranks`."""
+    """Returns a text that compares the throughput of jobs with different numbers of ranks, `ranks` (A, B); empty if
+    `ranks` is None."""
     if ranks is None:
         return ""
     throughput = f"{ratio_text(comparison.speedup * ranks[1] / ranks[0])} times"
@@ -120,6 +124,8 @@ def _job_throughput(comparison: pb.Comparison, ranks: tuple[int, int] | None) ->
 
 
 def _difference(comparison: pb.Comparison) -> str:
+    """Returns a sentence about the difference of the median times of the recorded steps, with the result of its
+    test."""
     values = {
         "a": "A",
         "b": "B",
@@ -139,15 +145,15 @@ def _difference(comparison: pb.Comparison) -> str:
 
 
 def _ratio(speedup: float) -> str:
-    """Formats a speedup that was not tested, in the same words as a tested speedup."""
+    """Formats a speedup that could not be tested, as in "1.50 times as fast"."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
     return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
 
 
 def _where(changes: Sequence[pb.RegimeDelta]) -> str:
-    """Returns a text that names the regimes with most of the difference, and the one that changed most in the opposite
-    direction."""
+    """Returns a text that names the regimes with most of the difference, and the regime that changed most in the
+    opposite direction, if the named ones exceed the whole difference. `changes` has one row per regime."""
     whole = sum(row.delta_ns for row in changes)
     if not whole:
         return ""
@@ -181,10 +187,11 @@ def _without_profiler(comparison: pb.Comparison) -> str:
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns a text about the mean step times of all logged steps. Empty if they are not known, or if their speedup is
-    about that of the unprofiled steps.
+    """Returns a text about the mean step times in the telemetry windows `a` and `b` of the two runs. Empty if a window
+    is None, or if the speedup is about that of the steps measured without a profiler.
 
-    The monitor measures a few steps without the profiler before a trace. Pauses may lie outside of these steps.
+    The monitor measures only a few steps without the profiler, directly before a trace. Pauses in other steps are only
+    in these windows.
     """
     if a is None or b is None or comparison.per != "step" or not comparison.HasField("unprofiled"):
         return ""
@@ -201,8 +208,8 @@ def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -
 
 
 def _recorded_disagree(comparison: pb.Comparison) -> bool:
-    """Returns True if the recorded speedup clearly differs from the speedup without a profiler, or gives another
-    result (faster, slower or none)."""
+    """Returns True if the recorded speedup differs from the speedup without a profiler by more than the factor
+    OTHER_SPEEDUP_FROM or, if the result (faster, slower or none) is another one, by more than OTHER_RESULT_FROM."""
     unprofiled = comparison.unprofiled
     distance = abs(log(unprofiled.speedup / comparison.speedup))
     other_result = unprofiled.difference != comparison.difference and "unknown" not in (
@@ -221,12 +228,14 @@ def _where_if_real(comparison: pb.Comparison) -> str:
 
 
 def _change(row: pb.RegimeDelta) -> dict[str, str]:
+    """Returns the values of the placeholders in a text about the change of one regime."""
     title = row.title[:1].lower() + row.title[1:]
     return {"title": title, "from": time_text(row.a_ns), "to": time_text(row.b_ns)}
 
 
 def _expected(comparison: pb.Comparison, device: str) -> str:
-    """Returns the expected speedup on the other device, and the largest part of the shortfall."""
+    """Returns a text with the expected speedup on `device`, B's device, and the largest part of the shortfall (B's
+    measured time minus its expected time)."""
     expected = comparison.expected
     sentence = headline_text("expected").safe_substitute(
         device=with_article(device),
@@ -252,7 +261,8 @@ def _expected(comparison: pb.Comparison, device: str) -> str:
 
 
 def _limited_by(expected: pb.Expected) -> str:
-    """Returns a text with the host regime that limits the speedup; empty if no host regime does."""
+    """Returns a text with the host regime that limits the expected speedup, because it has a large share of the
+    expected time, and the step gains much less than the kernels; empty if there is none."""
     host = [row for row in expected.by_regime if Regime(row.regime).owner is Owner.HOST]
     largest = max(host, key=lambda row: row.expected_ns)
     share = largest.expected_ns / expected.b_ns

@@ -17,22 +17,22 @@ MIN_SHOWN_SHARE = 0.005
 
 
 def render_comparison(comparison: pb.Comparison, layout: Layout | None = None) -> str:
-    """Returns the whole comparison as plain text."""
+    """Returns the comparison as plain text. `layout` wraps and styles the lines; the default has no styles."""
     return (layout or Layout()).text(_comparison(comparison))
 
 
 def render_what_if(prediction: pb.WhatIf, layout: Layout | None = None) -> str:
-    """Returns the whole prediction as plain text."""
+    """Returns the prediction as plain text (see render_comparison)."""
     return (layout or Layout()).text(_what_if(prediction))
 
 
 def render_what_if_table(table: pb.WhatIfTable, layout: Layout | None = None) -> str:
-    """Returns the table of the usual conditions as plain text."""
+    """Returns the table of predictions as plain text (see render_comparison)."""
     return (layout or Layout()).text(_what_if_table(table))
 
 
 def render_series(series: pb.RunSeries, layout: Layout | None = None) -> str:
-    """Returns the whole series as plain text."""
+    """Returns the series of runs as plain text (see render_comparison)."""
     return (layout or Layout()).text(_series(series))
 
 
@@ -59,7 +59,11 @@ def _comparison(comparison: pb.Comparison) -> Iterator[str]:
 def _waterfall(
     bars: list[pb.RegimeDelta], title: str, a_ns: float, b_ns: float, runs: tuple[str, str] = ("A", "B")
 ) -> Iterator[str]:
-    """Yields the lines of a table: one line per regime with a relevant time, largest change first, then the sums."""
+    """Yields the lines of a table with one line per regime, largest change first, then the whole times.
+
+    Regimes with less than MIN_SHOWN_SHARE of the longer time are left out. `a_ns` and `b_ns` are the whole times,
+    `runs` the headings of their columns.
+    """
     longest = max(a_ns, b_ns)
     shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= MIN_SHOWN_SHARE * longest]
     scale = max((abs(bar.delta_ns) for bar in shown), default=1.0) or 1.0
@@ -111,6 +115,7 @@ def _expected(comparison: pb.Comparison) -> Iterator[str]:
 
 
 def _signed(share: float) -> str:
+    """Formats a share with its sign, as in "+12 %"."""
     return ("+" if share >= 0 else "-") + share_text(abs(share))
 
 
@@ -198,7 +203,7 @@ def _series(series: pb.RunSeries) -> Iterator[str]:
 
 
 def _notes(notes: Iterable[str], headline: str) -> Iterator[str]:
-    """Yields the notes that are not already in the headline."""
+    """Yields the lines of a list of the notes that the headline does not already contain."""
     yield from _listed("Notes", (note for note in notes if note not in headline))
 
 
@@ -212,5 +217,5 @@ def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    """Returns a paragraph as one line, which the layout wraps."""
+    """Returns a list with `text` as one indented line, which the layout wraps; empty if `text` is empty."""
     return [f"{indent}{text}"] if text else []

@@ -17,7 +17,10 @@ def ratio_text(ratio: float) -> str:
 
 
 def speedup_range_text(speedup: float, low: float, high: float) -> str:
-    """Formats a speedup with its interval: "2.46 times the speed (1.58 to 2.93)" or, below 1, "... times the time"."""
+    """Formats a speedup and its interval from `low` to `high`, as in "2.46 times the speed (1.58 to 2.93)".
+
+    Below 1, the text is about the time, as in "1.50 times the time (1.20 to 1.90)".
+    """
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return f"about the same speed ({ratio_text(low)} to {ratio_text(high)} times)"
     if speedup > 1:
@@ -38,7 +41,7 @@ def time_text(ns: float) -> str:
 
 
 def sanitize(value: object, longest: int = MAX_VALUE_LENGTH) -> str:
-    """Converts an untrusted value to one line without control characters, cut off at the end if it is too long."""
+    """Converts an untrusted value to one line of text without control characters, of at most `longest` characters."""
     if isinstance(value, int) and abs(value) > MAX_INTEGER:
         return "an impossibly large number"
     return one_line(value, longest)

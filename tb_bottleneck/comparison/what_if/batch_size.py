@@ -22,7 +22,7 @@ ROOF_SHARE = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 0.9}
 
 
 def change_batch_size(recording: Recording, samples: int) -> Change:
-    """Returns the change of a run to `samples` samples per step.
+    """Returns the change to `samples` samples per step. Device time, loading and large copies grow with the samples.
 
     Raises:
         CannotPredict: the current number of samples is unknown, `samples` is out of range, or the run is on the CPU.
@@ -65,6 +65,11 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
 
 
 def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estimate) -> Floats:
+    """Returns per operation of the judged device (time with the new batch size / recorded time).
+
+    `grows` is (new samples per step / recorded ones). Operations in the mask `updates`, those of the optimizer, keep
+    their time.
+    """
     ops = recording.trace.device_ops
     length = np.maximum(ops.end - ops.start, 1).astype(np.float64)
     kernels = np.isin(ops.work, COMPUTE_KERNELS)
@@ -83,16 +88,23 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
 
 
 def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
-    """Returns the factors by which kernels take longer that reach the share `reached` of their roof, if the work grows
-    by `grows`. If a kernel is far below its roof, a part of its time is fixed, and does not grow."""
+    """Returns per kernel (time if its work is multiplied by `grows` / recorded time), from the share of its roof.
+
+    `reached` is the share (0 to 1) of the roof that each kernel reaches now. With enough work, a kernel would reach
+    ROOF_SHARE; the time that a kernel below this share spends beyond that rate is fixed and does not grow.
+    """
     full = np.maximum(reached, ROOF_SHARE[estimate])
     fixed = 1 - reached / full
     return np.asarray(fixed + (1 - fixed) * grows, np.float64)
 
 
 def _by_waves(recording: Recording, in_proportion: Floats, grows: float) -> Floats:
-    """Returns the factors by which kernels take longer, by grid size, at most `in_proportion`. A larger grid first
-    fills idle multiprocessors, and takes longer only if it needs more than these."""
+    """Returns per kernel (time if its grid is multiplied by `grows` / recorded time), at most `in_proportion`.
+
+    A larger grid first fills idle multiprocessors, and takes longer only if it has more blocks than multiprocessors.
+    `in_proportion` are the factors if the time is proportional to the work; they are returned where the number of
+    blocks or of multiprocessors is not known.
+    """
     blocks, processors = recording.trace.device_ops.blocks, recording.trace.multiprocessors
     if not processors:
         return in_proportion

@@ -46,10 +46,11 @@ Factors = Callable[[Estimate], Floats]
 class Change:
     """A change of a run: its effect on the device's work, on the host, and on the samples per step.
 
-    `factors` returns for each operation of the trace's device (time after the change / time now). `modify` changes
-    other parts of the graph. `bounds` has what limits each operation after the change. These are None if unchanged.
-    `samples` is (samples per step after the change / now). `clause` completes a sentence, for example "the loader had 8
-    workers"; `assumptions` are such clauses, too. `fix` is the scenario whose causes the change itself fixes, or None.
+    `clause` describes the change in words that follow "if", for example "the loader had 8 workers". `assumptions` are
+    clauses or sentences. `factors` takes the estimate, and returns per operation of the judged device (time after the
+    change / recorded time). `modify` changes the rest of the graph. `bounds` has what limits each operation after the
+    change (BoundBy). These three are None if the change does not affect them. `samples` is (samples per step after the
+    change / before). `fix` is the scenario whose causes the change itself fixes, or None.
     """
 
     clause: str
@@ -71,14 +72,14 @@ LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
 def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
-    """Returns the change of a run to the PCIe link `text`, such as "gen4x16".
+    """Returns the change to the PCIe link `text`, such as "gen4x16", between host and device.
 
-    If the run also moves to the device `new_device`, the link replaces the best link of that device. Then, `with_link`
-    scales the copies over the link, and this change does not.
+    If the run also moves to the device `new_device`, the change of the device must use the result of with_link, which
+    scales the copies that the link limits. Then, this change only sets a lower bound for staged copies.
 
     Raises:
-        CannotPredict: the recording's link is not known.
-        NotFound: there is no such link.
+        CannotPredict: the link of the recording is not known.
+        NotFound: there is no link `text`.
     """
     generation, lanes, rate = _parse(text)
     now, how = (
@@ -110,16 +111,15 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
-    """Returns `devices` with device B on the link `text`, for example "gen4x16", and A on the recording's own link.
-
-    Raises NotFound if there is no such link.
-    """
+    """Returns `devices` with the link `text`, for example "gen4x16", for device B, and the link of the recording for
+    device A. Raises NotFound if there is no link `text`."""
     now, _ = _now(recording)
     return DevicePair(replace(devices.a, link=now or devices.a.link), replace(devices.b, link=_parse(text)[2]))
 
 
 def _parse(text: str) -> tuple[int, int, float]:
-    """Returns the generation, the lanes and the usable rate in GB/s of a link. Raises NotFound for an unknown link."""
+    """Returns the PCIe generation, the number of lanes, and the usable rate in GB/s of the link `text`, such as
+    "gen4x16". Raises NotFound if there is no such link."""
     match = _LINK.fullmatch(text.strip())
     rate = link_rate(int(match[1]), int(match[2])) if match else None
     if match is None or rate is None:
@@ -136,7 +136,8 @@ def _rate(rate: float) -> str:
 
 
 def _now(recording: Recording) -> tuple[float | None, str]:
-    """Returns the usable rate of the recording's link in GB/s, or None if unknown, and the source of the rate."""
+    """Returns the usable rate of the recording's PCIe link in GB/s (None if it is not known), and a clause with the
+    source of this rate."""
     context = recording.trace.header.context
     generation, lanes = context.get("link_generation"), context.get("link_lanes", context.get("link_width"))
     if isinstance(generation, int) and isinstance(lanes, int):
@@ -146,11 +147,11 @@ def _now(recording: Recording) -> tuple[float | None, str]:
 
 
 def device_pair_to(recording: Recording, name: str) -> DevicePair:
-    """Returns the pair of the recording's device and the device `name`.
+    """Returns the pair of the recording's device (A) and the device with the name `name` (B).
 
     Raises:
-        NotFound: the device is not listed.
-        CannotPredict: the recording's own device is not known.
+        NotFound: no device of this name is listed or calibrated.
+        CannotPredict: the device of the recording is not known.
     """
     current, measured = device_of(recording.trace), calibrated_device(name)
     if current is not None and measured is not None and current.basis == measured.basis:
@@ -164,9 +165,10 @@ def device_pair_to(recording: Recording, name: str) -> DevicePair:
 
 
 def change_device(recording: Recording, devices: DevicePair) -> Change:
-    """Returns the change of a run to the device `devices.b`.
+    """Returns the change to the device `devices.b` in the same machine.
 
-    Roofs scale the kernels, the link scales the copies, and the host is unchanged.
+    Kernel times change with the arithmetic rate and the bandwidth that limit them, copies with the link between host
+    and device. The host stays the same.
     """
 
     def factors(estimate: Estimate) -> Floats:
@@ -190,7 +192,7 @@ def change_device(recording: Recording, devices: DevicePair) -> Change:
 
 
 def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:
-    """Returns a sentence with the assumption about the PCIe slot of device B; empty if the slot does not matter."""
+    """Returns a tuple with a sentence about the assumed PCIe slot of device B; empty if the slot does not matter."""
     if not devices.a.link or not devices.b.link or devices.a.link == devices.b.link:
         return ()
     if not link_bound_copies(recording, recording.trace.device_ops).any():
@@ -202,7 +204,8 @@ def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ..
 
 
 def _lacking(recording: Recording, devices: DevicePair) -> list[str]:
-    """Returns the types of matrix multiplications that A's matrix units support and B's do not."""
+    """Returns the sorted names of the types in which contractions of the recording run, and which the units of device A
+    support, but those of device B do not."""
     ops = recording.trace.device_ops
     names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()
     precisions = {precision_of(recording.trace.names[name]) for name in names}

@@ -25,10 +25,11 @@ _NAMES = ("workers", "num_workers", "loader_workers")
 
 
 def change_workers(recording: Recording, number: int) -> Change:
-    """Returns the change of a run to `number` worker processes. With 0, the training process makes the batches.
+    """Returns the change to `number` loader workers; 0 means that the training process makes the batches.
 
     Raises:
-        CannotPredict: it is not known which processes make the batches now, or how fast; or `number` is not possible.
+        CannotPredict: the recording does not show which processes make the batches or how fast, or `number` is too
+            large, or 0 although there are no workers now.
     """
     iterator = loader_iterator(recording)
     rows = fetches(recording)
@@ -85,10 +86,10 @@ def change_workers(recording: Recording, number: int) -> Change:
 
 
 def _without_workers(recording: Recording, batches: int) -> Change:
-    """Returns the change to a loader without workers: the training process makes the batches, and the host does nothing
-    else meanwhile.
+    """Returns the change to a loader without workers: the training process makes the batches, and its host does nothing
+    else in this time. `batches` is the number of batches in the window.
 
-    Workers slow each other and the host down. Without workers, there is no such slowdown.
+    Workers slow each other and the host of the training. Without workers, there is no such slowdown.
 
     Raises:
         CannotPredict: it is not known how long one process takes to make a batch.
@@ -117,7 +118,8 @@ def _batch_of_worker(recording: Recording, batches: int) -> float:
     """Returns the time in ns in which one worker makes a batch. `batches` is the number of batches in the window.
 
     Raises:
-        CannotPredict: the workers are not behind, and the monitor did not sample them.
+        CannotPredict: the monitor did not sample the workers, and the training did not always wait for them, so that
+            their speed is not known.
     """
     sampled = batch_time(recording)
     if not isinstance(sampled, Missing):
@@ -145,6 +147,7 @@ def _cores(recording: Recording) -> int | None:
 
 
 def _workers_now(recording: Recording) -> int:
+    """Returns the recorded number of loader workers. Raises CannotPredict if it was not recorded."""
     context = recording.trace.header.context
     loader = context.get("loader")
     tables = [context, loader] if isinstance(loader, dict) else [context]

@@ -34,9 +34,10 @@ _HALF_PRECISIONS = ("bf16", "fp16")
 def add_peak_memory(
     prediction: pb.WhatIf, recording: Recording, *, device: str | None, batch: int | None, precision: str | None
 ) -> None:
-    """Adds the predicted peak memory and a note to `prediction`, if memory was recorded and a change is given.
+    """Adds the predicted peak memory and a note to `prediction`, if memory was recorded and a change affects it.
 
-    Several changes at once are not predicted, except for `device` together with `batch` or `precision`.
+    `device`, `batch` (samples per step) and `precision` are the changes; None means unchanged. `batch` together with a
+    half-precision type is not predicted. Raises NotFound if the device is not listed.
     """
     memory = trace_memory(recording.trace)
     changes_type = precision in _HALF_PRECISIONS
@@ -64,6 +65,8 @@ def add_peak_memory(
 def _forecast(
     memory: TraceMemory, recording: Recording, batch: int | None, changes_type: bool, other_device: bool
 ) -> Forecast | None:
+    """Returns the forecast of the peak memory for one change: `batch` samples per step, half precision
+    (`changes_type`), or another device with the same memory use. Returns None if it is not known or nothing changes."""
     if batch is not None:
         now = batch_size_of(recording)
         if isinstance(now, Missing):
@@ -78,8 +81,8 @@ def _forecast(
 
 
 def _largest_batch(memory: TraceMemory, recording: Recording, capacity: int | None) -> int | None:
-    """Returns the largest number of samples per step that fits into `capacity` bytes; None if not even the recorded
-    batch is known to fit."""
+    """Returns the largest number of samples per step whose memory fits into `capacity` bytes; None if the capacity or
+    the batch size is not known, or if not even the recorded batch is known to fit."""
     now = batch_size_of(recording)
     if isinstance(now, Missing) or capacity is None:
         return None
@@ -98,6 +101,7 @@ def _memory_of(device: str) -> int | None:
 
 
 def _note(memory: pb.PeakMemory) -> str:
+    """Returns a sentence about the predicted peak memory, and whether it fits into the memory of the device."""
     name = "unknown_capacity"
     if memory.HasField("fits"):
         name = "fits" if memory.fits else "may_not_fit"
@@ -116,10 +120,10 @@ def _note(memory: pb.PeakMemory) -> str:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The step before the changes, without the profiler's part of the host's time. `host` has the factors of the
-    recorded dispatch time that remove this part.
+    """The predicted step before the changes, without the profiler overhead on the host.
 
-    On a CPU, the times of a recording are corrected already (attribution/profiler_time/removal.py).
+    `host` has the factors of the recorded dispatch time that remove this overhead. On a CPU they are 1, because the
+    times of the recording are already corrected (attribution/profiler_time/removal.py).
     """
 
     step: PredictedStep
@@ -127,16 +131,16 @@ class Baseline:
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
-    """Returns a lower bound of the step time in ns, which is the device's compute time. Returns 0 if the low and the
-    high estimate of this time differ."""
+    """Returns a lower bound of the predicted step time in ns, the time in which the device computes. Returns 0, no
+    bound, if the low and the high estimate of this time differ."""
     least = outcomes[Estimate.HIGH].least_ns
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 
 
 def baseline_of(predictor: ReplayPredictor) -> Baseline:
-    """Returns the step before any change, at the expected scale of the host.
+    """Returns the step before any change, with the expected scale of the host (replay/host_scale.py).
 
-    If the step time without the profiler was not recorded, the step is the recorded one.
+    If this scale is only an estimate from the recorded events, the profiler overhead is not removed.
     """
     recording, host = predictor.recording, HostScale(1.0, 1.0, 1.0, solved=False)
     if recording.on_device:
@@ -147,7 +151,8 @@ def baseline_of(predictor: ReplayPredictor) -> Baseline:
 
 
 def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
-    """Returns the change to a host with `host` times the recorded dispatch time. Workers keep their own pace."""
+    """Returns a function that multiplies the dispatch time of a graph by `host`. Loader workers that are too slow for
+    the training still limit the steps."""
     limit = worker_throughput_limit(predictor.recording)
 
     def modify(graph: ModifiedGraph) -> ModifiedGraph:
@@ -160,9 +165,10 @@ def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
 def outcome_of(
     predictor: ReplayPredictor, changes: Sequence[Change], estimate: Estimate, host: float = 1.0, drift: float = 1.0
 ) -> PredictedStep:
-    """Predicts the step with all changes at once, on a host with `host` times the recorded dispatch time.
+    """Predicts the step with all `changes` together, each with the effect of `estimate`.
 
-    After the changes, all work of the host takes `drift` times as long.
+    The recorded dispatch time is first multiplied by `host`, which removes the profiler overhead. After the changes,
+    all host time is multiplied by `drift`, as on a faster or slower host.
     """
     recording = predictor.recording
     ops = recording.trace.device_ops
@@ -190,10 +196,11 @@ def gain_of_changes(
     samples: float,
     baseline: Baseline,
 ) -> Gain:
-    """Returns the gain (time per step before / after the changes) with its interval.
+    """Returns the gain (time per step before / after the changes) with its 90 % interval.
 
-    The interval combines independent sources of error (replay/gain.py). `outcomes` has the steps with all `changes`.
-    `samples` is (samples per step after the changes / now).
+    The interval combines independent sources of error (replay/gain.py). `outcomes` has the predicted step with all
+    `changes` for each estimate, `baseline` the step before the changes. `samples` is (samples per step after the
+    changes / before).
     """
     expected, host, before = outcomes[Estimate.EXPECTED], baseline.host, baseline.step.step_ns
     # In the worst case, the unexplained time grows with the samples.
@@ -216,11 +223,13 @@ def gain_of_changes(
 
 
 def _gain_at(predictor: ReplayPredictor, changes: Sequence[Change], host: float) -> float:
+    """Returns the expected gain if the dispatch time without the profiler is `host` times the recorded one."""
     before = predictor.predict(None, _without_overhead(predictor, host)).step_ns
     return before / outcome_of(predictor, changes, Estimate.EXPECTED, host).step_ns
 
 
 def noise_of(run: ComparedRun) -> float:
-    """Returns half the width of the 95 % interval of the mean undisturbed step time, divided by the mean."""
+    """Returns the relative uncertainty of the mean step time without isolated long steps: half the width of its 95 %
+    interval, divided by the mean."""
     low, high = mean_interval(run.steady)
     return (high - low) / 2 / max(float(np.mean(run.steady)), 1.0)

@@ -1,4 +1,4 @@
-"""Predicts a run with another type of matrix multiplications."""
+"""Predicts a run whose matrix multiplications and convolutions run in another type."""
 
 from functools import partial
 
@@ -30,13 +30,13 @@ MIN_UNKNOWN_SHARE = 0.05  # of the device's work that keeps its type because it 
 
 
 def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
-    """Returns the change of a run in which wide matrix multiplications and convolutions run in `dtype` instead.
+    """Returns the change to `dtype` (one of PRECISIONS) for matrix multiplications and convolutions in a wide type
+    (fp64, fp32 or tf32). They then run on matrix units.
 
-    They then use matrix units. The wide types are fp64, fp32 and tf32. With `devices`, the run also moves to the device
-    `devices.b`, whose units are used and whose roofs limit kernels.
+    If `devices` is given, the run also moves to the device `devices.b`. Then, the rates of that device are used.
 
     Raises:
-        CannotPredict: the device is not known or has no units for `dtype`, or nothing runs in a wider type.
+        CannotPredict: the device is not known or has no matrix units for `dtype`, or nothing runs in a wider type.
     """
     device = devices.b if devices is not None else device_of(recording.trace)
     if device is None:
@@ -68,6 +68,8 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
+    """Returns a sentence with the share of device time of the operations in the mask `wider`, which change to
+    `dtype`."""
     ops = recording.trace.device_ops
     length = (ops.end - ops.start) * recording.in_window(ops.start)
     share = float(length[wider].sum() / max(length.sum(), 1))
@@ -75,7 +77,8 @@ def _affected(recording: Recording, wider: Bools, dtype: str) -> str:
 
 
 def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
-    """Returns a sentence about matrix multiplications of unknown type; none if their share is small."""
+    """Returns a tuple with a sentence about contractions of unknown type, which keep their time; empty if they take
+    less than MIN_UNKNOWN_SHARE of the device time. `rates` is 0 for operations that do not change."""
     ops = recording.trace.device_ops
     unknown = np.zeros(len(ops), np.bool_)
     for name, rows in rows_by_name(ops.name):
@@ -90,7 +93,7 @@ def _unknown_types(recording: Recording, rates: Floats) -> tuple[str, ...]:
 
 
 def _rate(device: DeviceModel, precision: Precision) -> float | None:
-    """Returns the reachable rate in TFLOP/s. If the device has no units for the type, this is the rate of its vector
-    units. Returns None if the rate is unknown."""
+    """Returns the arithmetic rate in TFLOP/s that kernels of this precision can reach on the device. If the device has
+    no units for the type, this is the rate of its vector units. Returns None if the rate is not known."""
     rate = device.rate(precision) or device.vector
     return rate * (device.achievable or 1.0) if rate and precision.unit == "tensor" else rate

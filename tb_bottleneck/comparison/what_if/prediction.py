@@ -54,10 +54,11 @@ FIXABLE_REGIMES = tuple(regime for regime in REGIMES if regime.owner in (Owner.H
 
 @dataclass(frozen=True)
 class WhatIfOptions:
-    """The changed conditions; None means unchanged.
+    """The changed conditions of a prediction; None means unchanged.
 
-    `device` is a name in gpus.toml. `workers` is the number of loader workers, `batch` the number of samples per step.
-    `precision` is one of precision.PRECISIONS, and `link` a PCIe link, for example "gen4x16".
+    `device` is the name of a listed or calibrated device (device_named). `workers` is the number of loader workers,
+    `batch` the number of samples per step. `precision` is one of precision.PRECISIONS. `link` is the PCIe link between
+    host and device, for example "gen4x16".
     """
 
     device: str | None = None
@@ -68,7 +69,8 @@ class WhatIfOptions:
 
 
 def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
-    """Returns the prediction for `run` under the conditions `options`. If there is none, its notes say why.
+    """Predicts the step of `run` under the conditions `options`. If this is not possible, the notes of the result say
+    why.
 
     Raises:
         NotFound: no change is requested, or the device or the link is not listed.
@@ -107,13 +109,18 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
 
 
 def _with_worker_limit(recording: Recording, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns `graph`, limited to the pace of the current workers."""
+    """Returns `graph` with steps that are not shorter than the current loader workers allow."""
     limit = worker_throughput_limit(recording, estimate)
     return graph if limit is None else limit(graph)
 
 
 def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
-    """Returns the changes for `options`. Raises NotFound for unknown names or no change, and CannotPredict."""
+    """Returns the changes that `options` request.
+
+    Raises:
+        NotFound: no change is requested, or the device or the link is not listed.
+        CannotPredict: a change cannot be predicted from this recording.
+    """
     recording = run.recording
     changes = []
     devices = device_pair_to(recording, options.device) if options.device is not None else None
@@ -136,7 +143,7 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
 
 
 def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[Change]) -> None:
-    """Adds the results of all `changes` at once to `prediction`."""
+    """Adds the predicted step with all `changes` together to `prediction`: time, gain, regimes, fixes and headline."""
     baseline = baseline_of(predictor)
     host = baseline.host.expected
     outcomes = {estimate: outcome_of(predictor, changes, estimate, host) for estimate in Estimate}
@@ -185,10 +192,11 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
 def _add_fixes(
     prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float], fixes: Sequence[Scenario | None]
 ) -> None:
-    """Adds to `fix_first` the regimes, except the device's own work, that would own much of the step after the change.
-    A regime is named by its costliest cause, if there is one.
+    """Adds to `fix_first` the fixable regimes that would own at least MIN_FIX_SHARE of the step after the change. A
+    regime is named by its costliest cause, if one was found.
 
-    Causes whose scenario is in `fixes` are left out, because the change itself fixes them.
+    `after` has the predicted time by regime in ns. Causes whose scenario is in `fixes` are left out, because the change
+    itself fixes them.
     """
     fixed = {cause for cause, scenario in SCENARIO_OF.items() if scenario in fixes}
     others = [finding for finding in run.findings if finding.cause not in fixed]
@@ -203,6 +211,8 @@ def _add_fixes(
 
 
 def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, float], corrected: bool) -> str:
+    """Returns the headline of a prediction. `by_regime` has the predicted times in ns. `corrected` is True if the
+    profiler overhead was removed from the recorded host time."""
     now, after = duration_text(prediction.step_ns), prediction.after
     # Where another step time is known, the report leads with it: without a correction, the prediction is based on the
     # recorded steps.
@@ -221,7 +231,8 @@ def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, f
 
 
 def _owner(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
-    """Returns a text with the regime that would own most of the step, and the regime that limits the change."""
+    """Returns a text with the regime that would own most of the step, and the fixable regime that limits the gain of
+    the change, if it has more than LIMITING_REGIME_FROM of the step. `by_regime` has the predicted times in ns."""
     step = sum(by_regime.values())
     values = {
         "title": Regime(prediction.regime).label.lower(),

@@ -1,4 +1,4 @@
-"""Predictions of a recording under usual other conditions: what users ask first."""
+"""Predictions of a run under common other conditions: other devices, batch sizes, precision and numbers of workers."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,8 @@ Row = tuple[str, str, WhatIfOptions]  # title, value, changes
 
 
 def what_if_table(run: JudgedRun | UnjudgedRun) -> pb.WhatIfTable:
-    """Returns the table of predictions. If a group of conditions cannot be predicted, the notes say why."""
+    """Returns the table of predictions for `run`, one row per condition. If a condition, or a group of conditions such
+    as all devices, cannot be predicted, the notes say why."""
     table = pb.WhatIfTable(schema=SCHEMA, run=run.name)
     if not isinstance(run, ComparedRun):
         table.notes.extend(what_if(run, WhatIfOptions()).notes)
@@ -52,14 +53,15 @@ def what_if_table(run: JudgedRun | UnjudgedRun) -> pb.WhatIfTable:
 
 
 def _add(table: pb.WhatIfTable, prediction: pb.WhatIf, **row: str) -> None:
+    """Adds a row with the result of `prediction` to `table`. `row` has the fields title, group and value of the row."""
     added = table.rows.add(after=prediction.after, per=prediction.per, regime=prediction.regime, **row)
     if prediction.HasField("memory"):
         added.memory.CopyFrom(prediction.memory)
 
 
 def _rows(recording: Recording, samples: SamplesPerStep | Missing) -> dict[str, list[Row]]:
-    """Returns for each parameter (device, batch, precision, workers) the rows of the table that change this
-    parameter."""
+    """Returns for each group of conditions ("device", "batch", "precision", "workers") its rows, as (title, value,
+    changes to predict). `samples` is the recorded batch size."""
     return {
         "device": list(_devices(recording)) if recording.on_device else [],
         "batch": [] if isinstance(samples, Missing) else list(_batches(int(samples.samples))),

@@ -1,4 +1,8 @@
-"""The environment of a run: device, libraries, loader and precision, from trace header, context and events."""
+"""The environment of a run: device, libraries, loader and precision, as facts from trace header, context and events.
+
+A fact is a key with a value as text. The context is the table of settings that the monitor or the user writes to a
+trace.
+"""
 
 import numpy as np
 
@@ -27,9 +31,10 @@ _NOT_RECORDED = "not recorded"
 
 
 def environment_differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRow]:
-    """Returns the facts that differ between `a` and `b`. Facts with a title come first.
+    """Returns one row per fact that differs between `a` and `b`, then one row per costly operator that launches other
+    kernels. Facts with a title of their own (fact_titles) come first.
 
-    A fact that only one run recorded is left out, unless the fact is the device.
+    A fact that only one run recorded is left out, unless it is the device.
     """
     first, second = environment_of(a), environment_of(b)
     titles = fact_titles()
@@ -46,23 +51,25 @@ def environment_differences(a: ComparedRun, b: ComparedRun) -> list[pb.ContextRo
 
 
 def _same_types(a: str, b: str) -> bool:
-    """Returns True if two lists of types with shares contain the same types, where tiny shares are ignored."""
+    """Returns True if two lists of types with shares (see _types) contain the same types. Shares below MIN_TYPE_PERCENT
+    are ignored."""
     return _types(a) == _types(b)
 
 
 def _types(shares: str) -> set[str]:
-    """Returns the types of "bf16 (tensor): 90 %, fp32 (vector): 9.9 %" with a relevant share."""
+    """Returns the types with at least MIN_TYPE_PERCENT in a list such as "bf16 (tensor): 90 %, fp32 (vector): 10 %"."""
     pairs = (one.rpartition(": ") for one in shares.split(", "))
     return {kind for kind, _, share in pairs if float(share.partition(" ")[0]) >= MIN_TYPE_PERCENT}
 
 
 def environment_of(run: ComparedRun) -> dict[str, str]:
-    """Returns a dict of all known facts about the environment of `run`, from keys to values as text."""
+    """Returns all known facts about the environment of `run`, from keys to values as text."""
     return _context_facts(run.recording) | _header_facts(run) | _observed_facts(run)
 
 
 def _context_facts(recording: Recording) -> dict[str, str]:
-    """Returns the plain values and the lists in the context of the run, and in the tables that the context contains."""
+    """Returns the facts in the context of the run: numbers, texts and lists, also those in tables inside the context,
+    whose keys are "table_name". The context is untrusted, so texts are sanitised and at most MAX_FACTS are read."""
     facts: dict[str, str] = {}
     for key, value in list(recording.trace.header.context.items())[:MAX_FACTS]:
         if key in ignored_facts() or (key in MEASURED_FACTS and not isinstance(value, dict)):
@@ -103,12 +110,14 @@ def _header_facts(run: ComparedRun) -> dict[str, str]:
 
 
 def version_text(key: str, value: int) -> str:
-    """Formats a version. CUDA's 12040 becomes "12.4"; versions of HIP and others are not changed."""
+    """Formats the version number `value` of the library `key`. CUDA's 12040 becomes "12.4"; those of HIP and others are
+    not changed."""
     return f"{value // 1000}.{value % 1000 // 10}" if key.startswith("cuda_") else str(value)
 
 
 def _observed_facts(run: ComparedRun) -> dict[str, str]:
-    """Returns the facts that the recorded events show."""
+    """Returns the facts that follow from the recorded events: batch size, loader, precision, kernels per step, memory
+    of uploads, CUDA graphs per step, and whether code is compiled."""
     recording, measures = run.recording, run.measures
     batch, types, loader = batch_size_of(recording), measures(types_multiplied), measures(loader_iterator)
     facts = {}
@@ -137,11 +146,12 @@ def _observed_facts(run: ComparedRun) -> dict[str, str]:
 
 
 def _memory(name: str) -> str:
+    """Returns the host memory from which the copy kernel `name` uploads, such as "pinned memory"; empty if unknown."""
     return next((f"{kind.lower()} memory" for kind in ("Pinned", "Pageable") if f"{kind} -> Device" in name), "")
 
 
 def _kernels(a: Recording, b: Recording) -> list[pb.ContextRow]:
-    """Returns one row per operator that runs different kernels in the two runs."""
+    """Returns one row per costly operator whose main kernels differ between the two runs."""
     if not a.on_device or not b.on_device:
         return []
     return [

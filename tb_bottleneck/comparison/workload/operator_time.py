@@ -18,9 +18,10 @@ MIN_DIFFERENCE = 0.02
 
 
 def memory_rows(a: report_pb.Report, b: report_pb.Report) -> list[pb.ContextRow]:
-    """Returns a row for the peak memory if it differs, then a row for each category that differs, largest first.
+    """Returns a row for the peak memory if it differs between the reports, then a row for each memory category that
+    differs, the largest difference first.
 
-    Returns no rows if a peak is unknown.
+    Differences below MIN_DIFFERENCE of the larger peak are left out. Returns no rows if a peak is unknown.
     """
     peaks = a.memory.peak_bytes, b.memory.peak_bytes
     if not all(peaks):
@@ -50,21 +51,22 @@ MIN_COMMON_OPERATORS = 5
 
 @dataclass(frozen=True)
 class OperatorTime:
-    """The device time of one operator. `ns` is in ns per step. `kernel` is the kernel with most of this time."""
+    """The time of the kernels that one operator launches. `ns` is in ns per step. `kernels` are the names of these
+    kernels, `kernel` is the main one, which takes the most time."""
 
     ns: float
     kernel: str
     kernels: frozenset[str]
 
     def runs_others(self, other: "OperatorTime") -> bool:
-        """Returns True if neither run executes the main kernel of the other run."""
+        """Returns True if neither operator launches the main kernel of the other one."""
         return self.kernel not in other.kernels and other.kernel not in self.kernels
 
 
 def device_operators(recording: Recording, lengths: Floats | None = None) -> dict[str, OperatorTime]:
-    """Returns a dict from operator names to device times, longest first.
+    """Returns a dict from the names of operators to the times of the kernels that they launch, longest first.
 
-    `lengths` (ns) replaces the recorded lengths of the device operations.
+    `lengths` has the length in ns of each operation of the judged device, and replaces the recorded lengths.
     """
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
@@ -88,7 +90,8 @@ def device_operators(recording: Recording, lengths: Floats | None = None) -> dic
 
 
 def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
-    """Returns the costliest operators of `a` that run other kernels in `b`, with their main kernels in `a` and `b`."""
+    """Returns those of the SHOWN_OPERATORS costliest operators of `a` that launch other main kernels in `b`: a dict
+    from the name of the operator to its main kernels in `a` and `b`."""
     first, second = device_operators(a), device_operators(b)
     return {
         name: (first[name].kernel, second[name].kernel)
@@ -98,10 +101,11 @@ def changed_kernels(a: Recording, b: Recording) -> dict[str, tuple[str, str]]:
 
 
 def host_ratio(a: Recording, b: Recording) -> float | None:
-    """Returns the median of (time on B's host / time on A's host) over the common operators.
+    """Returns the median over common operators of (host time in `b` / host time in `a`), which shows which host is
+    slower.
 
-    Only operators count that call no other operator and launch nothing. Returns None if too few of these operators run
-    in both runs, or if only one run recorded stacks, because that slows the host.
+    Only operators count that call no other operator and launch nothing. Returns None if fewer than MIN_COMMON_OPERATORS
+    of them run in both recordings, or if only one of these recorded stacks, because that slows the host.
     """
     if a.trace.header.stacks_recorded != b.trace.header.stacks_recorded:
         return None
@@ -111,7 +115,8 @@ def host_ratio(a: Recording, b: Recording) -> float | None:
 
 
 def _host_times(recording: Recording) -> dict[str, float]:
-    """Maps the names of operators with at least MIN_OPERATOR_CALLS calls to their median host time in ns."""
+    """Returns the median host time in ns of operators that call no other operator and launch nothing, by name.
+    Operators with fewer than MIN_OPERATOR_CALLS calls are left out."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP, Kind.CALL)
     rows = rows[recording.in_window(trace.events.start[rows])]

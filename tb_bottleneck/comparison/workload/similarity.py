@@ -1,8 +1,8 @@
 """Determines whether two recordings do the same work, by the operators that they run per step and the model's weights.
 
 The names of operators are compared first. Names can change although the work does not: a loop becomes one batched call,
-compiled code and CUDA graphs hide operators, another precision adds casts. So if the names disagree, the shapes of the
-weights in matrix multiplications and convolutions decide, because these shapes depend only on the model.
+compiled code and CUDA graphs hide operators, another precision adds casts. Therefore, if the names disagree, the shapes
+of the weights in matrix multiplications and convolutions decide, because these shapes depend only on the model.
 """
 
 from dataclasses import dataclass
@@ -63,9 +63,10 @@ Calls = dict[str, float]
 
 @dataclass(frozen=True)
 class Similarity:
-    """`share` is the share of the work, 0 to 1, that two recordings have in common.
+    """The similarity of the work in two recordings. `share` is the share (0 to 1) of the work that they have in common.
 
-    `basis` is what was compared: "operators", "weights" or "products" (matrix multiplications).
+    `basis` is what was compared: "operators" by name, "weights" by shape, or "products" (matrix multiplications,
+    convolutions and attention) by name.
     """
 
     share: float
@@ -73,12 +74,12 @@ class Similarity:
 
     @property
     def least(self) -> float:
-        """The smallest `share` at which both recordings do the same work."""
+        """The smallest `share` at which both recordings are taken to do the same work."""
         return SAME_PRODUCTS_FROM if self.basis == PRODUCTS else SAME_WORK_FROM
 
     @property
     def same_work(self) -> bool:
-        """True if both recordings do the same work."""
+        """True if both recordings are taken to do the same work."""
         return self.share >= self.least
 
 
@@ -114,8 +115,8 @@ def similarity(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
-    """Returns the similarity of the weights in matrix multiplications and convolutions. Returns Missing if too few
-    weights are known, or if they do not decide clearly."""
+    """Returns the similarity of the shapes of weights in matrix multiplications and convolutions. Returns Missing if
+    too few shapes are known, or if the share is between OTHER_WORK_BELOW and SAME_WORK_FROM."""
     weights, hidden = (_weights(a), _weights(b)), (_fused(a), _fused(b))
     if min(map(len, weights)) < (MIN_HIDDEN_WEIGHTS if any(hidden) else 1):
         return Missing(UNKNOWN_SIMILARITY)
@@ -126,8 +127,8 @@ def _by_weights(a: Recording, b: Recording) -> Similarity | Missing:
 
 
 def _common_products(a: Recording, b: Recording) -> float:
-    """Returns the share of matrix multiplications, convolutions and attention, by name, that both runs have in common.
-    Returns 1 if a run hides or has few of them."""
+    """Returns the share (0 to 1) of matrix multiplications, convolutions and attention, by name, that both runs have in
+    common. Returns 1 if compiled code or graphs may hide them, or if a run has fewer than MIN_PRODUCTS per step."""
     calls = _counted(a, _rows(a, _COUNTED_PRODUCTS)), _counted(b, _rows(b, _COUNTED_PRODUCTS))
     if _fused(a) or _fused(b) or min(sum(each.values()) for each in calls) < MIN_PRODUCTS:
         return 1.0
@@ -135,10 +136,11 @@ def _common_products(a: Recording, b: Recording) -> float:
 
 
 def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> float:
-    """Returns (smaller / larger) number of floating-point operations per step of the two runs if this is almost 1 and
-    most weights are common, otherwise 0.
+    """Returns the ratio (smaller / larger) of the floating-point operations per step of the two runs, if it is at least
+    1 - SAME_FLOPS_WITHIN and at least MIN_COMMON_WEIGHTS of either run's `weights` occur in the other; otherwise 0.
 
-    A matrix multiplication may be cut into portions. Then it is called more often, with fewer rows per call.
+    This recognises runs in which matrix multiplications are cut into portions: they are called more often, with fewer
+    rows per call.
     """
     work = [float(contractions(run).flops.sum()) / len(run.steps) for run in (a, b)]
     if min(work) <= 0 or min(work) < (1 - SAME_FLOPS_WITHIN) * max(work):
@@ -151,7 +153,7 @@ def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> flo
 def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
     """Returns True if a run recorded no shapes, and both runs call the same matrix multiplications equally often.
 
-    Different models can do that, too. So True does not prove that the work is the same, only that it may be.
+    Different models may do that, too. Therefore, True does not prove that the work is the same, only that it may be.
     """
     if _weights(a) and _weights(b):
         return False
@@ -161,7 +163,11 @@ def _same_products_without_shapes(a: Recording, b: Recording) -> bool:
 
 
 def _best(a: Recording, b: Recording, calls: tuple[Calls, Calls], hidden: tuple[bool, bool] = (False, False)) -> float:
-    """Returns the common share per step, or per pass if that is larger. `hidden` is True for a run that hides calls."""
+    """Returns the share (0 to 1) of `calls` that both runs have in common, per step, or per pass of gradient
+    accumulation if that is larger.
+
+    `calls` has the calls per step of A and B. `hidden` is True for a run in which compiled code or graphs hide calls.
+    """
     passes = passes_of(a), passes_of(b)
     share = _common_share(*calls, hidden)
     if passes[0] == passes[1]:
@@ -171,9 +177,10 @@ def _best(a: Recording, b: Recording, calls: tuple[Calls, Calls], hidden: tuple[
 
 
 def _common_share(a: Calls, b: Calls, hidden: tuple[bool, bool]) -> float:
-    """Returns the share of common calls in the calls of both runs, or in the calls of the run that hides some calls.
+    """Returns (common calls / calls that at least one run has) for the calls `a` and `b` by name.
 
-    If both runs hide some calls, returns the share in the calls of the run with fewer calls.
+    If one run hides some of its calls, the divisor is the number of its visible calls; if both do, the smaller of these
+    numbers. Returns 1 if the divisor is 0.
     """
     both = sum(min(calls, b.get(name, 0.0)) for name, calls in a.items())
     sums = sum(a.values()), sum(b.values())
@@ -196,7 +203,8 @@ def _launching(recording: Recording, without: Spans) -> Calls:
 def _weights(recording: Recording) -> Calls:
     """Returns the calls per step of matrix multiplications and convolutions by the sizes of their weights.
 
-    Empty without recorded shapes. Backward passes are left out, because there, sizes can depend on the batch.
+    A key is the sorted sizes of a weight as text. Empty if no shapes were recorded. Backward passes are left out,
+    because there, sizes can depend on the batch.
     """
     trace, rows = recording.trace, _rows(recording, tuple(_PRODUCTS))
     forward = rows[~_backward_spans(recording).contains(trace.events.start[rows])]
@@ -214,7 +222,7 @@ def _weights(recording: Recording) -> Calls:
 
 
 def _backward_spans(recording: Recording) -> Spans:
-    """Returns when backward passes ran."""
+    """Returns the time spans (ns) in which backward passes ran."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_BACKWARD))]
@@ -222,7 +230,7 @@ def _backward_spans(recording: Recording) -> Spans:
 
 
 def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
-    """Returns the operators of these names in the window."""
+    """Returns the operators with one of `names` in the window, as rows of the events."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[recording.in_window(trace.events.start[rows])]
@@ -230,13 +238,14 @@ def _rows(recording: Recording, names: tuple[str, ...]) -> Rows:
 
 
 def _counted(recording: Recording, rows: Rows) -> Calls:
+    """Returns the number of calls per step by the name of the operator. `rows` are the calls, as rows of the events."""
     names, counts = np.unique(recording.trace.events.name[rows], return_counts=True)
     pairs = zip(names.tolist(), counts.tolist(), strict=True)
     return {recording.trace.names[name]: count / len(recording.steps) for name, count in pairs}
 
 
 def _fused(recording: Recording) -> bool:
-    """Returns True if compiled code or graphs launch kernels of the recording."""
+    """Returns True if the recording has compiled code or CUDA graphs, which hide the operators that they replace."""
     trace = recording.trace
     if any(name.startswith(("Torch-Compiled Region", "triton_")) for name in trace.names):
         return True

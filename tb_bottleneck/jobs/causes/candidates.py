@@ -15,16 +15,18 @@ from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.trace.table import Floats, Ints
 
 Fix = Callable[[Changed, JobContext], Changed]
+"""A function that takes a changed job and the analysis of the job, and returns the job with one more change."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A possible cause. `ranks` are positions among the recorded ranks; `fix` is the change that would fix the cause.
+    """A possible cause of a slow job, before its gain is known.
 
-    `facts` maps names to figures for the evidence. `low` and `high` are the changes if the fix does the least and the
-    most that it may do; None means that no such estimates exist. `host` is the number of the host of a cause that
-    concerns a host, otherwise -1. `bound` is the length of the job after the fix in ns, if the fix is not simulated
-    (`fix` is None), otherwise None.
+    `cause` is its id, such as "slow_rank". `ranks` are the affected ranks, as positions among the recorded ranks. `fix`
+    is the change of the job that simulates the fix. `facts` maps names to figures for the evidence. `low` and `high`
+    simulate the smallest and the largest plausible effect of the fix; None means that there is no such estimate. `host`
+    is the number of the host for a cause that concerns a host, otherwise -1. If the fix cannot be simulated, `fix` is
+    None and `bound` is a lower bound of the length of the job after the fix, in ns.
     """
 
     cause: str
@@ -38,7 +40,8 @@ class Candidate:
 
 
 def fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
-    """Returns the job with the fixes of `candidates`, which are applied in order."""
+    """Returns the job with the fixes of `candidates` applied in this order. Candidates without a simulated fix change
+    nothing."""
     changed = unchanged(context)
     for candidate in candidates:
         changed = candidate.fix(changed, context) if candidate.fix is not None else changed
@@ -46,8 +49,8 @@ def fixed(context: JobContext, candidates: Sequence[Candidate]) -> Changed:
 
 
 def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float:
-    """Returns the share of the job's length, 0 to 1, that remains after the fixes that are not simulated (see
-    Candidate)."""
+    """Returns the share (0 to 1) of the job's length that remains after the fixes that are not simulated: the product
+    of (bound / length of the unchanged job) over the candidates with a bound."""
     share = 1.0
     for candidate in candidates:
         share *= candidate.bound / context.replay.length if candidate.bound is not None else 1.0
@@ -55,7 +58,8 @@ def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float
 
 
 def work_ratio(context: JobContext, rank: int) -> float:
-    """Returns (work of `rank` / usual work of its peers); 1 if the amounts are not known."""
+    """Returns (mean amount of work of `rank` per step / lower median of that of its peers); 1 if the amounts are not
+    known. `rank` is a position among the recorded ranks."""
     table = context.amounts
     peers = context.grid.peers(rank)
     usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
@@ -63,26 +67,26 @@ def work_ratio(context: JobContext, rank: int) -> float:
 
 
 def expert_skew(context: JobContext) -> float:
-    """Returns the median of (largest part / mean part - 1) over the all-to-alls with uneven parts; 0 if there are
-    none."""
+    """Returns how uneven the parts of all-to-alls are: the median of (largest part / mean part - 1) over all-to-alls
+    with uneven parts; 0 if there are none."""
     rows = context.job.rows
     skew = rows.skew[(rows.operation == Operation.ALL_TO_ALL) & (rows.skew > 0)]
     return float(np.median(skew)) / 1000 if len(skew) else 0.0
 
 
-# A rank is late on its own account if its own time of this step exceeds that of its peers by this share of what the
-# others wait. Otherwise, if it has waited for so long itself, the waiting comes from the rank that it waited for most.
+# A rank causes a wait itself if its own time in this step exceeds that of its peers by this share of the time that the
+# others wait. Otherwise, if it has waited for so long itself, the rank that it waited for most causes the wait.
 MIN_EXPLAINED = 0.5
 # A pipeline has fewer stages.
 _MAX_JUMPS = 64
 
 
 def origins(context: JobContext) -> Ints:
-    """Returns for each pair the position of the rank that caused the waiting.
+    """Returns for each pair the position of the rank that caused the waiting of the other ranks.
 
     The search begins at the rank that arrives last. This rank may itself have waited in another group: a stage waits
-    for its activations, or a rank waits for the ranks that share its layers. Then the rank that it waited for may be
-    the cause.
+    for its activations, or a rank waits for the ranks that share its layers. If its own time is not much longer than
+    that of its peers (MIN_EXPLAINED), the search continues at the rank that it waited for most.
     """
     wires, table = context.wires, context.own
     if not context.pairs.count:
@@ -101,7 +105,8 @@ def origins(context: JobContext) -> Ints:
 
 
 def _columns(context: JobContext) -> Ints:
-    """Returns for each row of the job (a communication of one rank) the column of OwnTable in which the row starts."""
+    """Returns for each row of the job (a communication of one rank) the step in which it starts, as an index of the
+    second axis of OwnTable."""
     points, column = context.graph.points, np.zeros(len(context.job.rows), np.int64)
     starts = np.flatnonzero(~points.resumes)
     column[points.row[starts]] = context.own.step[starts]

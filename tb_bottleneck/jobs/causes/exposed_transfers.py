@@ -1,4 +1,4 @@
-"""Transfers without compute beside them that no slow rank and no slow link explains."""
+"""Transfers that run with no compute in parallel, and that neither a slow rank nor a slow link explains."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -25,12 +25,12 @@ MIN_PART = 0.01
 
 
 def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate for each kind of transfer that takes a large share of the step without work beside it.
+    """Yields a candidate for each kind of transfer that takes a large share of the step with no work in parallel.
 
     The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
-    stages. Transfers of gradients and parameters can run beside the work that follows, or be left out if a later
-    exchange repeats them. The other transfers cannot, because the next work needs their results; their gain is the
-    bound for a job without these transfers.
+    stages. Transfers of gradients and parameters can run in parallel with the work that follows, or be left out if a
+    later exchange repeats them. The other transfers cannot, because the next work needs their results; their gain is
+    the bound for a job without these transfers.
     """
     rows = context.job.rows
     if not len(rows):
@@ -51,10 +51,10 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
 
 
 def _exposed_time(context: JobContext) -> Floats:
-    """Returns for each row of the job the time in ns of its transfer without work beside it, as if no link was slow.
+    """Returns for each row of the job the time in ns of its transfer with no work in parallel, as if no link was slow.
 
-    All messages of one batch are one kernel, whose transfer begins when its last message can begin. The first row of a
-    batch has the time of the kernel, the others have 0.
+    All messages of one batch are one kernel, whose transfer begins when the last message of the batch can begin. The
+    first row of a batch has the time of the kernel, the others have 0.
     """
     rows = context.job.rows
     messages = np.isin(rows.operation, P2P)
@@ -78,11 +78,11 @@ def _exposed_time(context: JobContext) -> Floats:
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields a candidate for `cause`; none if its exposed transfers have a small share of the step.
+    """Yields the candidate for `cause` with the exposed rows `mine`; none if they have a small share of the step.
 
-    `mine` has the rows of the job with these transfers. `share` has the exposed share of the step, and `kind` the kind
-    of transfer, for each row of the job. Operations of all types form one candidate, because gathers and scatters of
-    one layer run beside the same work. Operations with a small share are not changed.
+    `share` (of the time of all ranks, 0 to 1) and `kind` (of the group) have one element per row of the job. Operations
+    of all types form one candidate, because gathers and scatters of one layer run in parallel with the same work. Types
+    of operations with less than MIN_PART of the step are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)
@@ -116,15 +116,16 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
 
 
 def _left_out(changed: Changed, context: JobContext, rows: Ints) -> Changed:
+    """Returns the job in which the transfers of `rows` take no time. The ranks still wait for each other."""
     return wires_at_most(changed, rows, np.zeros(len(rows)))
 
 
 def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: float) -> Changed:
-    """Returns the job without the transfers of the messages `rows`. Some of these messages also wait for unrecorded
-    ranks; the share `share` of these waits ends with the transfers (0: lowest estimate, 1: highest).
+    """Returns the job in which the transfers of the messages `rows` take no time.
 
-    The first and the last stage have half as many transfers as the others, so their waits get shorter at least by the
-    time of their own transfers.
+    Some of these messages also wait for unrecorded ranks. `share` (0 to 1) is the share of these waits that is assumed
+    to be for transfers between other ranks, and ends with them. The first and the last stage have half as many
+    transfers as the others. Therefore, their waits get shorter at least by the time of their own transfers.
     """
     table = context.job.rows
     own, usual = context.unpaired

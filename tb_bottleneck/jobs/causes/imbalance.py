@@ -19,7 +19,8 @@ MIN_CORRELATION = 0.8
 
 
 def imbalance(context: JobContext) -> Iterator[Candidate]:
-    """Yields the candidates for work that differs between ranks from step to step, or between stages of a pipeline."""
+    """Yields the candidates for uneven work: in a pipeline, between stages or between microbatches; otherwise, between
+    ranks if a different rank has the most work in each step."""
     slow = slow_devices(context)
     ranks = np.setdiff1d(np.arange(len(context.job.summaries)), slow)
     if context.grid.stages > 1:
@@ -30,6 +31,8 @@ def imbalance(context: JobContext) -> Iterator[Candidate]:
 
 
 def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
+    """Yields a candidate if the device times of `ranks` (positions) in a step differ by at least MIN_SPREAD of the step
+    and follow the amounts of work."""
     device = context.own.own[ranks][:, :, Own.DEVICE]
     mean = np.nanmean(device, axis=0)
     spread = float(np.nanmean(np.nanmax(device, axis=0) - mean))
@@ -44,8 +47,11 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
 
 
 def _correlation(device: Floats, work: Floats) -> float:
-    """Returns the correlation of device time with the amount of work, each as the difference from the mean of its step.
-    Returns 1 if the amount is not known: then, device time that varies by step and not by rank is the only evidence."""
+    """Returns the correlation of device time and amount of work, each minus its mean over the ranks in the step.
+
+    `device` (ns) and `work` have the shape (ranks, steps). Returns 1 if the amounts are not known: then, device times
+    that vary from step to step are the only evidence. Returns 0 if one of the two does not vary.
+    """
     if np.isnan(work).all() or device.shape != work.shape:
         return 1.0
     a, b = (device - np.nanmean(device, axis=0)).ravel(), (work - np.nanmean(work, axis=0)).ravel()

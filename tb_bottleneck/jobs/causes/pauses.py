@@ -24,7 +24,8 @@ MIN_COLLECTED = 0.5
 
 
 def pauses(context: JobContext) -> Iterator[Candidate]:
-    """Yields the candidates for pauses by interruptions, by slow batches, and by unsynchronised garbage collection."""
+    """Yields the candidates for pauses of single ranks in single steps: by interruptions ("rank_interruption"), by slow
+    batches ("rank_input"), and by garbage collection in different steps on different ranks ("unsynchronised_gc")."""
     excess = np.nan_to_num(context.own.excess)
     slow = fixed_kinds(context)
     collected = collections(context)
@@ -70,10 +71,13 @@ def collections(context: JobContext) -> Floats:
 def _of_kind(
     context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools, remaining: Floats | float = 0.0
 ) -> Iterator[Candidate]:
-    """Yields a candidate for pauses of one kind of own time. `slow` marks the ranks and kinds that take longer in most
-    steps; such ranks are left out. `remaining` is the time in ns by rank and step that has another cause and that this
-    fix does not remove. In steps with a pause, a message whose other rank was not recorded takes its usual time after
-    the fix, because that rank waited for the pause, too."""
+    """Yields a candidate for the pauses of one kind of own time; none if no rank has such pauses.
+
+    `paused` is a mask of shape (ranks, steps). `slow` is a mask of shape (ranks, kinds) of times that are longer in
+    most steps; such ranks are left out. `remaining` is the time in ns, of shape (ranks, steps), that has another cause
+    and stays after the fix. The fix also gives messages in steps with a pause their usual time if their other rank was
+    not recorded, because that rank waited for the pause, too.
+    """
     ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):
         return
@@ -98,4 +102,5 @@ def _of_kind(
 
 
 def _ranks(paused: Bools) -> Ints:
+    """Returns the positions of the ranks with at least one pause. `paused` has the shape (ranks, steps)."""
     return np.flatnonzero(paused.any(axis=1))

@@ -34,10 +34,11 @@ MIN_BUBBLE = 0.34
 
 
 def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
-    """Yields a candidate for the slowest stage. The ranks `slow` are left out where their stage has other ranks.
+    """Yields a candidate if the slowest stage takes at least MIN_STAGE_RATIO times the mean time of the stages.
 
-    If a stage has no recorded rank, the replay does not show what a fix saves. Then, the bound is computed for m
-    microbatches, of which all but the first wait for the slowest stage.
+    `slow` are the ranks (positions) with a slow device. They are left out where their stage has other ranks. If a stage
+    has no recorded rank, the replay does not show what a fix saves. Then, the candidate has a bound: of the m
+    microbatches of a step, all but the first wait for the slowest stage.
     """
     device, expected = context.own.typical[:, Own.DEVICE], context.own.typical_of(context.expected_device)
     usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
@@ -78,8 +79,10 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 
 
 def _layers_of(context: JobContext) -> list[int] | None:
-    """Returns the number of layers of each stage. Returns None if their attention was not recorded, or if a rank has
-    several chunks of layers."""
+    """Returns the number of layers of each stage, from the number of backward passes of attention per microbatch.
+
+    Returns None if these numbers were not recorded or are no whole numbers, or if the pipeline is interleaved.
+    """
     if is_interleaved(context) or context.grid.stages > MAX_STAGES:
         return None
     last = int(np.argmax(context.grid.stage))  # where every microbatch arrives, so that its passes are told apart
@@ -99,12 +102,12 @@ def _layers_of(context: JobContext) -> list[int] | None:
 
 
 def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
-    """Returns the numbers of layers per stage that minimise the time of the slowest stage, and the times of the stages
-    then.
+    """Returns the numbers of layers per stage that minimise the time of the slowest stage, and the resulting times of
+    the stages.
 
-    `times` are the times of the stages with the present `layers`. All layers are assumed to take the time per layer of
-    the stage where it is lowest. Other work of a stage, such as the embedding or the loss, is not moved. No more layers
-    are moved than necessary.
+    `times` has the time of each stage with the current numbers of `layers`, in any unit. Each layer is assumed to take
+    the smallest value of time / layers of all stages. The remaining work of a stage, such as the embedding or the loss,
+    is not moved. No more layers are moved than necessary.
     """
     layer = float((times / layers).min())
     others = times / layer - np.array(layers)  # in layers
@@ -116,8 +119,10 @@ def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
 
 
 def _filled(layers: Floats, others: Floats, count: int) -> Floats:
-    """Returns `layers` plus `count` more layers, each added to the stage with the least work (`layers` + `others`) so
-    far."""
+    """Returns `layers` (per stage) plus `count` more layers, each added to the stage with the least work so far.
+
+    The work of a stage is its layers plus `others`, its other work in units of a layer.
+    """
     filled = layers.copy()
     for _ in range(count):
         filled[np.argmin(np.round((filled + others) / SAME_LAYERS))] += 1
@@ -125,7 +130,11 @@ def _filled(layers: Floats, others: Floats, count: int) -> Floats:
 
 
 def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate if the times of the microbatches of a stage differ by more than chance."""
+    """Yields a candidate if the device times of the microbatches of a stage differ by more than noise.
+
+    The relative standard deviation must be at least MIN_MICROBATCH_SPREAD, or MIN_CERTAIN_SPREAD if forward and
+    backward times of a microbatch are strongly correlated.
+    """
     points = context.graph.points
     device, classes = points.own[:, Own.DEVICE], microbatch_classes(context)
     used = np.flatnonzero((classes >= 0) & (device > 0))
@@ -144,11 +153,13 @@ def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
 
 
 def _is_noise(correlation: float | None) -> bool:
+    """Returns True if the correlation of forward and backward times is known and too low for unequal lengths."""
     return correlation is not None and correlation < MIN_PASSES_CORRELATION
 
 
 def _passes_correlation(context: JobContext) -> float | None:
-    """Returns the correlation of the forward time and the backward time of a microbatch, each relative to its rank.
+    """Returns the correlation of the forward time and the backward time of microbatches, each divided by the mean of
+    its rank.
 
     A long sequence takes longer in both passes (OSDI'25, arXiv 2505.05713). A difference in only one pass is noise.
     Returns None if too few microbatches have both times, if these do not vary, or for an interleaved pipeline, where
@@ -175,9 +186,10 @@ def _passes_correlation(context: JobContext) -> float | None:
 
 
 def _microbatches_of(context: JobContext) -> float:
-    """Returns the most messages per step that a rank of the first recorded stage sends to one other rank; 0 if none.
+    """Returns the number of microbatches per step, estimated as the largest number of messages that a rank of the first
+    recorded stage sends to one other rank per step; 0 if there are none.
 
-    A stage sends one message per microbatch (with several chunks of layers per rank, per microbatch and chunk).
+    A stage sends one message per microbatch; in an interleaved pipeline, one per microbatch and chunk of layers.
     """
     rows = context.job.rows
     first = np.flatnonzero(context.grid.stage == context.grid.stage.min())
@@ -187,9 +199,10 @@ def _microbatches_of(context: JobContext) -> float:
 
 
 def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
-    """Yields a candidate if too few microbatches fill the pipeline.
+    """Yields a candidate if the pipeline has too few microbatches: the bubble takes at least MIN_BUBBLE of the step.
 
-    The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473).
+    The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473). The
+    bound of the candidate is the length of the job with half of the bubble's time, (p - 1) / 2 instead of p - 1.
     """
     stages, microbatches = context.grid.stages, _microbatches_of(context)
     if stages < 2 or not microbatches:

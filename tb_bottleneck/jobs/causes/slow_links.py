@@ -22,8 +22,12 @@ FAST_SHARE = 0.1
 
 
 class SlowRows(NamedTuple):
-    """Rows (communications of one rank) on slow groups or channels. `time` is for each row the typical time in its
-    channel, `usual` the typical time of the same transfer in other channels, in ns."""
+    """Rows (communications of one rank) in slow channels. A channel is a process group or, for messages, a pair of
+    ranks.
+
+    `time` has for each row the typical time of its channel, `usual` that of the other channels for the same kind of
+    group, operation and size, in ns.
+    """
 
     rows: Ints
     time: Floats
@@ -34,13 +38,16 @@ class SlowRows(NamedTuple):
         return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
 
     def at_usual_speed(self, changed: Changed, context: JobContext) -> Changed:
-        """Returns the job with the transfers of `rows` as fast as in other channels."""
+        """Returns the changed job in which the transfers of `rows` take at most the usual time of other channels."""
         return wires_at_most(changed, self.rows, self.usual)
 
 
 def slow_links(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate with all groups or channels that are slower than others of the same kind and size. Yields a
-    second candidate with slow groups that have unrecorded ranks, where a late rank cannot be told from a slow link."""
+    """Yields up to two candidates for slow channels (groups, or pairs of ranks that exchange messages).
+
+    "slow_link" has the ranks of all slow channels whose ranks were all recorded. "slow_group" has those of slow groups
+    with unrecorded ranks, where the cause may also be an unrecorded rank that is late.
+    """
     rows, slow, partly = context.job.rows, slow_rows(context), partly_recorded_slow_rows(context)
     if len(slow.rows):
         ranks = np.unique(rows.rank[np.isin(context.pairs.pair, context.pairs.pair[slow.rows])])
@@ -53,13 +60,16 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
 
 
 def slow_rows(context: JobContext) -> SlowRows:
-    """Returns the rows of slow channels whose ranks were all recorded."""
+    """Returns the rows of slow channels, from operations whose ranks were all recorded."""
     return _slower_rows(context, np.flatnonzero(pairs_complete(context)), context.wires.wire, np.median)
 
 
 def partly_recorded_slow_rows(context: JobContext) -> SlowRows:
-    """Returns the rows of slow groups within the layers that have unrecorded ranks. Only the fastest calls of each
-    group are compared, because no rank was late in them by chance."""
+    """Returns the rows of slow groups that have unrecorded ranks and communicate within the layers (LAYER_KINDS).
+
+    The fast calls of each group are compared (the FAST_SHARE quantile of the durations), because in these, no rank was
+    late.
+    """
     job, recorded = context.job, set(context.job.ranks)
     partly = [
         kind in LAYER_KINDS and not recorded.issuperset(group.ranks)
@@ -74,8 +84,12 @@ def _fast(times: Floats) -> float:
 
 
 def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Callable[[Floats], float]) -> SlowRows:
-    """Returns the rows in `chosen` that belong to a channel that is slower than other channels of the same kind,
-    operation and size. `times` has one element per row of the job."""
+    """Returns those of the rows `chosen` whose channel is slower than other channels with the same kind of group,
+    operation and size.
+
+    `times` has one time (ns) per row of the job. `typical` reduces the times of a channel to one time. A channel is
+    slow if the lower median of the typical times of all channels is less than SLOW_BANDWIDTH times its own.
+    """
     rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)
     operation = np.where(np.isin(rows.operation[chosen], P2P), int(Operation.SEND), rows.operation[chosen])
@@ -96,15 +110,15 @@ def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Call
 
 
 def pairs_complete(context: JobContext) -> Bools:
-    """Returns a mask of the job's rows: True if the row belongs to a pair, and all ranks of this operation were
-    recorded."""
+    """Returns a mask of the rows of the job that belong to a pair in which all ranks of the operation were recorded."""
     complete = context.pairs.pair >= 0
     complete[complete] = context.wires.complete[context.pairs.pair[complete]]
     return np.asarray(complete, np.bool_)
 
 
 def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns for each of `rows` the lower and the higher rank of the message; -1 for collectives."""
+    """Returns two arrays with one value per row in `rows`: the lower and the higher rank number of the two ends of a
+    message; -1 for collectives."""
     table = context.job.rows
     own = np.array(context.job.ranks, np.int64)[table.rank[rows]]
     message, peer = np.isin(table.operation[rows], P2P), table.peer[rows]
@@ -112,6 +126,7 @@ def _ends(context: JobContext, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _number(*columns: Ints) -> Ints:
+    """Returns for each row a number from 0 that identifies the combination of its values in `columns`."""
     numbers = np.zeros(len(columns[0]), np.int64)
     for values in columns:
         _, inverse = np.unique(values, return_inverse=True)

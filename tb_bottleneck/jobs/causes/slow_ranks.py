@@ -30,7 +30,8 @@ MIN_EXPERT_SKEW = 0.2
 
 
 def slow_ranks(context: JobContext) -> Iterator[Candidate]:
-    """Yields one candidate per slow host, and one candidate per cause with all other ranks of this cause."""
+    """Yields the candidates for ranks that take longer than their peers in most steps: one per slow host, and one per
+    cause with the other ranks of this cause."""
     by_cause: defaultdict[str, list[int]] = defaultdict(list)
     longer = _longer_kinds(context, MIN_EXCESS)
     for rank in persistent_ranks(context).tolist():
@@ -45,9 +46,11 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
 
 
 def persistent_ranks(context: JobContext) -> Ints:
-    """Returns the positions of the ranks whose own time exceeds the usual time in most steps, in total or in one kind.
+    """Returns the positions of the ranks that are slower than their peers in most steps (MIN_STEPS).
 
-    Each kind is also judged alone, because work that varies from step to step would hide a host that is always slower.
+    Their own time in total, or that of one kind, exceeds that of the peers by more than MIN_EXCESS of the usual own
+    time. Each kind is also judged alone, because work that varies from step to step would hide a host that is always
+    slower.
     """
     table = context.own
     usual = _usual_total(context)
@@ -56,10 +59,11 @@ def persistent_ranks(context: JobContext) -> Ints:
 
 
 def _longer_kinds(context: JobContext, least: float) -> Bools:
-    """Returns a mask of shape (ranks, kinds): True if the kind alone takes longer than usual in most steps.
+    """Returns a mask of shape (ranks, kinds): True if own time of this kind alone is longer than usual in most steps.
 
-    The excess must exceed the share `least` of the usual own time. Device time that the amount of work explains does
-    not count. Host time and unexplained time are one kind, because recordings cannot reliably tell them apart.
+    The excess must be larger than `least` (0 to 1) times the usual own time of all kinds. Device time that the amount
+    of work explains does not count. Host time and unexplained time are taken together, because recordings cannot
+    reliably distinguish them.
     """
     table = context.own
     excess = table.excess.copy()
@@ -70,8 +74,8 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
 
 
 def fixed_kinds(context: JobContext) -> Bools:
-    """Returns a mask of shape (ranks, kinds): True if the fix of a slow rank replaces its time of this kind by that of
-    its peers."""
+    """Returns a mask of shape (ranks, kinds): True if the simulated fix of a slow rank replaces its time of this kind
+    by that of its peers. These are the kinds that are longer in most steps or, if no kind is, all kinds."""
     slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
     fixed = np.zeros_like(longer)
     fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
@@ -79,20 +83,26 @@ def fixed_kinds(context: JobContext) -> Bools:
 
 
 def slow_devices(context: JobContext) -> Ints:
-    """Returns the positions of the ranks whose device computes longer than the devices of their peers in most steps,
-    even if they have more work."""
+    """Returns the positions of the ranks whose device time is longer than that of their peers in most steps, whether or
+    not more work explains it."""
     excess = context.own.excess[:, :, Own.DEVICE]
     longer = _in_most_steps(excess > MIN_EXCESS * _usual_total(context), context.own.total)
     return np.flatnonzero(longer | _longer_kinds(context, MIN_EXCESS)[:, Own.DEVICE])
 
 
 def _in_most_steps(over: Bools, total: Floats) -> Bools:
+    """Returns a mask of the ranks for which `over` is True in at least MIN_STEPS (a share) of their recorded steps.
+
+    Ranks with a single recorded step do not count. `over` and `total` have the shape (ranks, steps); `total` is NaN in
+    unrecorded steps.
+    """
     known = ~np.isnan(total)
     count = known.sum(axis=1)
     return np.asarray(((over & known).sum(axis=1) >= MIN_STEPS * count) & (count > 1), np.bool_)
 
 
 def _usual_total(context: JobContext) -> Floats:
+    """Returns the usual own time of all kinds together in ns, of shape (ranks, steps): the lower median over peers."""
     usual = np.empty_like(context.own.total)
     for stage in range(context.grid.stages):
         peers = np.flatnonzero(context.grid.stage == stage)
@@ -103,7 +113,8 @@ def _usual_total(context: JobContext) -> Floats:
 
 
 def _cause(context: JobContext, rank: int, longer: Bools) -> str:
-    """Returns the cause for a slow rank. `longer` is a mask of the kinds that alone take longer in most steps."""
+    """Returns the id of the cause for a slow rank (see the module docstring). `rank` is a position among the recorded
+    ranks, `longer` a mask of the kinds of own time that alone are longer in most steps."""
     excess = np.nanmedian(context.own.excess[rank], axis=0)
     kind = Own(int(np.argmax(np.where(longer, excess, -np.inf) if longer.any() else excess)))
     if kind is Own.INPUT:
@@ -123,8 +134,10 @@ def _cause(context: JobContext, rank: int, longer: Bools) -> str:
 
 
 def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
-    """Returns a dict from hosts to their ranks, for hosts with at least two recorded ranks that are all slow, if other
-    hosts are not slow."""
+    """Returns a dict from the number of each slow host to the positions of its ranks; empty if all hosts are slow.
+
+    A host is slow if it has at least two recorded ranks, and all of them are in `ranks`, the slow ranks.
+    """
     slow = {}
     for host in sorted(set(context.hosts[ranks].tolist()) - {-1}):
         members = np.flatnonzero(context.hosts == host).tolist()
@@ -134,6 +147,8 @@ def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
 
 
 def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1) -> Candidate:
+    """Returns the candidate for the slow `ranks` (positions). Its fix spreads the work evenly, or gives the ranks the
+    own times of their peers."""
     members = np.array(ranks, np.int64)
     excess = np.nanmean(context.own.excess[members], axis=(0, 1))
     facts: dict[str, float | str] = {
@@ -167,8 +182,8 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
 
 
 def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
-    """Returns the own times of the slowest and of the fastest peer outside of `members`, for the low and the high
-    estimate of the fix. Both have the shape of the table of own times."""
+    """Returns the own times of the slowest and of the fastest peer that is not in `members` (positions). They are the
+    targets of the low and the high estimate of the fix, in ns, of shape (ranks, steps, kinds)."""
     table, slowest, fastest = context.own, context.own.usual.copy(), context.own.usual.copy()
     for stage in np.unique(context.grid.stage[members]).tolist():
         peers = np.flatnonzero(context.grid.stage == stage)
@@ -180,7 +195,7 @@ def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
 
 
 def origin_share(context: JobContext, ranks: Ints) -> float:
-    """Returns the share, 0 to 1, of the waiting time in all pairs that one of `ranks` caused."""
+    """Returns the share (0 to 1) of the waiting time in all pairs that one of `ranks` (positions) caused."""
     wires, pairs = context.wires, context.pairs
     paired = pairs.pair >= 0
     waits = np.bincount(pairs.pair[paired], weights=wires.wait[paired], minlength=pairs.count)

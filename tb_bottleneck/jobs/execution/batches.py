@@ -22,10 +22,12 @@ _Batch = tuple[int, ...]
 def analyse_in_batches(
     tasks: Sequence[Task], open_executor: OpenExecutor, workers: int, progress: Callable[[int, int], None]
 ) -> list[RankResult]:
-    """Returns the results of `tasks`, in the same order.
+    """Analyses the recordings of `tasks` on an executor with `workers` workers, and returns the results in the same
+    order.
 
-    `progress` is called with the number of finished tasks and the number of all tasks. An interruption cancels the
-    tasks that have not started.
+    `open_executor` may be called several times, because a broken executor is replaced. `progress` is called with the
+    number of finished tasks and the number of all tasks. If an exception such as KeyboardInterrupt is raised, the tasks
+    that have not started are cancelled.
     """
     size = max(min(len(tasks) // (workers * BATCHES_PER_WORKER), MAX_BATCH), 1)
     batches: list[_Batch] = [tuple(range(at, min(at + size, len(tasks)))) for at in range(0, len(tasks), size)]
@@ -50,7 +52,10 @@ def _run(
     results: dict[int, RankResult],
     done: Callable[[], None],
 ) -> list[tuple[_Batch, BaseException]]:
-    """Adds the results of the batches to `results`. Returns the failed batches with their errors."""
+    """Runs `batches`, which are positions in `tasks`, on a new executor, and adds the results to `results` by position.
+
+    `done` is called after each batch. Returns the failed batches with their errors.
+    """
     failed: list[tuple[_Batch, BaseException]] = []
     executor = open_executor()
     futures: dict[Future[list[RankResult]], _Batch] = {}
@@ -75,11 +80,12 @@ def _run(
 
 
 def analyse_batch(tasks: list[Task]) -> list[RankResult]:
-    """Returns the results of `tasks`. This function runs in a worker."""
+    """Returns the results of `tasks`, one per task. This function runs in a worker."""
     return [analyse(task) for task in tasks]
 
 
 def _died(task: Task, error: BaseException) -> RankResult:
+    """Returns a result which reports that the analysis of `task` ended the process of its worker."""
     identity = ReportIdentity(task.run, task.path.replace("\\", "/").rpartition("/")[2], "trace")
     report = unreadable_report(identity, "worker_died", type(error).__name__)
     return RankResult(report.SerializeToString(deterministic=True))

@@ -24,9 +24,10 @@ NO_DASK = 'Dask is not installed: pip install "tb_bottleneck[dask]"'
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Where to run: on a Dask cluster, or, if no value is set, in local processes.
+    """Where to analyse recordings: on a Dask cluster, or, if no value is set, in local processes.
 
-    `workers` is the number of workers of a local Dask cluster.
+    `scheduler` is the address of a running Dask scheduler, `scheduler_file` the path of the file in which a scheduler
+    has written its address. `workers` is the number of workers of a Dask cluster to start on this machine.
     """
 
     scheduler: str = ""
@@ -35,7 +36,8 @@ class ClusterOptions:
 
     @classmethod
     def of(cls, scheduler: str, scheduler_file: str, workers: int, environment: Mapping[str, str]) -> "ClusterOptions":
-        """Returns the options. If no option is given, `environment` is used."""
+        """Returns the options. If none is given, the address of the scheduler is taken from SCHEDULER_VARIABLE in
+        `environment`, if it is set."""
         if not (scheduler or scheduler_file or workers):
             scheduler = environment.get(SCHEDULER_VARIABLE, "")
         return cls(scheduler, scheduler_file, workers)
@@ -52,7 +54,7 @@ def usable_cores() -> int:
 
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
-    """Returns a pool of spawned processes, which share no state with this process."""
+    """Returns a pool of `workers` spawned processes, which share no state with this process."""
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start)
 
 
@@ -63,10 +65,12 @@ def _start() -> None:
 
 @contextmanager
 def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Executor], int]]:
-    """Yields a function that opens an executor on the cluster, and the number of workers of the cluster.
+    """Yields a function that opens an executor on the Dask cluster, and the number of workers of the cluster. A cluster
+    that was started on this machine ends with the block.
 
-    Raises NotFound for a missing scheduler file, and NoCluster if Dask is not installed, the scheduler cannot be
-    reached, or a worker runs other code.
+    Raises:
+        NotFound: the scheduler file does not exist.
+        NoCluster: Dask is not installed, the scheduler cannot be reached, or a worker has another version of the code.
     """
     try:
         from distributed import Client
@@ -81,7 +85,8 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 
 @contextmanager
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
-    """Yields the arguments of a client: for the named cluster, or for a local cluster that ends with the block."""
+    """Yields the keyword arguments of a Dask client: for the cluster that the options name, or for a cluster on this
+    machine that ends with the block."""
     address = _written_address(options.scheduler_file) if options.scheduler_file else options.scheduler
     if address:
         _check(address)
@@ -96,7 +101,8 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
 
 
 def _written_address(path: str) -> str:
-    """Returns the address in a scheduler's file. Raises NotFound without such a file, ValueError without an address."""
+    """Returns the address of the scheduler in the scheduler file at `path`. Raises NotFound if the file does not exist,
+    and ValueError if it contains no address."""
     status_of(path)  # Dask would wait for a file that does not exist
     with filesystem_of(path).open(path) as file:
         written = json.loads(file.read(MAX_SCHEDULER_FILE))
@@ -107,7 +113,8 @@ def _written_address(path: str) -> str:
 
 
 def _check(address: str) -> None:
-    """Raises OSError or ValueError for an unusable address. A Dask client would fail only after a minute."""
+    """Raises OSError or ValueError if `address`, that of a Dask scheduler, cannot be resolved or needs a certificate
+    that is not configured. A Dask client would fail only after a minute."""
     from distributed.comm import resolve_address
     from distributed.security import Security
 
@@ -117,7 +124,8 @@ def _check(address: str) -> None:
 
 
 def _checked_workers(client: Any) -> int:
-    """Returns the number of workers. Raises TimeoutError without any, NoCluster if one has other code than this."""
+    """Returns the number of workers of the cluster. Raises TimeoutError if there is none after 30 s, and NoCluster if a
+    worker has another version of tb_bottleneck's code."""
     client.wait_for_workers(1, timeout=30)
     versions = client.run(code_version)
     others = sorted(address for address, version in versions.items() if version != code_version())

@@ -26,8 +26,9 @@ Progress = Callable[[int, int], None]
 class Task:
     """One recording to analyse.
 
-    If `summarise` is True, the rank is summarised for the analysis of its job. If `write` is True, the report is also
-    written next to the recording.
+    `path` is its file, `run` the name of its run in the report. If `cache` is True, the cache of reports is read and
+    filled. If `summarise` is True, the rank is also summarised for the analysis of its job. If `write` is True, the
+    report is also written next to the recording.
     """
 
     path: str
@@ -39,8 +40,11 @@ class Task:
 
 @dataclass(frozen=True)
 class RankResult:
-    """The result of a task: the serialised report, the encoded summary of the rank, and a text about what went wrong.
-    The summary and the text may be empty."""
+    """The result of a task.
+
+    `report` is the report as serialised protobuf, `summary` the encoded summary of the rank (empty if there is none).
+    `problem` says why the report could not be written next to the recording; it is empty if there was no error.
+    """
 
     report: bytes
     summary: bytes = b""
@@ -48,7 +52,8 @@ class RankResult:
 
 
 def analyse(task: Task, progress: Progress | None = None) -> RankResult:
-    """Returns the result of one recording. Raises only MemoryError."""
+    """Analyses the recording of `task`: a trace, telemetry or a memory snapshot. Raises only MemoryError; other errors
+    are stated in the report. `progress` is called with the finished and the total amount of work."""
     if is_event_file(task.path):
         from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 
@@ -64,7 +69,8 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 
 
 def _with_files(task: Task, progress: Progress | None) -> RankResult:
-    """Returns the result of one recording. Reads and fills the cache, and writes the report if requested."""
+    """Returns the result of one recording, from the cache or from a report next to the recording if possible. Fills the
+    cache, and writes the report, if the task asks for it."""
     from tb_bottleneck.report.cache.file_identity import identity_of
     from tb_bottleneck.report.cache.report_store import Store
     from tb_bottleneck.report.cache.sidecar import is_repeatable
@@ -85,7 +91,8 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
 
 
 def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -> "tuple[pb.Report | None, bytes]":
-    """Returns the saved report and summary. The report is None if it is missing, or if a needed summary is missing."""
+    """Returns the saved report and summary of the recording. The report is None if none was saved, or if the task needs
+    a summary of the rank and none was saved. The summary may be empty."""
     from tb_bottleneck.report.cache import sidecar
 
     if identity is None or not task.cache:
@@ -102,6 +109,7 @@ def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -
 
 
 def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]":
+    """Analyses the trace of `task`. Returns its report and, if the task asks for it, the summary of the rank."""
     from tb_bottleneck.diagnosis.trace import diagnose
 
     kept: list[Recording] = []
@@ -114,7 +122,8 @@ def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]
 
 
 def _written(path: str, identity: "FileIdentity", report: "pb.Report") -> str:
-    """Writes the report next to its trace. Returns a text about what went wrong, or an empty text."""
+    """Writes the report next to its trace at `path`. Returns a sentence about the error if the file cannot be written,
+    otherwise an empty text."""
     from tb_bottleneck.report.cache import sidecar
 
     try:

@@ -22,10 +22,18 @@ def analyse_all(
     scheduler_file: str = "",
     workers: int = 0,
 ) -> list[RankResult]:
-    """Returns the results in the order of `tasks`. The results do not depend on where the tasks run.
+    """Analyses the recordings of `tasks`, and returns the results in the same order. They do not depend on where the
+    tasks run.
 
-    `processes` is the number of local processes; 0 means as many as are useful. `scheduler` and `scheduler_file` name a
-    Dask cluster, and `workers` is the number of workers of a local Dask cluster. At most one of these options is given.
+    Args:
+        tasks: the recordings to analyse.
+        bar: a progress bar; it takes a label, and returns a function that takes the finished and the total amount.
+        processes: the number of local processes; 0 means as many as are useful.
+        scheduler: the address of a Dask scheduler.
+        scheduler_file: the path of the file in which a Dask scheduler has written its address.
+        workers: the number of workers of a Dask cluster to start on this machine.
+
+    At most one of the last four options may be given. Raises NotFound and NoCluster as dask_executors does.
     """
     with bar as begin:
         environment = {} if processes else os.environ
@@ -44,7 +52,10 @@ def analyse_all(
 
 
 def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
-    """Returns True if the tasks run in this process, because that is requested or other processes save no time."""
+    """Returns True if the tasks run in this process, because one process is requested, or others would save no time.
+
+    `cluster` is any option that names a Dask cluster, or an empty text or 0.
+    """
     if processes:
         return processes == 1
     if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
@@ -57,7 +68,7 @@ def _several_cores() -> bool:
 
 
 def _bytes(tasks: Sequence[Task]) -> int:
-    """Returns the total size of the files in bytes. Files that are not found count as empty."""
+    """Returns the total size of the recordings in bytes. Files that are not found count as empty."""
     total = 0
     for task in tasks:
         with suppress(NotFound):

@@ -37,11 +37,12 @@ SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.syn
 
 @dataclass(frozen=True, eq=False)
 class Clocks:
-    """Offsets of the clocks in ns, to be subtracted from the times of each rank.
+    """The offsets of the ranks' clocks from the common clock of the job.
 
-    The offset of a rank is `offset` at the time `origin`, plus `drift` per ns after that. `error` is the uncertainty in
-    ns: the 90th percentile of the remaining differences, without outliers. `error` is 0 if all ranks share one clock.
-    It is None if the clocks cannot be aligned; `because` is the reason, and the offsets are only estimates.
+    The offset of a rank in ns is `offset` at the time `origin` (ns since 1970), plus `drift` per ns after `origin`. It
+    is subtracted from the times of the rank. `error` is the uncertainty in ns: the 90th percentile of the remaining
+    differences between the ends of a collective, without outliers; 0 if all ranks share one clock. It is None if the
+    clocks cannot be aligned. Then, `because` is the key of the reason, and the offsets are only estimates.
     """
 
     offset: Floats
@@ -51,7 +52,10 @@ class Clocks:
     because: str = ""
 
     def aligned(self, rank: Ints, times: Ints) -> Floats:
-        """Converts `times` of the ranks `rank` (positions) to times in ns since `origin` on the common clock."""
+        """Returns `times` (ns since 1970 on the clocks of the ranks) as times in ns since `origin` on the common clock.
+
+        `rank` has for each time the position of its rank among the recorded ranks.
+        """
         since = (times - self.origin).astype(np.float64)
         return since - self.offset[rank] - self.drift[rank] * since
 
@@ -59,8 +63,8 @@ class Clocks:
 def hosts_of(job: JobTable) -> Ints:
     """Returns the number of the host of each recorded rank, from 0 in order of the lowest rank; -1 if it is not known.
 
-    If no host has a name, the number of ranks per host decides: torchrun gives each host that many consecutive ranks
-    (torch/distributed/elastic/agent/server/api.py, `_assign_worker_ranks`).
+    If no host has a name, hosts follow from the number of ranks per host (LOCAL_WORLD_SIZE): torchrun gives each host
+    that many consecutive ranks (torch/distributed/elastic/agent/server/api.py, `_assign_worker_ranks`).
     """
     facts = [summary.facts for summary in job.summaries]
     names = [fact.host for fact in facts]
@@ -72,7 +76,10 @@ def hosts_of(job: JobTable) -> Ints:
 
 
 def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
-    """Returns the clocks of the ranks."""
+    """Returns the offsets of the ranks' clocks, from the ends of the collectives in `pairs` (see the module docstring).
+
+    If the clocks cannot be aligned, returns estimates with `error` None.
+    """
     hosts = hosts_of(job)
     clock = np.where(hosts >= 0, hosts, hosts.max(initial=-1) + 1 + np.arange(len(hosts)))
     rows, origin = job.rows, int(job.rows.end.min()) if len(job.rows) else 0
@@ -96,7 +103,8 @@ def align_clocks(job: JobTable, pairs: Pairs) -> Clocks:
 
 
 def _error(residual: Floats) -> float | None:
-    """Returns the 90th percentile of `residual`, without outliers, which are ends of different collectives."""
+    """Returns the 90th percentile of `residual` (ns, not negative); None if it is empty. Values above MAX_APART times
+    the median are left out, because these rows belong to different collectives."""
     if not len(residual):
         return None
     return float(np.percentile(residual[residual <= MAX_APART * np.median(residual)], 90))
@@ -105,8 +113,9 @@ def _error(residual: Floats) -> float | None:
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
     """Returns a mask of the pairs that are wrong: a rank leaves a synchronising collective before another rank arrives.
 
-    If collectives were paired only by their order, a pair is also wrong if its ranks do not leave together although the
-    ranks of other pairs do. Pairs of ranks with different clocks are judged only if these clocks are aligned.
+    If collectives were paired by their order (level "order" or "size"), a pair is also wrong if its ranks leave far
+    apart although those of most other pairs leave together. Pairs of ranks with different clocks are judged only if
+    these clocks are aligned.
     """
     rows, hosts = job.rows, hosts_of(job)
     used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
@@ -126,9 +135,10 @@ def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
 
 
 def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
-    """Returns a mask of the pairs in which a rank leaves closer to the median end of another pair of its group.
+    """Returns a mask of the `count` pairs in which the end of a row is nearer to the median end of another pair of the
+    same group than to that of its own pair. In the other pairs, the row itself ended late.
 
-    Otherwise, the rank itself was late, as on a machine whose cores are busy.
+    `end` (ns), `pair` and `group` have one value per row.
     """
     middle, groups = _medians(end, pair, count), np.zeros(count, np.int64)
     groups[pair] = group
@@ -143,7 +153,8 @@ def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
 
 
 def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats]:
-    """Returns the smallest and the largest value of each class; inf and -inf for a class without values."""
+    """Returns the smallest and the largest value of each of the `count` classes; inf and -inf for a class without
+    values. `values` and `classes` have one element per value."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(low, classes, values)
     np.maximum.at(high, classes, values)
@@ -151,8 +162,12 @@ def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats
 
 
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
-    """Returns a mask of the rows that connect clocks. These are collectives, or, if these do not suffice, also
-    messages, which both ranks leave together. Large ones are used only if small ones do not suffice."""
+    """Returns a mask of the rows from which clocks are aligned: rows of pairs that contain ranks with different clocks.
+
+    Small collectives are preferred, because all ranks leave them together. Large collectives, then small and large
+    messages are also used if the rows before do not suffice. `clock` has the clock of each rank, `count` is the number
+    of clocks.
+    """
     rows, paired = job.rows, pairs.pair >= 0
     mine = clock[rows.rank]
     low, high = np.full(pairs.count, count), np.full(pairs.count, -1)
@@ -165,11 +180,13 @@ def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
 
 
 def _suffices(pair: Ints, clock: Ints, count: int) -> bool:
+    """Returns True if there are at least MIN_COLLECTIVES pairs, and they connect all `count` clocks."""
     return len(np.unique(pair)) >= MIN_COLLECTIVES and _connected(pair, clock, count)
 
 
 def _residuals(end: Floats, pair: Ints) -> Floats:
-    """Returns for each row its end minus the mean end of its pair."""
+    """Returns for each row its end minus the mean end of its pair, in ns. `end` (ns) and `pair` have one value per
+    row."""
     if not len(pair):
         return end
     count = np.maximum(np.bincount(pair), 1)
@@ -177,10 +194,11 @@ def _residuals(end: Floats, pair: Ints) -> Floats:
 
 
 def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the offset of each clock. Relaxation makes the median residual of the rows of each clock zero.
+    """Returns the offset (ns) of each of the `count` clocks, relative to the first one.
 
-    The relaxation begins with offsets that already agree. Otherwise, only clocks that many rows connect would agree:
-    each replica of a pipeline exchanges many messages within, but few collectives with other replicas.
+    Relaxation makes the median residual of the rows of each clock zero. `end` (ns), `pair` and `clock` have one value
+    per row. The relaxation needs good first offsets: otherwise, clocks that only few rows connect stay apart, such as
+    those of the replicas of a pipeline, which exchange many messages within but few collectives with each other.
     """
     offset = _first_offsets(end, pair, clock, count)
     for _ in range(_ROUNDS if len(end) else 0):
@@ -192,10 +210,10 @@ def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns rough offsets as the start of the relaxation. Each round sets the clocks that share a pair with a clock
-    that is already set, beginning with one clock.
+    """Returns rough offsets (ns) of the clocks, from which the relaxation starts. The arguments are as in _offsets.
 
-    Clocks that are not connected keep the offset 0.
+    The first clock has the offset 0. Each round sets the clocks that share a pair with a clock that is already set.
+    Clocks that are not connected to the first one keep the offset 0.
     """
     offset, known = np.zeros(count), np.zeros(count, np.bool_)
     known[:1] = True
@@ -213,7 +231,7 @@ def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _medians(values: Floats, classes: Ints, count: int) -> Floats:
-    """Returns the lower median of each class; 0 for a class without values."""
+    """Returns the lower median of `values` in each of the `count` classes; 0 for a class without values."""
     order = np.lexsort((values, classes))
     size = np.bincount(classes, minlength=count)
     middle = np.cumsum(size) - size + np.maximum(size - 1, 0) // 2
@@ -221,7 +239,11 @@ def _medians(values: Floats, classes: Ints, count: int) -> Floats:
 
 
 def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns the drift of each clock relative to its pairs: the median slope from the first to the second half."""
+    """Returns the drift of each clock relative to the others, in ns per ns; 0 if the recording is too short.
+
+    The drift is the median slope of the residuals of a clock between the first and the second half of the recording.
+    The arguments are as in _offsets.
+    """
     drift = np.zeros(count)
     if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
         return drift
@@ -242,7 +264,10 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
-    """Returns the key of the reason why the clocks cannot be aligned; empty if they can be aligned."""
+    """Returns the key of the reason why the clocks cannot be aligned; empty if they can be aligned.
+
+    `stepped` is True if a drift is too large for an oscillator, which means that a clock was set.
+    """
     if not _connected(pair, clock, count):
         return "hosts_not_connected"
     if len(np.unique(pair)) < MIN_COLLECTIVES:
@@ -251,9 +276,11 @@ def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
 
 
 def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin: int) -> Floats:
-    """Returns `offset`, changed so that the steps of ranks that no pair connects begin at the same time.
+    """Returns `offset` (ns, one per clock), changed for clocks that no pair connects: with the new offsets, the steps
+    of equal number begin at the same mean time.
 
-    The error is some milliseconds. That suffices to replay the ranks together, but not to tell waiting from transfer.
+    `clock` has the clock of each rank, `label` the number of the connected set of each clock. The error is some
+    milliseconds, which suffices to replay the ranks together, but not to distinguish waiting from transfer.
     """
     begins: dict[int, list[Floats]] = {}
     numbers = sorted(set.intersection(*(set(summary.numbers) for summary in job.summaries)))
@@ -270,12 +297,13 @@ def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin:
 
 
 def _connected(pair: Ints, clock: Ints, count: int) -> bool:
-    """Returns True if pairs connect all clocks, directly or through other clocks."""
+    """Returns True if pairs connect all `count` clocks, directly or through other clocks. `pair` and `clock` have one
+    value per row."""
     return bool((_labels(pair, clock, count) == 0).all())
 
 
 def _labels(pair: Ints, clock: Ints, count: int) -> Ints:
-    """Returns for each clock the lowest clock that pairs connect it with, directly or through other clocks."""
+    """Returns for each clock the lowest number of a clock that pairs connect it with, directly or through others."""
     label = np.arange(count)
     for _ in range(count):
         lowest = np.full(int(pair.max(initial=0)) + 1, count)

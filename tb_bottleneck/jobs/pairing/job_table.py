@@ -33,8 +33,11 @@ class JobRows(Table):
 
 @dataclass(frozen=True, eq=False)
 class JobTable:
-    """The recorded ranks of a job and their communications. A row is one communication of one rank. The rank at
-    position i has the `rows` first[i] to first[i + 1] - 1."""
+    """The recorded ranks of a job and their communications. A row is one communication of one rank.
+
+    `summaries` are in order of rank; the position of a rank is its index there. `groups` are the process groups of the
+    job. The rank at position i has the rows first[i] to first[i + 1] - 1.
+    """
 
     summaries: tuple[RankSummary, ...]
     groups: tuple[ProcessGroup, ...]
@@ -58,7 +61,7 @@ class JobTable:
 
 
 def job_table(summaries: Sequence[RankSummary]) -> JobTable:
-    """Returns the table of a job. The order of the summaries does not matter; each rank must occur once."""
+    """Returns the table of the job with these summaries, in any order. Each rank must occur once."""
     ordered = tuple(sorted(summaries, key=lambda summary: summary.facts.rank))
     groups, rows_of = _joined_groups(ordered)
     numbered = all(summary.numbers for summary in ordered)
@@ -71,8 +74,7 @@ def job_table(summaries: Sequence[RankSummary]) -> JobTable:
 
 
 def _joined_groups(summaries: Sequence[RankSummary]) -> tuple[tuple[ProcessGroup, ...], list[Ints]]:
-    """Returns the groups of the job, and for each rank an array that maps the rank's groups to the rows of the job's
-    groups.
+    """Returns the process groups of the job, and for each summary the row among them of each group of the rank.
 
     A group is identified by its name, or by its name and ranks if groups of the same name have different ranks. If the
     list of ranks of a group was cut, the group consists of the ranks that list it.
@@ -109,6 +111,8 @@ def _with(group: ProcessGroup, ranks: tuple[int, ...]) -> ProcessGroup:
 
 
 def _rows(position: int, summary: RankSummary, groups: Ints, numbered: bool) -> tuple[Ints, ...]:
+    """Returns the columns of JobRows for the rank at `position`. `groups` has the row in the job's groups of each group
+    of the rank; `numbered` is True if the steps of all ranks are numbered."""
     own: Communications = summary.communications
     begin = summary.facts.begin_ns
     step = np.array(summary.numbers, np.int64)[own.step] if numbered and len(own) else own.step

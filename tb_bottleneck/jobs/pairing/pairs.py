@@ -1,4 +1,4 @@
-"""Pairs collectives and messages across the ranks of a job."""
+"""Pairs collectives and messages across the ranks of a job: finds the rows that belong to the same operation."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ _Token = tuple[int, int]
 
 
 def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
-    """Returns the step and the position in the step of each row. The step is UNKNOWN if the row cannot be numbered.
+    """Returns two numbers for each row, its step and its position in the step, which are equal on all ranks for the
+    rows of one collective. The step is UNKNOWN if the row cannot be numbered.
 
-    `classes` has the class of each row: its process group, or its group, operation and size; -1 for none. The same
-    collective gets the same numbers on all ranks. If steps are numbered, the n-th collective of its class in a step has
-    the position n. If a rank lost rows, its sequence of operations and sizes differs from that of most ranks. Then, the
-    sequence is aligned to theirs, and rows that do not match are not numbered. If steps are not numbered, windows may
-    begin at different collectives. Then, the sequences of the whole recordings are shifted until they agree. Repeated
-    steps agree at several shifts; the clocks decide between them.
+    `classes` has for each row the number of its process group (or of its group, operation and size); -1 excludes the
+    row. If steps are numbered, the n-th collective of its class in a step has the position n. If the sequence of a rank
+    differs from that of most ranks, because rows are missing, it is aligned to theirs, and rows that do not match are
+    not numbered. If steps are not numbered, the sequences of the whole recordings are shifted until they agree.
+    Repeated steps agree at several shifts; the shift with the nearest ends is then used.
     """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():
@@ -41,7 +41,8 @@ def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
 
 
 def _sequences(job: JobTable, classes: Ints) -> dict[int, dict[int, Rows]]:
-    """Returns for each class a dict from ranks to their rows of this class, in order of issue."""
+    """Returns for each class in `classes` a dict from the position of a rank to its rows of this class, in order of
+    issue. Rows with class -1 are left out."""
     found: defaultdict[int, dict[int, Rows]] = defaultdict(dict)
     chosen = np.flatnonzero(classes >= 0)
     order = chosen[np.lexsort((job.rows.order[chosen], job.rows.rank[chosen], classes[chosen]))]
@@ -54,12 +55,16 @@ def _sequences(job: JobTable, classes: Ints) -> dict[int, dict[int, Rows]]:
 
 
 def _tokens(job: JobTable, rows: Rows) -> list[_Token]:
+    """Returns (operation, bytes) for each of `rows`, which is compared between ranks. The bytes of an all-to-all are 0,
+    because they may differ between ranks."""
     operation, size = job.rows.operation[rows], job.rows.bytes[rows]
     varying = operation == Operation.ALL_TO_ALL
     return list(zip(operation.tolist(), np.where(varying, 0, size).tolist(), strict=True))
 
 
 def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
+    """Writes the step and the position in the step of the rows of one class into `step` and `ordinal`, for numbered
+    steps."""
     by_step: defaultdict[int, list[Rows]] = defaultdict(list)
     for rows in rows_of_rank.values():
         numbers = job.rows.step[rows]
@@ -73,6 +78,8 @@ def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal:
 
 
 def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int, step: Ints, ordinal: Ints) -> None:
+    """Writes the numbers of the rows `part` of one rank in step `number`. `sequence` are their tokens, `usual` those of
+    most ranks. If the two differ, only matching rows are numbered."""
     if sequence == usual:
         step[part], ordinal[part] = number, np.arange(len(part))
         return
@@ -84,6 +91,8 @@ def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int
 
 
 def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
+    """Writes step 0 and the position in the recording of the rows of one class into `step` and `ordinal`, for steps
+    without numbers."""
     reference = max(rows_of_rank.values(), key=len)
     for rows in rows_of_rank.values():
         shift = 0 if rows is reference else _shift(job, reference, rows)
@@ -92,10 +101,11 @@ def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordi
 
 
 def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
-    """Returns the shift of `rows` against `reference` at which both sequences agree: the position of the first of
-    `rows` in `reference`. Returns None if no shift agrees, or if it is not clear which one.
+    """Returns the position in `reference` of the first of `rows` (negative if it is before `reference`).
 
-    If several shifts agree, the shift with the nearest ends is used, if it is clearly nearer than the others.
+    Both are rows of one rank each. At this shift, at least MIN_AGREEMENT of their operations and sizes agree. If
+    several shifts agree, the one with the smallest median difference of the ends is used, if the difference is less
+    than a quarter of the next one. Otherwise, and if no shift agrees, returns None.
     """
     ids: dict[_Token, int] = {}
     one, other = (np.array([ids.setdefault(token, len(ids)) for token in _tokens(job, of)]) for of in (reference, rows))
@@ -121,9 +131,10 @@ SIZED = tuple(int(op) for op in (Operation.ALL_REDUCE, Operation.BROADCAST, Oper
 class Pairs:
     """The pairs of a job. A pair is the set of rows, of two or more ranks, that belong to the same operation.
 
-    `pair` has the number of the pair of each row, or -1. `count` is the number of pairs. `wrong` is the number of rows
-    in pairs that contradict themselves. `unpaired` is the number of rows without a pair although other ranks of their
-    group were recorded. `level` names how the pairs were found.
+    `pair` has the number of the pair of each row, from 0, or -1. `count` is the number of pairs. `level` says how the
+    collectives were identified: "id", "sequence", "order" or "size" (see pairs_of). `wrong` is the number of rows in
+    pairs that contradict themselves. `unpaired` is the number of rows without a pair although other ranks of their
+    group were recorded.
     """
 
     pair: Ints
@@ -141,9 +152,9 @@ class Pairs:
 def pairs_of(job: JobTable) -> Pairs:
     """Returns the pairs of a job.
 
-    The most trustworthy available level identifies all collectives of a job: (1) Comms Id; (2) group, operation and
-    sequence number, which some writers count per operation; (3) group, step and position in the step; (4) for
-    recordings without groups, also the operation and the size. A message is identified as the n-th message of its step
+    All collectives of a job are identified by the first of these that was recorded: (1) "id": Comms Id; (2) "sequence":
+    group, operation and sequence number; (3) "order": group, step and position in the step; (4) "size": as (3), with
+    the operation and the size, for recordings without groups. A message is identified as the n-th message of its step
     from one rank to another in its group, because senders and receivers count sequence numbers separately.
     """
     rows = job.rows
@@ -162,8 +173,10 @@ def pairs_of(job: JobTable) -> Pairs:
 
 
 def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
-    """Returns the columns that identify a collective on all ranks, and what the pairing rests on: `id` (recorded ids),
-    `sequence` (sequence numbers of named groups), `order` (the order in named groups) or `size` (order and sizes)."""
+    """Returns the columns (one value per row) whose combination identifies a collective, and the level (see pairs_of).
+
+    `collectives` is a mask of the rows that are no messages.
+    """
     rows = job.rows
     zero = np.zeros(len(rows), np.int64)
     if collectives.any() and (rows.key[collectives] != 0).all():
@@ -183,7 +196,10 @@ def _size(rows: JobRows) -> Ints:
 
 
 def _message_ids(job: JobTable, messages: Bools) -> Ints:
-    """Returns a number for each message that identifies its group, sender, receiver, step and position in the step."""
+    """Returns a number for each row in the mask `messages`, which is equal for both ends of a message.
+
+    It identifies the group, sender, receiver, step and position in the step.
+    """
     rows = job.rows
     own = np.array(job.ranks, np.int64)[rows.rank[messages]]
     peer, sends = rows.peer[messages], rows.operation[messages] == Operation.SEND
@@ -197,7 +213,8 @@ def _message_ids(job: JobTable, messages: Bools) -> Ints:
 
 
 def positions(classes: Ints, order: Ints) -> Ints:
-    """Returns the position of each row among the rows of its class, sorted by `order`."""
+    """Returns the position of each row, from 0, among the rows of the same class in ascending `order`. `classes` and
+    `order` have one number per row."""
     by_class = np.lexsort((order, classes))
     sorted_classes = classes[by_class]
     first = np.searchsorted(sorted_classes, sorted_classes, side="left")
@@ -207,7 +224,7 @@ def positions(classes: Ints, order: Ints) -> Ints:
 
 
 def ids_of(columns: tuple[Ints, ...]) -> Ints:
-    """Returns for each row a number that identifies the combination of its values in `columns`."""
+    """Returns for each row a number from 0 that identifies the combination of its values in `columns`."""
     ids = np.zeros(len(columns[0]), np.int64)
     for values in columns:
         _, inverse = np.unique(values, return_inverse=True)
@@ -220,7 +237,8 @@ def _counts(ids: Ints) -> Ints:
 
 
 def _contradicting(rows: JobRows, ids: Ints) -> Bools:
-    """Returns a mask of the pairs whose operations or sizes differ, or that contain a rank twice."""
+    """Returns a mask of the pairs that contradict themselves: the operations or the sizes of their rows differ, or they
+    have two rows of one rank. `ids` has the number of the pair of each row, or -1."""
     count = int(ids.max(initial=0)) + 1
     paired = ids >= 0
     operation = np.where(np.isin(rows.operation, P2P), int(Operation.SEND), rows.operation)
@@ -247,6 +265,7 @@ def _has_recorded_peers(job: JobTable) -> Bools:
 
 
 def _numbered(ids: Ints, level: str, wrong: int, unpaired: int) -> Pairs:
+    """Returns the pairs with consecutive numbers. `ids` has any number of the pair of each row, or -1."""
     kept, inverse = np.unique(ids[ids >= 0], return_inverse=True)
     pair = np.full(len(ids), -1)
     pair[ids >= 0] = inverse

@@ -40,12 +40,12 @@ _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """The starts of synchronising collectives of one rank, one row per start.
+    """The starts of synchronising collectives of one rank, with one value per start. Times are in ns on the common
+    clock.
 
-    `point` is the row of the start in the rank's table of points. `kind` is the same for the same collective on all
-    ranks. All times are on the common clock, in ns: `time` is the start, `free` the end of the rank's last wait before
-    it, and `issued` the last time before it at which the rank began anything else. `worked` is the rank's work between
-    `free` and `time`, in ns.
+    `point` is the row of the start in the rank's table of points. `kind` is the number of the (group description,
+    operation) of the collective, equal on all ranks. `time` is the start, `free` the end of the last wait before it,
+    and `issued` the time of the point before it. `worked` is the own time from the start of the window to `time`.
     """
 
     point: Ints
@@ -57,8 +57,8 @@ class Arrivals:
 
 
 def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable:
-    """Returns the job with a barrier for each unrecorded wait of all ranks, or the same job if there is none. `points`
-    also contains the waits that were too short to be recorded."""
+    """Returns the job with a barrier for each wait of all ranks for each other that was not recorded; the same object
+    if there is no such wait. `points` are the points of the job, including waits that were too short to be recorded."""
     some = range(0, len(job.summaries), -(-len(job.summaries) // MAX_TRIED))
     if _places(job, _arrivals(job, clocks, points, some)) is None:
         return job
@@ -77,8 +77,10 @@ def with_barriers(job: JobTable, clocks: Clocks, points: RankPoints) -> JobTable
 
 
 def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
-    """Returns the arrivals before which the ranks waited for each other, of shape (ranks, waits). Returns None if there
-    are no such waits."""
+    """Returns the collectives before which all ranks waited for each other, as positions in the arrivals of each rank.
+
+    `arrivals` has one entry per rank. The result has the shape (ranks, waits). Returns None if there are no such waits.
+    """
     if len(arrivals) < 2:
         return None
     reference = min(arrivals, key=lambda each: len(each.point))
@@ -99,7 +101,7 @@ def _places(job: JobTable, arrivals: list[Arrivals]) -> Ints | None:
 
 
 def _arrivals(job: JobTable, clocks: Clocks, points: RankPoints, ranks: Iterable[int]) -> list[Arrivals]:
-    """Returns the arrivals of each of `ranks`, which are positions among the recorded ranks."""
+    """Returns for each of `ranks` (positions among the recorded ranks) its starts of synchronising collectives."""
     kinds = {name: number for number, name in enumerate(sorted({group.description for group in job.groups}))}
     described = np.array([kinds[group.description] for group in job.groups] or [0], np.int64)
     bounds = np.searchsorted(points.rank, np.arange(len(job.summaries) + 1))
@@ -131,8 +133,11 @@ def _window_begin(job: JobTable, clocks: Clocks, row: int) -> float:
 
 
 def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints | None:
-    """Returns for each rank the arrivals of `kind` that are nearest in time to those of `reference`, of shape (ranks,
-    arrivals). Returns None if there are none. An arrival that is nearest to two arrivals of `reference` is left out."""
+    """Returns for each rank its arrivals of `kind` that are nearest in time to those of `reference`, as positions.
+
+    The result has the shape (ranks, arrivals of `reference`). An arrival of `reference` is left out if it shares its
+    nearest arrival on some rank with another one. Returns None if nothing is left.
+    """
     wanted = reference.time[reference.kind == kind]
     found, unique = [], np.ones(len(wanted), np.bool_)
     for each in arrivals:
@@ -149,14 +154,18 @@ def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints |
 
 
 def _values(arrivals: list[Arrivals], places: Ints, name: str) -> Floats:
+    """Returns the field `name` of the arrivals at `places`, which has the shape (ranks, waits) of the result."""
     return np.stack([getattr(each, name)[place] for each, place in zip(arrivals, places, strict=True)])
 
 
 def _with_barriers(
     summary: RankSummary, at: Ints, arrival: Floats, release: Floats, ranks: tuple[int, ...]
 ) -> RankSummary:
-    """Returns the summary of a rank with a barrier before each point in `at`. `arrival` and `release` are in ns since
-    the start of the window."""
+    """Returns the summary of a rank with one more barrier before each of its points `at`.
+
+    `arrival` and `release` have one value per barrier: when the rank arrives and when it continues, in ns since the
+    start of its window. `ranks` are the numbers of all recorded ranks, which are the group of the barriers.
+    """
     order = np.argsort(at, kind="stable")
     at, old = at[order], summary.communications
     start = np.round(arrival[order]).astype(np.int64)
@@ -184,8 +193,12 @@ def _with_barriers(
 
 
 def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: Ints) -> Points:
-    """Returns the points with two more points for each barrier: its start, and the end of the wait for it. They are
-    inserted before the points `at`, whose own time is divided between the times before and after the wait."""
+    """Returns the points with two more points for each barrier: its start, and the end of the wait for it.
+
+    They are inserted before the points `at`. The own time of such a point is divided between the time before `start`
+    and the time after `end`, both in ns since the start of the window. `rows` has the row of each barrier in the new
+    table of communications, `place` the new row of each old communication.
+    """
     columns = {name: getattr(points, name) for name in Points.__dataclass_fields__}
     columns["communication"] = place[points.communication]
     before, length = points.time[at - 1], np.maximum(points.time[at] - points.time[at - 1], 1)
@@ -204,10 +217,11 @@ def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: 
 
 
 def _inserted(values: Ints, at: Ints, first: Ints, second: Ints) -> Ints:
+    """Returns `values` with an element of `first` and one of `second` inserted before each position in `at`."""
     return np.insert(values, np.repeat(at, 2), np.stack((first, second), axis=1).ravel())
 
 
 def is_barrier(job: JobTable) -> Bools:
-    """Returns a mask of the rows of the job: True for barriers that were not recorded."""
+    """Returns a mask of the rows of the job: True for barriers that were not recorded but added by with_barriers."""
     named = np.array([group.name == NAME for group in job.groups] or [False])
     return named[job.rows.group] if len(job.rows) else np.zeros(0, np.bool_)

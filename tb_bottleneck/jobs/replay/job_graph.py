@@ -25,10 +25,11 @@ QUEUED_NS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class JobGraph:
-    """The edges between `nodes` nodes, from `source` to `target`. `base` is the earliest time of each node, in ns.
+    """The dependency graph of a job: edges between `nodes` nodes, from `source` to `target` (see the module docstring).
 
-    Each edge takes `fixed` ns, plus the own time of a point (`point`, or -1), plus the wire time of a row (`row`, or
-    -1). A scenario changes only own times and wire times.
+    An edge takes `fixed` ns, plus the own time before the point `point` (-1 for none), plus the wire time of the row
+    `row` (-1 for none). `base` is the earliest time of each node in ns; -inf for no limit. A scenario changes only own
+    times and wire times. Times are on the common clock of the job.
     """
 
     nodes: int
@@ -52,9 +53,12 @@ class JobGraph:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The edges in topological order. `edges` has the indices of the edges, sorted by the level of their target, then
-    by target. `bounds` has the position in `edges` of the first edge of each level. `left` has the nodes that are in a
-    cycle or after a cycle."""
+    """The edges of a graph in topological order. The level of a node is the length of the longest path to it.
+
+    `edges` has the indices of the edges, sorted by the level of their target, then by target. `bounds` has the position
+    in `edges` of the first edge of each level from 1, then the number of edges. `left` has the nodes that have no
+    level, because they are in a cycle or after a cycle.
+    """
 
     edges: Ints
     bounds: Ints
@@ -62,7 +66,7 @@ class Levels:
 
 
 class _Edges:
-    """Collects edges."""
+    """Collects the edges of a JobGraph."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Ints, Ints, Floats, Ints, Ints]] = []
@@ -75,20 +79,23 @@ class _Edges:
         point: Ints | None = None,
         row: Ints | None = None,
     ) -> None:
-        """Adds edges that take `fixed` ns, plus the own time of `point`, plus the wire time of `row`; None means 0."""
+        """Adds the edges from `source` to `target`, which are nodes. An edge takes `fixed` ns, plus the own time before
+        the point `point`, plus the wire time of the row `row`. None adds no time."""
         none = np.full(len(source), -1)
         fixed = np.zeros(len(source)) if fixed is None else fixed
         self._parts.append((source, target, fixed, none if point is None else point, none if row is None else row))
 
     def columns(self) -> dict[str, Any]:
-        """Returns the columns of all edges."""
+        """Returns the fields of JobGraph that describe the edges, by name."""
         names = ("source", "target", "fixed", "point", "row")
         return {name: np.concatenate(parts) for name, parts in zip(names, zip(*self._parts, strict=True), strict=True)}
 
 
 def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | None = None) -> JobGraph:
-    """Returns the graph of a job. `points` are by default its recorded points. The nodes are first the points, then the
-    arrivals of the rows, then the pairs."""
+    """Returns the dependency graph of a job. `points` replaces the points of the job, by default points_of_job.
+
+    The nodes are numbered: first the points, then the arrivals of the rows, then the pairs.
+    """
     points, rows = points_of_job(job, pairs) if points is None else points, len(job.rows)
     arrival, meeting = len(points), len(points) + rows
     begin = clocks.aligned(np.arange(len(job.summaries)), np.array([s.facts.begin_ns for s in job.summaries]))
@@ -112,6 +119,7 @@ def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | 
 
 
 def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meeting: int) -> _Edges:
+    """Returns the edges of the graph. `arrival` is the node of the arrival of row 0, `meeting` the node of pair 0."""
     edges, rows = _Edges(), np.arange(len(job.rows))
     done = np.where(pairs.pair >= 0, meeting + pairs.pair, arrival + rows)  # one wire time before the end of the row
     point_of, starting = np.full(len(rows), -1), np.flatnonzero(~points.resumes)
@@ -130,8 +138,12 @@ def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meetin
 
 
 class _Starts:
-    """What each row waits for before it starts: the row behind which it was queued (or -1), the row that ended before
-    it in the same wait (or -1), and the delay after that in ns."""
+    """What the start of each row depends on, apart from its rank.
+
+    `queue` is the row behind which the row was queued on its stream, `after` the row that ended last before it during
+    the same wait of the rank; -1 for none. `delay` is the time in ns from the end of that row (or from the point of the
+    rank if there is none) to the start.
+    """
 
     def __init__(self, job: JobTable, points: RankPoints, row_point: Ints) -> None:
         rows = job.rows
@@ -153,11 +165,10 @@ class _Starts:
             self._within_waits(np.arange(first, end), start, reached, own_end)
 
     def _within_waits(self, mine: Ints, start: Floats, reached: Floats, end: Ints) -> None:
-        """Sets `after` and `delay` of the rows `mine` (all of one rank) that start while the rank waits: each follows
-        the row that ended last before it in the same wait.
+        """Sets `after` and `delay` for the rows `mine` of one rank that start while the rank waits.
 
-        `start` and `end` are the start and the end of each row, and `reached` is when the rank's own work reached its
-        start (RankPoints). All times are in ns.
+        `start`, `reached` and `end` have one value (ns since the start of the window) per row of the job: its start,
+        the time at which the rank's own work reached it, and its end.
         """
         inside = mine[(start[mine] - reached[mine] > 1_000) & (self.queue[mine] < 0)]
         if not len(inside):
@@ -172,7 +183,8 @@ class _Starts:
 
 
 def _levels(nodes: int, source: Ints, target: Ints) -> Levels:
-    """Returns the levels by Kahn's algorithm. The level of a node is the length of the longest path to the node."""
+    """Returns the edges from `source` to `target` in topological order, by Kahn's algorithm. `nodes` is the number of
+    nodes."""
     by_source = np.argsort(source, kind="stable")
     first = np.searchsorted(source[by_source], np.arange(nodes + 1))
     waiting = np.bincount(target, minlength=nodes)
@@ -194,7 +206,8 @@ def _levels(nodes: int, source: Ints, target: Ints) -> Levels:
 
 
 def cyclic_pairs(graph: JobGraph, pairs: Pairs) -> Bools:
-    """Returns a mask of the pairs in a cycle or after a cycle. Such pairs are wrong, as waits cannot form a cycle."""
+    """Returns a mask of the pairs in a cycle of the graph or after a cycle. Such pairs are wrong, because waits cannot
+    form a cycle."""
     meeting = graph.nodes - pairs.count
     left = graph.levels.left
     wrong = np.zeros(pairs.count, np.bool_)

@@ -29,10 +29,11 @@ MAX_TRIED = 64
 
 @dataclass(frozen=True, eq=False)
 class CompleteGraph:
-    """The graph of all ranks. The points, rows and ranks of missing ranks come after those of recorded ranks.
+    """The dependency graph of the recorded ranks and of missing ranks, which behave like recorded peers.
 
-    `point`, `row` and `rank` map each point, row and rank to the recorded one that it behaves like; a recorded one maps
-    to itself. `pair` has the pair of each row, or -1. `missing` are the numbers of the missing ranks.
+    The points, rows and ranks of missing ranks come after those of recorded ranks. `point`, `row` and `rank` have for
+    each point, row and rank the recorded one whose times it has; for a recorded one, this is itself. `pair` has the
+    pair of each row, or -1. `missing` are the numbers of the missing ranks.
     """
 
     graph: JobGraph
@@ -43,13 +44,16 @@ class CompleteGraph:
     missing: tuple[int, ...] = ()
 
     def simulated(self, own: Floats, wire: Floats, tail: Floats) -> Result:
-        """Returns the simulated job. `own`, `wire` and `tail` are the times in ns of the recorded points, rows and
-        ranks."""
+        """Returns the result of a simulation. `own`, `wire` and `tail` are as in sweep, but only for recorded points,
+        rows and ranks."""
         return sweep(self.graph, own[self.point], self._wires(wire), tail[self.rank])
 
     def _wires(self, recorded: Floats) -> Floats:
-        """Returns the wire times of all rows. In a pair with a missing rank, all rows get the shortest wire time of the
-        pair, because the other times may contain waits for missing ranks."""
+        """Returns the wire times of all rows in ns, from those of the recorded rows.
+
+        In a pair with a missing rank, all rows get the shortest wire time of the pair, because the other times may
+        contain waits for missing ranks.
+        """
         wire, added = recorded[self.row], np.arange(len(self.row)) >= len(recorded)
         if added.any():
             count, paired = int(self.pair.max(initial=-1)) + 1, self.pair >= 0
@@ -61,14 +65,17 @@ class CompleteGraph:
 
 
 def as_recorded(graph: JobGraph, pairs: Pairs) -> CompleteGraph:
-    """Returns the graph of the recorded ranks."""
+    """Returns `graph`, the graph of the recorded ranks, as a CompleteGraph without missing ranks."""
     points, rows, ranks = len(graph.points), len(pairs.pair), len(graph.tail)
     return CompleteGraph(graph, np.arange(points), np.arange(rows), np.arange(ranks), pairs.pair)
 
 
 def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, recorded: CompleteGraph) -> CompleteGraph:
-    """Returns the graph of a job with its missing ranks. Returns `recorded` if no rank waits for a missing rank, or if
-    the missing ranks cannot be added."""
+    """Returns the graph of a job with the missing ranks that recorded ranks wait for.
+
+    `recorded` is the graph of the recorded ranks. It is returned if no rank waits for a missing rank, if no recorded
+    rank can stand for a missing one, or if the steps are not numbered.
+    """
     peers = _Peers(job, pairs, grid).found() if job.numbered else []
     graph = recorded.graph
     if not peers:
@@ -93,8 +100,11 @@ def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, reco
 
 @dataclass(frozen=True)
 class _Peer:
-    """The missing rank `missing`, and the position of the recorded peer that it behaves like. `groups` maps each group
-    of the peer to the group of the missing rank, or to UNKNOWN if no rank of that group was recorded."""
+    """The missing rank with the number `missing`, and the position of the recorded rank that it behaves like.
+
+    `groups` maps each process group (row of the job's groups) that the recorded rank uses to the corresponding group of
+    the missing rank, or to UNKNOWN if the recording does not show such a group.
+    """
 
     missing: int
     position: int
@@ -102,7 +112,7 @@ class _Peer:
 
 
 class _Peers:
-    """Finds the recorded ranks that missing ranks behave like."""
+    """Finds for each missing rank the recorded rank that it is assumed to behave like."""
 
     def __init__(self, job: JobTable, pairs: Pairs, grid: Grid) -> None:
         self._job, self._grid = job, grid
@@ -115,7 +125,8 @@ class _Peers:
                 self._groups_of[rank].append(row)
 
     def found(self) -> list[_Peer]:
-        """Returns the missing ranks for which rows without a pair wait; none if they outnumber the recorded ranks."""
+        """Returns the missing ranks that rows without a pair wait for, with their peers. Missing ranks without a
+        suitable peer are left out. Returns none if there are more missing than recorded ranks."""
         job, rows = self._job, self._job.rows
         missing = set(rows.peer[self._alone].tolist()) - {-1}
         for row in np.unique(rows.group[self._alone[rows.peer[self._alone] < 0]]).tolist():
@@ -131,6 +142,8 @@ class _Peers:
         return [peer for peer in found if peer is not None]
 
     def _peer(self, missing: int, used: Sequence[Sequence[int]], uncertain: Bools) -> _Peer | None:
+        """Returns the best peer of the rank `missing`; None if there is none. `used` has the groups that each recorded
+        rank uses, `uncertain` is a mask of the recorded ranks some of whose wire times are not known."""
         ranks, kinds = self._job.ranks, self._grid.kinds
         layers = (self._job.groups[row] for row in self._groups_of[missing] if kinds[row] in LAYER_KINDS)
         near = {rank for group in layers for rank in group.ranks}
@@ -142,8 +155,11 @@ class _Peers:
         return None
 
     def _group_of(self, row: int, peer: int, missing: int) -> int | None:
-        """Returns the group of `missing` that corresponds to group `row` of `peer`. Returns UNKNOWN if `missing` has no
-        such group, and None if it has one in which its place differs."""
+        """Returns the group of the rank `missing` that corresponds to the group `row` of the rank `peer`.
+
+        Returns UNKNOWN if `missing` has no group of this kind, and None if `peer` cannot stand for `missing`, because
+        the two ranks have different places in their groups or exchange messages in the same group.
+        """
         group, kind = self._job.groups[row], self._grid.kinds[row]
         if missing in group.ranks:
             return None if self._exchanges[row] else row
@@ -159,8 +175,11 @@ class _Peers:
 
 
 def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobRows:
-    """Returns the rows of all ranks. `row` has the recorded row that each row copies, `first` the first row of each
-    rank. The groups and message peers in the copied rows are replaced by those of the missing ranks."""
+    """Returns the rows of recorded and missing ranks. The rows of a missing rank are copies of those of its peer, with
+    the groups and message peers of the missing rank.
+
+    `row` has the recorded row that each row copies, `first` the first row of each rank.
+    """
     rows = job.rows.take(row)
     group, counterpart = rows.group.copy(), rows.peer.copy()
     for number, peer in enumerate(peers, len(job.ranks)):
@@ -176,7 +195,10 @@ def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobR
 
 
 def _with_rows(pairs: Pairs, job: JobTable, ranks: tuple[int, ...]) -> Pairs:
-    """Returns the pairs including the rows of missing ranks, paired by group, step and position in the step."""
+    """Returns the pairs including the rows of missing ranks, which are paired by group, step and position in the step.
+
+    `pairs` are the pairs of the recorded rows. `job` and `ranks` (the numbers of the ranks) include missing ranks.
+    """
     rows, recorded = job.rows, len(pairs.pair)
     messages = np.isin(rows.operation, P2P)
     own = np.array(ranks, np.int64)[rows.rank]
@@ -201,8 +223,11 @@ def _with_rows(pairs: Pairs, job: JobTable, ranks: tuple[int, ...]) -> Pairs:
 
 
 def _points(points: RankPoints, chosen: Ints, added: Ints, first: Ints, first_like: Ints) -> RankPoints:
-    """Returns the points of all ranks. `added` has the number of points of each missing rank. `first` has the first row
-    of each rank, `first_like` the first row of its peer."""
+    """Returns the points of recorded and missing ranks. `chosen` has the recorded point that each point copies.
+
+    `added` has the number of points of each missing rank. `first` has the first row of each rank, `first_like` the
+    first recorded row of the rank that it behaves like.
+    """
     ranks = len(first_like) - len(added)
     rank = np.concatenate((points.rank, np.repeat(np.arange(ranks, len(first_like)), added)))
     columns = {item.name: getattr(points, item.name)[chosen] for item in fields(RankPoints)}

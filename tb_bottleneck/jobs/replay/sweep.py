@@ -13,7 +13,11 @@ from tb_bottleneck.trace.table import Bools, Floats
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The simulated job: the time of each node, the end of each rank's window, and the length of the job, in ns."""
+    """The times of a simulated job in ns.
+
+    `node` has the time of each node of the graph, `end` the end of each rank's window, both on the common clock.
+    `length` is the time from the start of the first window to the end of the last window.
+    """
 
     node: Floats
     end: Floats
@@ -21,8 +25,8 @@ class Result:
 
 
 def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
-    """Simulates the job. `own` has the own times per point and kind, `wire` the wire times per row, and `tail` the own
-    time of each rank after its last point, all in ns."""
+    """Simulates a job. `own` has the own times before the points, of shape (points, kinds); `wire` has the wire time of
+    each row, `tail` the own time of each rank after its last point. All are in ns."""
     work = own.sum(axis=1)
     weight = graph.fixed.copy()
     weight[graph.point >= 0] += work[graph.point[graph.point >= 0]]
@@ -34,6 +38,7 @@ def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
 
 
 def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
+    """Returns the time of each node in ns. `weight` is the time of each edge, `work` the own time before each point."""
     levels = graph.levels
     weight, source, target = weight[levels.edges], graph.source[levels.edges], graph.target[levels.edges]
     node = graph.base.copy()
@@ -53,8 +58,8 @@ _TOLERANCE_NS = 10.0
 def critical_work(graph: JobGraph, result: Result, own: Floats, wire: Floats) -> Bools:
     """Returns a mask of the points: True if the work before the point is on the critical path of the simulated job.
 
-    `own` has the own times per point and kind, `wire` the wire times per row, in ns. The path is followed back from the
-    rank that ends last. At each node, it follows the edge that was done last.
+    `own` and `wire` are as in sweep. The path is followed backwards from the rank that ends last. At each node, it
+    follows the edge that ends last.
     """
     work = own.sum(axis=1)
     weight = graph.fixed.copy()

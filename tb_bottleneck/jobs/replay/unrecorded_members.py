@@ -24,10 +24,11 @@ one reason. Chosen."""
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:
-    """Returns for each pair the start of its transfer on the common clock, and the delay after the last recorded
-    arrival, both in ns.
+    """Returns for each pair the start of its transfer on the common clock, and how long after the last recorded arrival
+    this start is, both in ns.
 
-    The delay is 0 if all ranks of the pair are recorded, and if the delay is within the errors.
+    Such a delay means that an unrecorded rank arrived later. It is 0 if all ranks of the operation are recorded, or if
+    it is not clearly larger than the errors of clocks and transfer times.
     """
     rows, paired = job.rows, np.flatnonzero(pairs.pair >= 0)
     pair = pairs.pair[paired]
@@ -42,8 +43,12 @@ def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> 
 
 
 def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begins: Floats, late: Floats) -> JobGraph:
-    """Returns the graph in which collectives that wait for unrecorded ranks begin as recorded: with the recorded time
-    since the previous collective of the group. The first collective begins at its recorded time."""
+    """Returns the graph in which collectives that waited for unrecorded ranks begin no earlier than recorded.
+
+    `begins` and `late` are the results of begins_of. A collective with a delay keeps the recorded time since the
+    previous collective of its group; the first one of a group begins at its recorded time. Returns `graph` itself if
+    there is no delay, or if the new dependencies form a cycle.
+    """
     chosen = np.flatnonzero(late > 0)
     if not len(chosen):
         return graph
@@ -67,8 +72,10 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
 
 
 def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
-    """Returns the graph in which each collective begins `late` after the last recorded arrival. This assumes that
-    unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them faster, too."""
+    """Returns the graph in which each pair begins its delay `late` (ns, one per pair) after the last recorded arrival.
+
+    This assumes that unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them faster, too.
+    """
     meeting = graph.nodes - len(late)
     arrivals = np.flatnonzero(graph.target >= meeting)
     fixed = graph.fixed.copy()
@@ -77,8 +84,8 @@ def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
 
 
 def are_small(job: JobTable, pairs: Pairs, clocks: Clocks, late: Floats) -> bool:
-    """Returns True if the delays by unrecorded ranks are small compared with the waits of recorded ranks for each
-    other.
+    """Returns True if the delays `late` (ns, one per pair) by unrecorded ranks are at most SMALL_DELAY of the time for
+    which recorded ranks wait for each other in the same pairs.
 
     A rank that is slow for another reason would hardly arrive so soon after the slowest recorded rank each time.
     """
@@ -92,7 +99,8 @@ def are_small(job: JobTable, pairs: Pairs, clocks: Clocks, late: Floats) -> bool
 
 
 def _before(job: JobTable, pairs: Pairs, begins: Floats) -> Ints:
-    """Returns for each pair the previous pair of its group, or -1."""
+    """Returns for each pair the pair of the same group that begins before it, or -1. `begins` has the start of each
+    pair in ns."""
     group = np.zeros(pairs.count, np.int64)
     paired = pairs.pair >= 0
     group[pairs.pair[paired]] = job.rows.group[paired]

@@ -1,8 +1,8 @@
 """The points of all ranks in one table, with waits that were too short to be recorded.
 
 If a rank arrives last, the collective may be done before the rank waits for it. Then, its recording shows no wait. If
-most members of the pair wait, the other members would also wait if they were faster. So a wait with a length of 0 is
-added for them, after the same share of the work up to their next communication.
+most members of the pair wait, the other members would also wait if they were faster. Therefore, a wait with a length of
+0 is added for them, after the same share of the work up to their next communication.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ MOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RankPoints:
-    """The points of all ranks, sorted by rank, then by order. A point is the start of a communication, or the end of a
+    """The points of all ranks, sorted by rank, then by time. A point is the start of a communication, or the end of a
     wait for it. Times are in ns since the start of the window of the rank.
 
-    `time` is the recorded time. `reached` is the time at which the rank's own work reached the point: at the end of a
-    wait, or for a communication that starts during a wait, it is earlier than `time`. `resumes` is True for the end of
-    a wait. `first` marks the first point of each rank. `added` is True for waits that were not recorded. `own` is the
-    own time before each point, by kind.
+    `rank` is the position of the rank, `row` the row of the communication in the job. `resumes` is True for the end of
+    a wait. `first` is True for the first point of each rank. `added` is True for waits that were not recorded. `time`
+    is the recorded time. `reached` is the time at which the rank has done its own work before the point; it is earlier
+    than `time` if the rank waits there. `own` is the own time since the previous point, of shape (points, kinds).
     """
 
     rank: Ints
@@ -43,8 +43,11 @@ class RankPoints:
 
 @dataclass(frozen=True, eq=False)
 class _UsualWaits:
-    """When the members of each pair usually wait for it: after `starts` further communications have started, and after
-    the share `share` of the work up to the next start is done. `share` is NaN if most members do not wait."""
+    """When the ranks of each pair usually wait for it, with one value per pair.
+
+    They wait after they have started `starts` further communications and then done the share `share` (0 to 1) of the
+    work up to the next start. `share` is NaN if most ranks do not wait.
+    """
 
     starts: Ints
     share: Floats
@@ -61,6 +64,7 @@ def points_of_job(job: JobTable, pairs: Pairs) -> RankPoints:
 
 
 def _usual_waits(job: JobTable, pairs: Pairs) -> _UsualWaits:
+    """Returns when the ranks of each pair usually wait for it, as the mean over the ranks that wait."""
     synchronising = (pairs.pair >= 0) & np.isin(job.rows.operation, SYNCHRONISING)
     members = np.bincount(pairs.pair[synchronising], minlength=pairs.count)
     waits, work, after = np.zeros(pairs.count), np.zeros(pairs.count), np.zeros(pairs.count)
@@ -77,8 +81,9 @@ def _usual_waits(job: JobTable, pairs: Pairs) -> _UsualWaits:
 
 
 def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
-    """Returns the rows that a rank waits for. Also returns for each of them how many communications the rank starts
-    before it waits, and the share of the work from the last to the next start that is done when it waits."""
+    """Returns the rows that the rank at `position` waits for, and two arrays with one value per wait: how many further
+    communications the rank starts before it waits, and the share (0 to 1) of its work between the last start before the
+    wait and the next start that is then done."""
     summary = job.summaries[position]
     points, done = summary.points, np.cumsum(summary.own.sum(axis=1))
     start, resume = np.flatnonzero(points.resumes == 0), np.flatnonzero(points.resumes == 1)
@@ -93,6 +98,7 @@ def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
 
 
 def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> RankPoints:
+    """Returns the points of the rank at `position`, including waits that were too short to be recorded."""
     summary = job.summaries[position]
     points, own = summary.points, summary.own
     row, resumes, time = points.communication + job.first[position], points.resumes == 1, points.time.astype(np.float64)
@@ -106,7 +112,8 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
 
 
 def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
-    """Returns when the rank's own work reached each point: the end of the previous wait plus own time since then."""
+    """Returns for each point of a rank when its own work before the point is done, in ns: the end of the previous wait
+    plus the own time since then, at most `time`. `own` has the shape (points, kinds)."""
     done = np.cumsum(own.sum(axis=1))
     waits = np.concatenate(([-1], np.where(resumes, np.arange(len(time)), -1)))[: len(time)]
     last = np.maximum.accumulate(waits)
@@ -115,7 +122,8 @@ def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
 
 
 def _with_missing_waits(points: RankPoints, pairs: Pairs, usual: _UsualWaits) -> RankPoints:
-    """Inserts waits for the communications that most members of their pair wait for, and this rank does not."""
+    """Returns the points of one rank with waits inserted for the communications that most ranks of the pair wait for,
+    but this rank does not."""
     starts = np.flatnonzero(~points.resumes)
     pair = pairs.pair[points.row[starts]]
     missing = (pair >= 0) & ~np.isin(points.row[starts], points.row[points.resumes])

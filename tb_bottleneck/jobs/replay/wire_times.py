@@ -27,10 +27,11 @@ EARLY_SHARE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class WireTimes:
-    """For each row, `wire` is the time of the transfer and `wait` the rest of its duration, in ns.
+    """The duration of each row (a communication of one rank), divided into waiting and transfer, in ns.
 
+    `wire` is the wire time, in which the data is transferred; `wait` is the rest, in which the rank waits for others.
     The wait of a row without a pair is 0. For each pair, `last` is the row that arrived last, and `complete` is True if
-    all members were recorded.
+    all ranks of the operation were recorded.
     """
 
     wire: Floats
@@ -40,8 +41,11 @@ class WireTimes:
 
 
 def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kinds: Sequence[str]) -> WireTimes:
-    """Returns the wire time and the wait of each row. `hosts` has the number of the host of each rank, or -1 if it is
-    not known. `kinds` has the kind of each group."""
+    """Returns the wire time and the wait of each row (see the module docstring).
+
+    `hosts` has the number of the host of each rank, or -1 if it is not known. `kinds` has the kind of each process
+    group, such as "data".
+    """
     rows = job.rows
     duration = (rows.end - rows.start).astype(np.float64)
     paired = np.flatnonzero(pairs.pair >= 0)
@@ -64,10 +68,12 @@ def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kind
 
 
 def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tuple[Ints, Floats]:
-    """Returns the rows of the operations in which only one rank was recorded, and the times of their transfers in ns.
+    """Returns the rows of the operations in which only one rank was recorded, and the estimated times of their
+    transfers in ns.
 
-    The recorded rank may have waited for another one. Therefore, a transfer takes at most the fastest tenth of the
-    times of the same operation and size in groups of the same kind; both ends of a message take equally long.
+    The recorded rank may have waited for another one. Therefore, the estimate is at most the 10 % quantile of the
+    durations of the same operation and size in groups of the same kind. Sends and receives count as one operation.
+    `kinds` has the kind of each process group.
     """
     rows = np.flatnonzero((pairs.pair < 0) & (_sizes(job) > 1))
     if not len(rows):
@@ -80,9 +86,11 @@ def unpaired_transfers(job: JobTable, pairs: Pairs, kinds: Sequence[str]) -> tup
 
 
 def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
-    """Returns a time in ns for each of the messages `rows`: the quantile `share` of the times of the messages at the
-    same place of all steps; 0.5 is the lower median. The n-th message of a rank in a step to or from another rank has
-    the same place in all steps."""
+    """Returns for each of the messages `rows` a time in ns: the quantile `share` (0 to 1) of the durations of the
+    corresponding messages in all steps; 0.5 is the lower median.
+
+    Corresponding messages are the n-th ones of each step that a rank sends to, or receives from, the same other rank.
+    """
     if not len(rows):
         return np.empty(0)
     mine, count = job.rows.take(rows), np.arange(len(rows))
@@ -102,10 +110,10 @@ def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
 
 
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
-    """Limits the wire time of ranks that did not wait for a collective to the time until the rank continued.
+    """Returns the wire times, limited for ranks that did not wait for a collective although most other ranks did.
 
-    If a rank did not wait, unlike the other ranks, the collective was done when the rank continued, even if its row
-    ends later: a thread of Gloo that loses its core ends its row late.
+    The collective was done when such a rank reached the place of its wait, even if its row ends later: a thread of Gloo
+    that loses its core ends its row late. The limit is the time from the last arrival to this place.
     """
     added = np.flatnonzero(points.added)
     row = points.row[added]
@@ -121,7 +129,12 @@ def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: C
 
 
 def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
-    """Returns a mask of the pairs whose ranks share a clock, or whose clock error is small relative to the transfer."""
+    """Returns a mask of the pairs whose ranks share a clock, or for which the clock error is at most MAX_CLOCK_ERROR of
+    the shortest duration.
+
+    `paired` are the rows with a pair, `host` has the host of each of them. `shortest` has the shortest duration (ns) in
+    each pair.
+    """
     low, high = np.full(pairs.count, np.iinfo(np.int64).max), np.full(pairs.count, -1)
     np.minimum.at(low, pairs.pair[paired], host)
     np.maximum.at(high, pairs.pair[paired], host)
@@ -138,8 +151,12 @@ def _sizes(job: JobTable) -> Ints:
 
 
 def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: Sequence[str]) -> Floats:
-    """Returns for each pair the fastest tenth (10 % quantile) of the times of the same operation and size: in its
-    group, or in complete groups of the same kind and size if that is less."""
+    """Returns for each pair the 10 % quantile (ns) of `shortest` over the pairs with the same operation and bytes: in
+    the same group, or in completely recorded groups of the same kind and size if that is less.
+
+    `last`, `shortest` and `complete` have one value per pair: a row, the shortest duration in ns, and whether all ranks
+    were recorded.
+    """
     rows, size = job.rows, _sizes(job)
     role = np.unique(kinds or ("",), return_inverse=True)[1][rows.group[last]]
     alike = (rows.operation[last], rows.bytes[last])
@@ -151,8 +168,8 @@ def _fast(job: JobTable, last: Ints, shortest: Floats, complete: Bools, kinds: S
 
 
 def _fast_of(shortest: Floats, counted: Bools, *keys: Ints) -> Floats:
-    """Returns for each pair the fastest tenth of the times of the pairs in the mask `counted` with the same `keys`; inf
-    if there are none."""
+    """Returns for each element the 10 % quantile of `shortest` (ns) over the elements in the mask `counted` that have
+    the same values in all `keys`; inf if there are none."""
     _, kind = np.unique(np.stack(keys), axis=1, return_inverse=True)
     kind = kind.ravel()
     used = np.flatnonzero(counted)

@@ -34,25 +34,31 @@ MOST_LATE, MAX_PEERS = 0.9, 8
 
 
 def is_cut_short(summary: RankSummary) -> bool:
-    """Returns True if a damaged recording lacks a part of its steps. The rank of such a recording counts as missing."""
+    """Returns True if a damaged recording lacks a part of its steps: a step has less than MIN_STEADY times as many
+    communications as another one. The rank of such a recording counts as missing."""
     calls = np.bincount(summary.communications.step, minlength=summary.steps)
     return summary.facts.lost and bool(calls.min() < MIN_STEADY * calls.max() or not calls.max())
 
 
 def unpaired_share(context: JobContext) -> float:
-    """Returns the share of rows, 0 to 1, without a pair although other ranks of their group were recorded."""
+    """Returns the share (0 to 1) of rows that have no pair although other ranks of their group were recorded."""
     return context.pairs.unpaired / max(len(context.job.rows), 1)
 
 
 def is_trusted(context: JobContext) -> bool:
-    """Returns True if enough rows are paired, and the replay reproduces the recording. A pipeline needs no pairs,
-    because slow stages, too few microbatches and slow ranks are found from the times of single ranks."""
+    """Returns True if the analysis of the job may be shown: there are pairs, less than REFUSED of the rows contradict
+    themselves, and the replay differs from the recording by at most MAX_REPLAY_ERROR.
+
+    A pipeline needs no pairs, because slow stages, too few microbatches and slow ranks are found from the times of
+    single ranks.
+    """
     enough = context.pairs.count > 0 or context.grid.stages > 1
     return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
 
 def health_of(context: JobContext) -> pb.Health:
-    """Returns the health of the analysis. Reasons are, for example, missing ranks, wrong pairs or unaligned clocks."""
+    """Returns the health of the analysis: "ok", or "degraded" with the reasons, for example missing ranks, wrong pairs
+    or clocks that are not aligned."""
     reasons = list(_reasons(context))
     return pb.Health(status="degraded" if reasons else "ok", reasons=reasons)
 
@@ -80,7 +86,8 @@ def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
 
 
 def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
-    """Yields a reason for each kind of unrecorded waiting: what the ranks wait for, and how the replay treats it."""
+    """Yields a reason for each kind of wait whose reason was not recorded: waits for missing ranks that behave like
+    recorded ones, waits for missing ranks that are late, and barriers that were not recorded."""
     complete, ranks = context.complete, context.job.ranks
     if complete.missing:
         peers = complete.rank[len(ranks) :].tolist()
@@ -97,14 +104,15 @@ def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
 
 
 def waited_share(context: JobContext, rows: Bools) -> float:
-    """Returns the share of the time of all ranks, 0 to 1, in which they wait for other ranks in the `rows`."""
+    """Returns the share (0 to 1) of the time of all ranks in which they wait for other ranks in the rows of the mask
+    `rows`."""
     total = sum(float(summary.edges[-1] - summary.edges[0]) for summary in context.job.summaries)
     return float(context.waited[0][rows].sum()) / max(total, 1.0)
 
 
 def late_ranks(context: JobContext) -> tuple[float, list[int]]:
-    """Returns the share of the time in which recorded ranks wait for unrecorded ranks, and a small set of unrecorded
-    ranks that take part in most of these waits."""
+    """Returns the share (0 to 1) of the time in which recorded ranks wait for unrecorded ranks, and the numbers of at
+    most MAX_PEERS unrecorded ranks that take part in most of these waits."""
     job, (_, late) = context.job, context.begins
     rows = context.pairs.pair >= 0
     rows[rows] = late[context.pairs.pair[rows]] > 0
@@ -121,8 +129,8 @@ def late_ranks(context: JobContext) -> tuple[float, list[int]]:
 
 
 def connecting_ranks(context: JobContext) -> list[int]:
-    """Returns a small set of unrecorded ranks, such that each recorded rank shares a collective or a message with one
-    of them. Empty if there is no such set, or if it is too large to name."""
+    """Returns the numbers of a few unrecorded ranks which, if recorded, would connect all recorded ranks: each recorded
+    rank shares a collective or a message with one of them. Empty if there is no such set of at most MAX_PEERS ranks."""
     job, rows = context.job, context.job.rows
     messages, recorded = rows.peer >= 0, set(job.ranks)
     partners: defaultdict[int, set[int]] = defaultdict(set)  # of each missing rank, the recorded ones
@@ -143,6 +151,7 @@ def connecting_ranks(context: JobContext) -> list[int]:
 
 
 def _missing(job: JobTable, waited: Floats) -> list[int]:
+    """Returns the unrecorded ranks of the groups with waits. `waited` has the time of waiting (ns) per group."""
     return sorted({rank for group in np.flatnonzero(waited > 0) for rank in job.groups[group].ranks} - set(job.ranks))
 
 
@@ -155,9 +164,10 @@ _log = logging.getLogger(__name__)
 
 
 class JobWriter:
-    """Saves the reports of jobs. `write` must be called in the order of `jobs_in(reports)`.
+    """Saves the reports of jobs next to their traces.
 
-    `problems` has one sentence for each job that could not be saved.
+    `reports` are the reports of all recordings, `paths` the paths of these recordings. `write` must be called for each
+    job in the order of `jobs_in(reports)`. `problems` has one sentence for each job that could not be saved.
     """
 
     def __init__(self, reports: Sequence[pb.Report], paths: Sequence[str]) -> None:
@@ -167,7 +177,8 @@ class JobWriter:
         )
 
     def write(self, job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> None:
-        """Saves the report of the next job. `context` is None if the analysis of the job is not trusted."""
+        """Saves the report of the next job. `reports` maps its rank numbers to their reports. `context` is None if the
+        analysis of the job is not trusted. Errors are added to `problems`."""
         traces = next(self._traces)
         try:
             tables = tables_of(job, reports, context)
@@ -181,7 +192,10 @@ class JobWriter:
 
 
 def tables_of(job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> JobTables:
-    """Returns a job with its tables. Without `context`, there is only the table of ranks."""
+    """Returns the job with the tables of its ranks, steps and pipeline. `reports` maps rank numbers to reports.
+
+    If `context` is None, because the analysis is not trusted, there is only the table of ranks.
+    """
     if context is None:
         return JobTables(job, rank_table(reports, context), None)
     return JobTables(job, rank_table(reports, context), step_table(context), pipeline_table(context))

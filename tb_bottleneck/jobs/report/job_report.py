@@ -51,11 +51,11 @@ Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
 def judged_together(
     directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes], keep: Keep | None = None
 ) -> tuple[list[pb.Report], list[pb.Job]]:
-    """Returns all reports, and the jobs that have reports of several ranks.
+    """Returns all reports, and the report of each job that has reports of several ranks.
 
-    `directories` has the directory of each report, `summaries` the encoded summary of its rank, or empty bytes. Reports
-    about the same process are joined. The reports of the ranks of a job state the verdict of the job. `keep` is called
-    for each job.
+    `directories`, `reports` and `summaries` have one element per recording: its directory, its report, and the encoded
+    summary of its rank, or empty bytes. The trace and the telemetry of the same process are joined into one report.
+    The returned reports of a job's ranks also state the verdict of the job. `keep` is called for each job.
     """
     joined = with_equal_predictions(join(zip(directories, reports, strict=True)))
     jobs = jobs_of(joined, [_decoded(summary) for summary in summaries], keep)
@@ -68,6 +68,7 @@ def judged_together(
 
 
 def _decoded(summary: bytes) -> RankSummary | None:
+    """Returns the decoded summary; None if it is empty or cannot be decoded."""
     try:
         return decode(summary) if summary else None
     except Unreadable:
@@ -77,7 +78,10 @@ def _decoded(summary: bytes) -> RankSummary | None:
 def jobs_of(
     reports: Sequence[pb.Report], summaries: Sequence[RankSummary | None], keep: Keep | None = None
 ) -> list[pb.Job]:
-    """Returns the jobs with several reports. `summaries` has the summary of the rank of each report, or None."""
+    """Returns the report of each job that has reports of several ranks.
+
+    `summaries` has for each report the summary of its rank, or None. `keep` is called for each job.
+    """
     jobs = []
     for members in jobs_in(reports):
         own = {reports[position].rank: reports[position] for position in members}
@@ -93,7 +97,10 @@ def jobs_of(
 
 
 def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobContext | None]:
-    """Returns the job, and the context with its analysis, or None if the ranks cannot be analysed together."""
+    """Returns the report of a job, and its analysis, or None if the ranks cannot be analysed together.
+
+    `reports` maps rank numbers to reports, `summaries` are those of the ranks with complete recordings.
+    """
     job = job_of(reports)
     if len(summaries) < 2:
         return job, None
@@ -111,6 +118,7 @@ def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> 
 
 
 def _add_efficiency(job: pb.Job, reports: Sequence[pb.Report]) -> None:
+    """Adds the efficiency, such as the MFU, to `job` if it can be determined from the reports of the ranks."""
     try:
         efficiency = job_efficiency(reports, job.world_size, {group.kind for group in job.groups})
         if efficiency is not None:
@@ -122,6 +130,7 @@ def _add_efficiency(job: pb.Job, reports: Sequence[pb.Report]) -> None:
 
 
 def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> None:
+    """Adds the results of the analysis `context` to `job`: culprits, gains, groups, hosts and the verdict."""
     verdict = culprits_of(context)
     job.step_ns = context.step_ns
     job.groups.extend(group_rows(context))
@@ -148,6 +157,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
 
 
 def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:
+    """Returns the verdict about the first culprit. If there is no culprit, it is the verdict of a typical rank."""
     texts = job_texts()
     confidence = "high" if context.error <= EXACT_REPLAY and job.health.status == "ok" else "medium"
     if not verdict.culprits:
@@ -177,8 +187,8 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
 
 
 def _regime(culprit: Culprit, regime: str) -> str:
-    """Returns the regime of the largest excess of the ranks of the culprit. If that is not known, returns `regime`, the
-    regime of the cause."""
+    """Returns the regime in which the ranks of the culprit exceed the own times of their peers most. If this is not
+    known, or the cause does not concern single ranks, returns `regime`, the regime of the cause."""
     facts = culprit.candidate.facts
     excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
     largest = max(excess, key=lambda kind: excess[kind])
@@ -190,7 +200,7 @@ def _regime(culprit: Culprit, regime: str) -> str:
 
 
 def _typical(reports: Mapping[int, pb.Report]) -> pb.Report:
-    """Returns the report of the rank with the median exposed communication."""
+    """Returns the report of a typical rank: the one whose share of exposed communication is the median."""
 
     def waits(rank: int) -> tuple[float, int]:
         return next(row.share for row in reports[rank].account if row.regime == Regime.COMMUNICATION), rank
@@ -200,6 +210,7 @@ def _typical(reports: Mapping[int, pb.Report]) -> pb.Report:
 
 
 def _ranks(context: JobContext, culprit: Culprit) -> list[int]:
+    """Returns the numbers of the ranks of the culprit."""
     return [context.job.ranks[position] for position in culprit.candidate.ranks.tolist()]
 
 
@@ -233,6 +244,7 @@ def _evidence(name: str, value: float | str) -> pb.Evidence:
 
 
 def _speedup(gain: Gain, bound: bool = False) -> pb.Speedup:
+    """Returns the gain as a message. If `bound` is True, the gain is an upper bound, whose interval begins at 1."""
     words, expected, high = job_texts().words, gain.expected, gain.high
     if bound:
         return pb.Speedup(expected=expected, low=1.0, high=high, basis="bound", because=words["bound"].substitute())

@@ -13,8 +13,11 @@ MAX_RANKS, MAX_SPANS = 32, 8_000
 
 
 def pipeline_table(context: JobContext) -> PipelineTable | None:
-    """Returns the passes of the step in the middle of the recording. Returns None if there is no pipeline, if the
-    clocks are not aligned, or if the ranks have no step in common or no passes in it."""
+    """Returns the forward and backward passes of one step, the middle one of the steps that all ranks recorded.
+
+    Returns None if there is no pipeline, if the clocks are not aligned, or if the ranks have no step in common or no
+    passes in it.
+    """
     job, graph = context.job, context.graph
     if context.grid.stages < 2 or context.clocks.because:
         return None
@@ -44,8 +47,11 @@ def pipeline_table(context: JobContext) -> PipelineTable | None:
 
 
 def _shown(context: JobContext, critical: Bools) -> list[int]:
-    """Returns the positions of the ranks in the diagram, sorted by replica and stage. If there are too many ranks, the
-    replicas with the largest part of the critical path are chosen."""
+    """Returns the positions of the ranks that the diagram shows, sorted by replica and stage.
+
+    `critical` is a mask of the points on the critical path. If there are more than MAX_RANKS ranks, the replicas with
+    the most such points are chosen.
+    """
     stage = context.grid.stage
     replica = np.array([int((stage[:row] == stage[row]).sum()) for row in range(len(stage))])
     on_path = np.bincount(replica[context.graph.points.rank[critical]], minlength=int(replica.max()) + 1)

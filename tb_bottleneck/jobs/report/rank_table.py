@@ -22,7 +22,11 @@ MAX_ROWS = 24_000
 
 
 def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> RankTable:
-    """Returns the table of the ranks. `context` is None if the analysis of the job is not trusted."""
+    """Returns the table with one row per rank: step time, account and, if the job could be analysed, host, stage, and
+    shares of waiting, transfer and excess.
+
+    `reports` maps rank numbers to reports. `context` is None if the analysis of the job is not trusted.
+    """
     if context is None:
         return rank_rows(reports)
     ranks = context.job.ranks
@@ -45,8 +49,11 @@ def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> 
 
 
 def step_table(context: JobContext) -> StepTable | None:
-    """Returns a table of the first common steps of all ranks. None if the clocks are not aligned, or the ranks have no
-    step in common."""
+    """Returns the table with one row per rank and step: begin, end, account and share of waiting.
+
+    It has the first steps that all ranks recorded, at most MAX_STEPS. Returns None if the clocks of the ranks are not
+    aligned, or if the ranks have no step in common.
+    """
     job, clocks, hosts = context.job, context.clocks, context.hosts
     one_clock = hosts[0] >= 0 and bool((hosts == hosts[0]).all())
     if clocks.error is None and not one_clock:
@@ -79,7 +86,10 @@ def step_table(context: JobContext) -> StepTable | None:
 
 
 def _waited_by_step(context: JobContext, common: Ints) -> Floats:
-    """Returns the time in which each rank waits for others, of shape (ranks, common steps), in ns."""
+    """Returns the time in which each rank waits for others in each step of `common`, in ns, of shape (ranks, steps).
+
+    `common` are the sorted numbers of the steps.
+    """
     rows = context.job.rows
     waited = np.zeros((len(context.job.summaries), len(common)))
     column = np.minimum(np.searchsorted(common, rows.step), len(common) - 1)
@@ -99,19 +109,22 @@ LARGE_MESSAGE_BYTES = 4 << 20
 
 @dataclass(frozen=True, eq=False)
 class _Costs:
-    """Times of the rows of a job: `wait` for other ranks and `wire` for the transfer. `total` is the whole time."""
+    """Exposed times of the rows of a job in ns: `wait` for other ranks, and `wire` for the transfer. `total` is the sum
+    of all step times of all ranks in ns."""
 
     wait: Floats
     wire: Floats
     total: float
 
     def share(self, times: Floats, rows: Ints) -> float:
-        """Returns the share of the step that `rows` take, at most 1, because rows of several streams may overlap."""
+        """Returns the share of the step that the `times` (`wait` or `wire`) of `rows` take. It is limited to 1, because
+        rows of several streams may overlap."""
         return min(float(times[rows].sum()) / self.total, 1.0)
 
 
 def group_rows(context: JobContext) -> list[pb.Group]:
-    """Returns one entry for each kind and size of process groups, with costs and bandwidths, costliest first."""
+    """Returns one entry for each kind and size of process groups, with the shares of the step that their communications
+    take, and their bandwidths; costliest first."""
     job = context.job
     if not len(job.rows):
         return []
@@ -129,6 +142,8 @@ def group_rows(context: JobContext) -> list[pb.Group]:
 
 
 def _entry(context: JobContext, kind: str, size: int, members: list[int], rows: Ints, costs: _Costs) -> pb.Group:
+    """Returns the entry for the process groups `members` (rows of the job's groups) of one kind and size. `rows` are
+    their communications."""
     first = context.job.groups[members[0]]
     transfers = sorted(
         _transfers(context, size, rows, costs), key=lambda item: (-(item.wait_share + item.wire_share), item.operation)
@@ -146,6 +161,7 @@ def _entry(context: JobContext, kind: str, size: int, members: list[int], rows: 
 
 
 def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Iterator[pb.Transfer]:
+    """Yields an entry for each type of operation in `rows`, communications of groups with `size` ranks."""
     table = context.job.rows
     ranks = max(len(np.unique(table.rank[rows])), 1)
     for number in np.unique(table.operation[rows]).tolist():
@@ -162,7 +178,8 @@ def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Ite
 
 
 def _bus_gbps(context: JobContext, operation: Operation, size: int, rows: Ints) -> float:
-    """Returns the median bus bandwidth of the paired large messages in `rows` in GB/s; 0 if it is not known."""
+    """Returns the median bus bandwidth (as nccl-tests defines it) of the large paired communications in `rows` in GB/s;
+    0 if it is not known. `size` is the number of ranks of a group."""
     table = context.job.rows
     rows = rows[(table.bytes[rows] >= LARGE_MESSAGE_BYTES) & (context.pairs.pair[rows] >= 0)]
     wire = context.wires.wire[rows]
@@ -173,7 +190,8 @@ def _bus_gbps(context: JobContext, operation: Operation, size: int, rows: Ints) 
 
 
 def bus_factor(operation: Operation, size: int) -> float:
-    """Returns (bus bandwidth / algorithm bandwidth) for `size` ranks, as in nccl-tests (doc/PERFORMANCE.md)."""
+    """Returns (bus bandwidth / algorithm bandwidth) of an operation of `size` ranks, as nccl-tests defines them
+    (doc/PERFORMANCE.md). The algorithm bandwidth is bytes / time; the bus bandwidth can be compared with the link's."""
     if operation is Operation.ALL_REDUCE:
         return 2 * (size - 1) / max(size, 1)
     if operation in (Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_TO_ALL):

@@ -38,7 +38,7 @@ FORMAT = 1
 """Version of the file format. Files of other versions are not read."""
 
 MAX_BYTES = 64 << 20
-"""Largest size of a file that is read. The report of 10,000 ranks takes about 6 MB."""
+"""Largest size in bytes of a file that is read. The report of 10,000 ranks takes about 6 MB."""
 
 LARGEST = 2.0**62
 
@@ -65,7 +65,8 @@ class Stale(BottleneckError):
 
 @dataclass(frozen=True)
 class JobTables:
-    """A job with the tables of its ranks, its steps and its pipeline. Tables that do not exist are None."""
+    """The report of a job with the tables of its ranks, its steps and its pipeline; None for a table that could not be
+    made (see step_table and pipeline_table)."""
 
     job: pb.Job
     ranks: RankTable
@@ -74,12 +75,14 @@ class JobTables:
 
 
 def saved_path(traces: Sequence[str]) -> Path:
-    """Returns the path of the saved report of the job with these traces. `traces` are paths in order of rank."""
+    """Returns the path of the saved report of a job. `traces` are the paths of its traces in order of rank; the report
+    is next to the first one."""
     return Path(traces[0] + JOB_ENDING)
 
 
 def write(tables: JobTables, traces: Sequence[str]) -> Path:
-    """Writes the report of a job, and returns the path of the file. `traces` are the traces of its ranks, in order.
+    """Writes the report of a job, and returns the path of the file. `traces` are the paths of its traces in order of
+    rank.
 
     Raises:
         OSError: the file cannot be written, the traces are at a URL or in several directories, or a trace is missing.
@@ -105,7 +108,9 @@ def write(tables: JobTables, traces: Sequence[str]) -> Path:
 
 
 def read(path: str, run: str) -> JobAnswer:
-    """Reads the saved report at `path`. The returned answer does not contain the ids of the recordings.
+    """Reads the saved report at `path`, and adds its texts. `run` is the name of the run that contains it.
+
+    The returned answer does not contain the ids of the recordings.
 
     Raises:
         Unreadable: the file cannot be read, or has content that tb_bottleneck does not write.
@@ -135,6 +140,7 @@ def read(path: str, run: str) -> JobAnswer:
 
 
 def _answer(content: Mapping[str, Any]) -> JobAnswer:
+    """Returns the parsed content of a file. Raises KeyError, ValueError or ParseError for invalid content."""
     return JobAnswer(
         job=json_format.ParseDict(content["job"], pb.Job()),
         ranks=json_format.ParseDict(content["ranks"], RankTable()),
@@ -146,6 +152,8 @@ def _answer(content: Mapping[str, Any]) -> JobAnswer:
 
 
 def _identity(trace: str) -> tuple[str, int, int]:
+    """Returns the name, the size in bytes and the modification time in ns of a trace. Raises OSError if it does not
+    exist."""
     identity = identity_of(trace)
     if identity is None:
         raise OSError(errno.ENOENT, f"{os.path.basename(trace)} has disappeared")
@@ -168,7 +176,7 @@ def _bytes_of(path: str) -> bytes:
 
 
 def _file_name(name: str) -> str:
-    """Returns `name`. Raises ValueError if `name` is not a plain file name, so that no path leaves the directory."""
+    """Returns `name`. Raises ValueError if `name` is not a plain file name, which might refer to another directory."""
     _expect(
         isinstance(name, str) and 0 < len(name) < 1000 and not {"/", "\\", "\0"} & set(name) and name not in (".", "..")
     )
@@ -176,7 +184,10 @@ def _file_name(name: str) -> str:
 
 
 def _refuse_stale(path: str, traces: Sequence[tuple[str, int, int]]) -> None:
-    """Raises Stale if a trace is not the analysed file any more. `traces` are (name, size, modification time)."""
+    """Raises Stale if a trace is not the analysed file any more.
+
+    `path` is that of the saved report. `traces` has (name, size in bytes, modification time in ns) of each trace.
+    """
     storage, directory = filesystem_of(path), path.removesuffix(os.path.basename(path))
     changed = 0
     for name, size, mtime_ns in traces:
@@ -192,7 +203,8 @@ def _refuse_stale(path: str, traces: Sequence[tuple[str, int, int]]) -> None:
 
 
 def _check(answer: JobAnswer, traces: int) -> None:
-    """Raises ValueError if `answer` has ids or numbers that tb_bottleneck does not write."""
+    """Raises ValueError if `answer`, from an untrusted file, has ids, numbers or lengths of columns that tb_bottleneck
+    does not write. `traces` is the number of traces that the file names."""
     job, table, steps = answer.job, answer.ranks, answer.steps
     count = len(table.rank)
     refuse_not_finite(answer)
@@ -219,8 +231,8 @@ def _check(answer: JobAnswer, traces: int) -> None:
 
 
 def _check_values(message: Message) -> None:
-    """Raises ValueError if an id in `message` is unknown, a number is negative, or a share exceeds 1 where that is
-    impossible."""
+    """Raises ValueError if an id in `message` is unknown, a field `share` is more than 1, or a number is negative or
+    larger than LARGEST. Only fields with the name `value` may be negative."""
     for field, value in message.ListFields():
         values = [value] if isinstance(value, Message | int | float | str) else value
         known = _WORDS.get(field.name)

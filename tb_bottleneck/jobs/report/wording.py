@@ -1,4 +1,5 @@
-"""The texts of a job that follow from its ids and numbers. A saved report does not contain them; reading adds them.
+"""The texts of a job that follow from its ids and numbers. A saved report does not contain them; they are added again
+when the report is read.
 
 A saved report is in a shared directory and is untrusted. Therefore, all advice and code that users may read or copy
 comes from our own tables.
@@ -42,7 +43,7 @@ _TEXTS = {
 
 
 def action_of(culprit: pb.Culprit) -> str:
-    """Returns a few words that say what to change to fix the culprit."""
+    """Returns a short instruction that says what to change to fix the culprit, without a gain."""
     return job_texts().causes[culprit.cause].action.safe_substitute(ranks=ranks_text(culprit.ranks))
 
 
@@ -63,7 +64,8 @@ def headline_of(job: pb.Job) -> str:
 
 
 def without_texts(job: pb.Job) -> pb.Job:
-    """Returns a copy of a job without texts. Sentences with figures about its health, and names of groups, are kept."""
+    """Returns a copy of `job` without the texts that with_texts adds again. Names of process groups, and sentences with
+    figures about the health, are kept."""
     names = {line.label: name for name, line in job_texts().evidence.items()}
     plain = pb.Job()
     plain.CopyFrom(job)
@@ -88,7 +90,7 @@ def without_texts(job: pb.Job) -> pb.Job:
 
 
 def with_texts(plain: pb.Job) -> None:
-    """Adds the texts to `plain`, a job without texts, in place.
+    """Adds titles, advice, code and headlines to `plain`, a job from without_texts, in place.
 
     Raises:
         ValueError, KeyError: the job contains values that tb_bottleneck does not write.
@@ -130,15 +132,14 @@ def with_texts(plain: pb.Job) -> None:
 
 
 def recording_path(run: str, source: str) -> str:
-    """Returns the path of a recording relative to the logdir: RUN/SOURCE."""
+    """Returns the path of a recording relative to the logdir. `run` is the directory of the run, `source` the name of
+    the file."""
     return source if run in ("", ".") else f"{run}/{source}"
 
 
 def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
-    """Fills the names of recordings into the code of the fixes: the recording of a slow rank, and that of another rank.
-
-    `recordings` maps ranks to the names of their recordings.
-    """
+    """Replaces the placeholders `$slow` and `$peer` in the code of the fixes by recordings: that of the first affected
+    rank of the culprit, and that of the first other rank. `recordings` maps rank numbers to paths of recordings."""
     for culprit in job.culprits:
         slow = [recordings[rank] for rank in culprit.ranks if rank in recordings]
         peers = [recordings[rank] for rank in sorted(recordings) if rank not in culprit.ranks]
@@ -148,6 +149,8 @@ def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
 
 
 def _explain_efficiency(efficiency: pb.Efficiency) -> None:
+    """Adds the texts of `efficiency` in place. Raises ValueError or KeyError for values that tb_bottleneck does not
+    write."""
     _expect(not efficiency.types and not efficiency.samples_basis)
     for note in efficiency.notes:
         note.basis = note.basis and job_text(note.basis)
@@ -156,21 +159,24 @@ def _explain_efficiency(efficiency: pb.Efficiency) -> None:
 
 
 def _is_number(name: str) -> bool:
-    """Returns True if `name` is the number of a rank or a stage."""
+    """Returns True if `name` is a number of at most 7 digits, as that of a rank or a stage."""
     return re.fullmatch("[0-9]{1,7}", name) is not None
 
 
 def printable(name: str) -> str:
-    """Returns `name`, which comes from a recording, without control characters and shortened if it is too long."""
+    """Returns the first MAX_NAME characters of `name`, which comes from a recording. Characters that are not printable
+    are replaced by U+FFFD."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:MAX_NAME])
 
 
 def _gains(job: pb.Job) -> list[pb.Speedup]:
+    """Returns all gains in `job`: of the job, and of each culprit."""
     own = [getattr(job, name) for name in ("speedup", "speedup_all") if job.HasField(name)]
     return own + [culprit.speedup for culprit in job.culprits]
 
 
 def _explain(gain: pb.Speedup) -> None:
+    """Adds the texts of `gain` in place. Raises ValueError for values that tb_bottleneck does not write."""
     words = job_texts().words
     _expect(gain.unless in ("", word("cores_become_free").substitute()))
     if gain.basis == "bound":
@@ -183,8 +189,8 @@ def _explain(gain: pb.Speedup) -> None:
 
 
 def _label(fact: pb.Evidence) -> None:
-    """Replaces the name in `fact.label` by the shown label. Raises ValueError if the fact has values that tb_bottleneck
-    does not write."""
+    """Replaces `fact.label`, the name of a figure, by the label that users see. Raises KeyError or ValueError if the
+    fact has values that tb_bottleneck does not write."""
     name, line = fact.label, job_texts().evidence[fact.label]
     if fact.HasField("value"):
         _expect(fact.unit == line.unit and line.unit not in _TEXTS and not fact.text)

@@ -35,7 +35,8 @@ _Row = tuple[int, ...]
 
 
 def communications_of(recording: Recording, groups: GroupTable) -> Communications:
-    """Returns the communications that were issued in the judged steps. Adds their process groups to `groups`."""
+    """Returns the communications that were issued in the judged steps, at most MAX_COMMUNICATIONS. Adds their process
+    groups to `groups`."""
     find = _on_device if recording.on_device else _on_host
     rows = [row for row in find(recording.trace, groups) if row[-1] > row[-2]][:MAX_COMMUNICATIONS]
     table = np.array(rows, np.int64).reshape(-1, 11)
@@ -57,8 +58,8 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
 
 
 def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
-    """Yields for each communication its issue time in ns, and its columns in the table Communications except step and
-    order."""
+    """Yields for each communication on the device (issue time, group, operation, sequence, key, bytes, peer, lane,
+    skew, start, end). All but the first are columns of Communications. Times are in ns on the trace's clock."""
     ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
     ops = ops.take(ops.launched)
     call = ops.call
@@ -88,8 +89,8 @@ def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
 
 
 def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
-    """Returns for each call the innermost enclosing annotation whose name begins with one of `prefixes`, as a row of
-    the events; -1 if there is none."""
+    """Returns for each runtime call in `call` the innermost enclosing annotation whose name begins with one of
+    `prefixes`, as a row of the events; -1 if there is none."""
     times, threads = trace.calls.start[call], trace.calls.thread[call]
     marks = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     marks = marks[name_matches(trace.names, trace.events.name[marks], lambda name: name.startswith(prefixes))]
@@ -104,8 +105,8 @@ def _enclosing(trace: Trace, prefixes: tuple[str, ...], call: Ints) -> Ints:
 
 
 class _BatchedMessages:
-    """The messages of each thread that have no kernel of their own. Each message belongs to the next batch that its
-    thread launches."""
+    """The messages that have no kernel of their own, because a kernel transfers a batch of them. A message belongs to
+    the next batch that its thread launches."""
 
     def __init__(self, trace: Trace) -> None:
         rows = trace.rows(Kind.CPU_OP)
@@ -115,7 +116,8 @@ class _BatchedMessages:
         self._next: dict[int, int] = {}
 
     def before(self, thread: int, time: int) -> list[Message]:
-        """Returns the sends and receives that `thread` issued before `time` (ns), and after the previous batch."""
+        """Returns the sends and receives that `thread` issued before `time` (ns) and after the `time` of the previous
+        call for this thread."""
         rows: Rows = self._rows.get(thread, np.empty(0, np.intp))
         last = int(np.searchsorted(self._trace.events.start[rows], time))
         first, self._next[thread] = self._next.get(thread, 0), last
@@ -124,6 +126,7 @@ class _BatchedMessages:
 
 
 def _columns(message: Message, groups: GroupTable, size: int) -> _Row:
+    """Returns the columns group, operation, sequence, key, bytes and peer of a communication with `size` bytes."""
     operation = operation_of(message.operation)
     peer = {Operation.SEND: message.destination, Operation.RECV: message.source}.get(operation, -1)
     key = max(message.id, 0)
@@ -137,7 +140,7 @@ def _bytes_of(message: Message) -> int:
 
 
 def _skew(message: Message) -> int:
-    """Returns (largest part / mean part - 1) of an all-to-all, in per mille."""
+    """Returns (largest part / mean part - 1) of an all-to-all, in per mille; 0 if the sizes are not known."""
     return max(_skew_of(message.split_in), _skew_of(message.split_out))
 
 
@@ -155,6 +158,7 @@ def _skew_of(text: str) -> int:
 
 
 def _on_host(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
+    """Yields the communications that run on the host, with the columns of _on_device."""
     events = trace.events
     sends = _send_rows(trace)
     for row in host_collectives(trace).tolist():
@@ -167,13 +171,17 @@ def _on_host(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
 
 
 def _send_rows(trace: Trace) -> dict[int, Rows]:
+    """Returns for each thread the rows of its operators that send or receive a message."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_SENDS))]
     return by_thread(rows, trace.events.thread)
 
 
 def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
-    """Returns the peer of a message of Gloo, from the arguments of the operator that issued the message, or -1."""
+    """Returns the rank at the other end of the message of Gloo in the row `row` of the events; -1 if it is not known.
+
+    It is an argument of the operator that issued the message. `sends` is the result of _send_rows.
+    """
     rows = sends.get(int(trace.events.thread[row]))
     position = int(np.searchsorted(trace.events.start[rows], trace.events.start[row])) - 1 if rows is not None else -1
     if rows is None or position < 0:
@@ -185,6 +193,7 @@ def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
 
 
 def _bytes_of_annotation(trace: Trace, row: int) -> int:
+    """Returns the bytes of the first input of the event `row`, from its shape and type; 0 if unknown."""
     operands = operands_of(trace.signatures[trace.events.signature[row]])
     if operands is None or not operands.dims:
         return 0

@@ -41,8 +41,8 @@ T = TypeVar("T", bound=Table)
 
 
 def encode(summary: RankSummary) -> bytes:
-    """Returns the encoded summary, with as many steps as fit into MAX_BYTES. At least one step is kept, even if the
-    result is then larger."""
+    """Returns the summary as bytes, with as many of its first steps as fit into MAX_BYTES. At least one step is kept,
+    even if the result is then larger."""
     text = _encoded(summary)
     while len(text) > MAX_BYTES and summary.steps > 1:
         fitting = summary.steps * MAX_BYTES // len(text)
@@ -52,7 +52,7 @@ def encode(summary: RankSummary) -> bytes:
 
 
 def first_steps(summary: RankSummary, steps: int) -> RankSummary:
-    """Returns the summary of the first `steps` steps."""
+    """Returns the summary with only the first `steps` steps. `facts.cut` counts the steps that are left out."""
     keep = summary.communications.step < steps
     row = np.cumsum(keep) - 1
     end = int(summary.edges[steps])
@@ -71,7 +71,8 @@ def first_steps(summary: RankSummary, steps: int) -> RankSummary:
 
 
 def decode(text: bytes) -> RankSummary:
-    """Returns the summary that `encode` has encoded. Raises Unreadable if `text` is not an encoded summary."""
+    """Returns the summary that `encode` has encoded as `text`. Raises Unreadable if `text` is not an encoded summary or
+    has values that contradict each other."""
     try:
         return _decoded(text)
     except (ValueError, TypeError, KeyError, IndexError, zlib.error, RecursionError) as error:
@@ -79,6 +80,7 @@ def decode(text: bytes) -> RankSummary:
 
 
 def _encoded(summary: RankSummary) -> bytes:
+    """Returns the whole summary as bytes, of any size."""
     columns = [summary.edges, summary.account.ravel()]
     for name, kind in _TABLES:
         table = getattr(summary, name)
@@ -98,7 +100,8 @@ def _group_values(group: ProcessGroup) -> tuple[Any, ...]:
 
 
 def _ranges(ranks: tuple[int, ...]) -> list[list[int]]:
-    """Returns the ranks as a list of ranges [first, step, count], which is short for usual groups."""
+    """Returns the ranks as a list of ranges [first, step, count]: one range if the ranks are equally spaced, as in
+    usual groups, otherwise one range per rank."""
     if len(ranks) < 2:
         return [[rank, 1, 1] for rank in ranks]
     step = ranks[1] - ranks[0]
@@ -108,7 +111,8 @@ def _ranges(ranks: tuple[int, ...]) -> list[list[int]]:
 
 
 def _packed(column: Ints) -> bytes:
-    """Returns the differences of `column`, ordered by byte position, because then, equal high bytes compress well."""
+    """Returns the differences of consecutive values as bytes: first the lowest byte of all differences, then the next
+    one, and so on. In this order, the equal high bytes compress well. Negative values are zigzag-encoded."""
     values = column.astype(np.int64)
     differences: Ints = values - np.concatenate(([0], values[:-1]))
     zigzag = (differences << 1) ^ (differences >> 63)
@@ -116,6 +120,7 @@ def _packed(column: Ints) -> bytes:
 
 
 def _unpacked(data: bytes) -> Ints:
+    """Returns the column that _packed has encoded."""
     planes = np.frombuffer(data, np.uint8).reshape(8, -1)
     zigzag = np.ascontiguousarray(planes.T).view("<u8").ravel()
     differences = (zigzag >> np.uint64(1)).astype(np.int64) ^ -(zigzag & np.uint64(1)).astype(np.int64)
@@ -123,6 +128,8 @@ def _unpacked(data: bytes) -> Ints:
 
 
 def _decoded(text: bytes) -> RankSummary:
+    """Returns the decoded summary. Raises ValueError, TypeError, KeyError, IndexError, zlib.error or RecursionError for
+    invalid content."""
     if not text.startswith(_MAGIC):
         raise ValueError("wrong magic")
     inflater = zlib.decompressobj()
@@ -150,6 +157,7 @@ def _decoded(text: bytes) -> RankSummary:
 
 
 def _columns(lengths: list[int], body: bytes) -> Any:
+    """Yields the columns in `body`, whose numbers of values are `lengths`. Raises ValueError if they exceed `body`."""
     at = 0
     for length in lengths:
         if length < 0 or at + 8 * length > len(body):
@@ -160,7 +168,8 @@ def _columns(lengths: list[int], body: bytes) -> Any:
 
 @lru_cache(maxsize=MAX_GROUPS)
 def _group(name: str, description: str, ranges: tuple[tuple[int, int, int], ...], size: int) -> ProcessGroup:
-    """Returns a cached group. All ranks of a job have the same groups, so equal groups share one object."""
+    """Returns the group with the ranks in `ranges` (first, step, count). Equal groups share one object, because all
+    ranks of a job list the same groups."""
     ranks = tuple(first + step * position for first, step, count in ranges for position in range(min(count, 1 << 17)))
     return ProcessGroup(name, description, ranks, size)
 

@@ -35,7 +35,8 @@ _ATTENTION_GRADIENTS = (
 
 
 def step_work_of(recording: Recording) -> StepWork:
-    """Returns for each step the elements of operators, the uploaded bytes, and the time of garbage collection."""
+    """Returns the amount of work in each step: elements of the first inputs of all operators, bytes copied to the
+    device, and time of garbage collection."""
     trace, events = recording.trace, recording.trace.events
     operators = trace.rows(Kind.CPU_OP)
     elements = _elements(recording)[events.signature[operators]]
@@ -49,7 +50,7 @@ def step_work_of(recording: Recording) -> StepWork:
 
 
 def kernel_times_of(recording: Recording) -> KernelTimes:
-    """Returns the MAX_KERNELS kernels that take the most time, costliest first."""
+    """Returns the MAX_KERNELS compute kernels that take the most time in the window, costliest first."""
     ops = recording.trace.device_ops
     inside = (ops.start >= recording.steps.begin) & (ops.start < recording.steps.end)
     ops = ops.take(inside & np.isin(ops.work, COMPUTE_KERNELS))
@@ -64,10 +65,10 @@ def kernel_times_of(recording: Recording) -> KernelTimes:
 
 
 def attentions_of(recording: Recording) -> int:
-    """Returns how often attention is differentiated in a step, as the median; 0 if no such operator was recorded.
+    """Returns the median number of backward passes of attention per step; 0 if no such operator was recorded.
 
-    A transformer with one attention per layer does this once per layer and microbatch, also if its forward pass is
-    recomputed. Of several operators, the most frequent counts: one may call the other.
+    For a transformer, this is its number of layers times the number of microbatches, even if forward passes are
+    recomputed. If several backward operators match, the most frequent one counts, because one may call the other.
     """
     trace, events = recording.trace, recording.trace.events
     operators = trace.rows(Kind.CPU_OP)
@@ -81,7 +82,7 @@ def attentions_of(recording: Recording) -> int:
 
 
 def _elements(recording: Recording) -> Ints:
-    """Returns for each signature of the trace the number of elements of the first input."""
+    """Returns for each signature in `trace.signatures` the number of elements of the first input; 0 if unknown."""
     return np.array([_first_elements(signature) for signature in recording.trace.signatures], np.int64)
 
 
@@ -92,6 +93,7 @@ def _first_elements(signature: tuple[bytes, bytes, bytes]) -> int:
 
 
 def _per_step(recording: Recording, times: Ints, values: Ints) -> Ints:
+    """Returns for each step the sum of the `values` whose `times` (ns, one per value) are in the step on the host."""
     step = np.searchsorted(recording.steps.host, times, side="right") - 1
     inside = (step >= 0) & (step < len(recording.steps))
     totals = np.zeros(len(recording.steps), np.int64)
@@ -100,12 +102,13 @@ def _per_step(recording: Recording, times: Ints, values: Ints) -> Ints:
 
 
 def _hash(name: str) -> int:
+    """Returns the first 56 bits of the SHA-256 hash of `name`."""
     return int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:7], "big")
 
 
 def summary_of(recording: Recording, host_name: str = "") -> RankSummary | None:
-    """Returns the summary, or None if the recording is not of one of several ranks. `host_name` is used if the
-    recording does not name its host."""
+    """Returns the summary of the rank of a recording; None if the recording does not say that it is one of several
+    ranks. `host_name` is used if the recording does not name its host."""
     header, steps = recording.trace.header, recording.steps
     if header.rank is None or header.world_size is None or not header.rank < header.world_size >= 2:
         return None
@@ -146,7 +149,7 @@ def _facts(recording: Recording, rank: int, world_size: int, host_name: str) -> 
 
 
 def _account(recording: Recording) -> Ints:
-    """Returns the time of each step by regime in ns, of shape (steps, REGIMES)."""
+    """Returns the time of each step by regime in ns, of shape (steps, regimes), in the order of REGIMES."""
     edges = recording.steps.edges
     by_regime = recording.owned_spans.covered(edges[:-1], edges[1:])
     return np.stack([by_regime[regime] for regime in REGIMES], axis=1)
@@ -156,10 +159,11 @@ _log = logging.getLogger(__name__)
 
 
 def encoded_summary(recording: Recording, path: str) -> bytes:
-    """Returns the encoded summary of the recording at `path`; empty if the recording is not of one of several ranks.
+    """Returns the encoded summary of the recording at `path`, or empty bytes if the recording is not one of several
+    ranks.
 
-    The summary has the recorded times, with the profiler's time, because the ranks wait for each other while all of
-    them are recorded. Also returns an empty summary after any error except MemoryError.
+    The summary has the recorded times, including the profiler overhead, because the ranks wait for each other while all
+    of them are recorded. Errors are logged and give empty bytes. Raises only MemoryError.
     """
     try:
         summary = summary_of(recording.as_recorded, host_of(os.path.basename(path)))

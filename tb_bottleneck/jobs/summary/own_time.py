@@ -38,13 +38,15 @@ _PEER = re.compile(r"(\d{1,8})\s*(->|<-)\s*(\d{1,8})", re.ASCII)
 
 
 def operation_of(name: str) -> Operation:
-    """Returns the operation that `name`, a name of torch, NCCL or Gloo, contains, or OTHER."""
+    """Returns the type of communication that `name` contains, or OTHER. `name` is the name of an operator, annotation
+    or kernel of torch, NCCL or Gloo, such as "nccl:all_reduce"."""
     plain = name.lower().replace("_", "")
     return next((operation for word, operation in _WORDS if word in plain), Operation.OTHER)
 
 
 def peer_in(name: str) -> int:
-    """Returns the other rank in a name such as `nccl:send 0->1` or `nccl:recv 1<-0`, or -1."""
+    """Returns the other rank in the name of a message, which is 1 in `nccl:send 0->1` and 0 in `nccl:recv 1<-0`; -1 if
+    the name has no ranks."""
     match = _PEER.search(name)
     return int(match[3]) if match else -1
 
@@ -56,7 +58,8 @@ _RANK = re.compile(r"\d{1,8}", re.ASCII)
 
 
 class GroupTable:
-    """The process groups of one rank, from the header of the trace and from its collectives, in order of first use."""
+    """Collects the process groups of one rank in order of first use, from the header of the trace and from its
+    collectives. A group is identified by its row, its position in this order."""
 
     def __init__(self, header: Header) -> None:
         self._header = {group.name: group for group in header.groups}
@@ -69,8 +72,10 @@ class GroupTable:
         return self._row("", UNNAMED)
 
     def row_of(self, message: Message) -> int:
-        """Returns the row of the group of `message`. The list of ranks in the header is used if there is one, because
-        the list in the message may be cut."""
+        """Returns the row of the group of `message`, which is added if it is new.
+
+        The list of ranks in the header is used if there is one, because the list in the message may be cut.
+        """
         if not message.group and not message.ranks:
             return self.unnamed()
         key = message.group or message.ranks
@@ -83,7 +88,8 @@ class GroupTable:
         return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
 
     def count(self, row: int, operation: Operation, annotation: str) -> None:
-        """Counts a communication of the group `row`, launched in the annotation `annotation`."""
+        """Counts a communication of the group `row` that was launched inside `annotation`, the name of an annotation
+        such as "FSDP::all_gather". The counts show the purpose of the group (see groups)."""
         name = operation.name.lower()
         serves = (
             text for prefix, names, text in group_annotations() if annotation.startswith(prefix) and name in names
@@ -106,6 +112,8 @@ class GroupTable:
         return replace(group, description=f"{group.description} {most}".strip())
 
     def _row(self, key: str, group: ProcessGroup) -> int:
+        """Returns the row of `group`, which `key` identifies, and adds the group if it is new. If there are already
+        MAX_GROUPS groups, returns the row of UNNAMED instead, or 0."""
         if key not in self._row_of and len(self._groups) >= MAX_GROUPS:
             return self.unnamed() if "" in self._row_of else 0
         row = self._row_of.setdefault(key, len(self._groups))
@@ -116,7 +124,7 @@ class GroupTable:
 
 
 def ranks_in(text: str) -> tuple[int, ...]:
-    """Returns the ranks in `text`, a list as text. Returns no ranks if the list is cut.
+    """Returns the ranks in `text`, such as "[0, 1, 2]". Returns no ranks if the list is cut.
 
     Kineto cuts lists of over 30 ranks and appends "..." (libkineto/src/output_json.cpp, kTruncatLength).
     """
@@ -134,7 +142,7 @@ RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
 
 @dataclass(frozen=True, eq=False)
 class Waits(Table):
-    """Intervals in which a rank waits, in ns since the start of the window."""
+    """Intervals in which a rank waits for a communication, in ns since the start of the window."""
 
     communication: Ints = column("row of communications", "what it waits for")
     start: Ints = column("ns", "begin")
@@ -142,12 +150,12 @@ class Waits(Table):
 
 
 def waits_of(recording: Recording, communications: Communications) -> Waits:
-    """Returns the intervals in which a rank waits for a communication.
+    """Returns the intervals in which the rank waits for one of `communications`.
 
-    In an interval of exposed communication, the rank waits until the end of the last communication that ends in the
-    interval, if work was queued behind this communication, or the communication blocked the host. If that work was
-    launched only during the interval, the time before the launch is the rank's own time, because the host kept the
-    device idle.
+    Only intervals of exposed communication (with no other work on the device) can be waits. In such an interval, the
+    rank waits until the end of the last communication that ends in it, if the next work was already queued, or if the
+    host was blocked. If the next work was launched during the interval, the time before its launch is own time, because
+    the host kept the device idle.
     """
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
@@ -162,14 +170,15 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
 
 
 def points_of(recording: Recording, communications: Communications, waits: Waits) -> Points:
-    """Returns the points of a rank, which are the starts and the ends of waits, with the own time between points."""
+    """Returns the points of a rank, which are the starts of `communications` and the ends of `waits`, with the own time
+    between them."""
     return points_between(communications, waits, _own(recording, union(waits.start, waits.end)))
 
 
 def ends_with(communications: Communications, waits: Waits) -> Communications:
-    """Returns the communications, which end at the latest when their rank stops waiting for them.
+    """Returns `communications` with ends that are not later than the end of the rank's wait for them.
 
-    The recorded end can be later, because a thread of Gloo may end its row after it has released the waiting thread.
+    A recorded end can be later, because a thread of Gloo may end its row after it has released the waiting thread.
     """
     end = communications.end.copy()
     np.minimum.at(end, waits.communication, waits.end)
@@ -177,8 +186,11 @@ def ends_with(communications: Communications, waits: Waits) -> Communications:
 
 
 def points_between(communications: Communications, waits: Waits, own: Sequence[Spans]) -> Points:
-    """Returns the points of a rank. `own` has the spans of own time for each kind of Own. All times are in ns since the
-    begin of the window."""
+    """Returns the points of a rank: the starts of `communications` and the ends of `waits`.
+
+    `own` has the spans of own time for each kind of Own, in its order. All times are in ns since the start of the
+    window.
+    """
     time = np.concatenate((communications.start, waits.end))
     row = np.concatenate((np.arange(len(communications)), waits.communication))
     resumes = np.repeat([0, 1], [len(communications), len(waits)])
@@ -189,8 +201,8 @@ def points_between(communications: Communications, waits: Waits, own: Sequence[S
 
 
 def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints]:
-    """Returns for each interval in `exposed` the communication that ends last in the interval, or -1. Also returns the
-    time in ns until which the rank waits for it."""
+    """Returns for each interval in `exposed` the row of the communication that ends last in it, or -1, and the time (ns
+    since the start of the window) until which the rank waits for this communication."""
     by_end = np.argsort(communications.end, kind="stable")
     starts, ends = communications.start[by_end], communications.end[by_end]
     if not len(ends):
@@ -208,9 +220,11 @@ def _ends_in(exposed: Spans, communications: Communications) -> tuple[Ints, Ints
 
 
 def _host_waits(exposed: Spans, communications: Communications) -> Waits:
-    """Returns the waits for collectives that run on the host. The wait for a collective is the longest exposed
-    interval that ends shortly before the collective does. The rank continued in the other intervals, so they are its
-    own time."""
+    """Returns the waits for collectives that run on the host.
+
+    The wait for a collective is the longest part of an interval in `exposed` that lies within the collective and ends
+    shortly before it or with it. In the other intervals, the rank had continued; they are its own time.
+    """
     start, end = communications.start, communications.end
     late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
     first = np.searchsorted(exposed.ends, np.maximum(end - late, start), side="right")
@@ -227,10 +241,12 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
 
 
 def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
-    """Returns for each end of a communication in `times` two values: True if work was queued behind the communication
-    or the host was blocked, and the time in ns when that work was issued (0 if the host was blocked).
+    """Returns for each end of a communication in `times` (ns on the trace's clock) whether the rank waited for it, and
+    since when it could wait.
 
-    Until that time, the host kept the device idle, independent of the communication.
+    The first value is True if the next operation of the device had been issued before that end, or if the host was
+    blocked then. The second value is the time in ns at which this operation was issued, 0 if the host was blocked:
+    until then, the host kept the device idle, whether or not the communication had ended.
     """
     ops, calls = recording.trace.device_ops, recording.trace.calls
     following = np.searchsorted(ops.start, times - TOLERANCE_NS)
@@ -242,7 +258,8 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:
-    """Returns the spans of own time for each kind of Own, without `waits`, in ns since the start of the window."""
+    """Returns the spans of own time for each kind of Own, in its order. They and `waits`, which are excluded, are in ns
+    since the start of the window."""
     spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
     begin = recording.steps.begin
     return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]

@@ -1,4 +1,5 @@
-"""The summary of one rank of a job, as frozen tables. It contains no names of hosts, users, paths or kernels."""
+"""The summary of the recording of one rank, from which a job is analysed. It contains no names of hosts, users, paths
+or kernels."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -50,7 +51,8 @@ _SYNCHRONISING = frozenset(
 
 
 class Own(IntEnum):
-    """The kinds of own time, by what a rank does while it does not wait for a communication."""
+    """The kinds of own time. Own time is the time in which a rank does not wait for a communication; the kind is what
+    the rank does then."""
 
     DEVICE = 0
     INPUT = 1
@@ -66,13 +68,13 @@ OWN_REGIMES = {
     Own.INTERRUPTION: (Regime.INTERRUPTION,),
     Own.OTHER: (Regime.UNEXPLAINED,),
 }
-"""The regimes of each kind of own time. HOST includes exposed communication that the rank does not wait for, because
-then, the host launched no other work."""
+"""The regimes of each kind of own time. HOST includes exposed communication that the rank does not wait for: the device
+is then idle because the host has launched no other work."""
 
 
 @dataclass(frozen=True, eq=False)
 class Communications(Table):
-    """Collectives and messages of the judged steps, sorted by start."""
+    """The collectives and messages of one rank in the judged steps, sorted by start."""
 
     step: Ints = column("count", "position of the step in which it was issued")
     order: Ints = column("count", "position in the order of issue")
@@ -91,7 +93,7 @@ class Communications(Table):
 
 @dataclass(frozen=True, eq=False)
 class Points(Table):
-    """The points of a rank, in order of time. A point is the start of a communication, or the end of a wait for it.
+    """The points of a rank, in order of time. A point is the start of a communication, or the end of a wait for one.
 
     `device`, `input`, `host`, `interruption` and `other` are the own time between the previous point and this point.
     """
@@ -117,7 +119,7 @@ class StepWork(Table):
 
 @dataclass(frozen=True, eq=False)
 class KernelTimes(Table):
-    """The kernels that take the most time. Hashes replace their names."""
+    """The kernels of a rank that take the most time, costliest first. Hashes replace their names."""
 
     name: Ints = column("id", "hash of the name")
     count: Ints = column("count", "calls in the window")
@@ -127,7 +129,12 @@ class KernelTimes(Table):
 
 @dataclass(frozen=True)
 class RankFacts:
-    """Single values about a rank. `begin_ns` is the start of the window in ns since 1970, on the clock of its host."""
+    """Single values about a rank.
+
+    `host` is a hash of the host's name, `local_size` the number of ranks per host (0 if not recorded), `backend` that
+    of torch.distributed, and `device` the name of the device (empty on the CPU). `begin_ns` is the start of the window
+    in ns since 1970, on the clock of the host.
+    """
 
     rank: int
     world_size: int
@@ -144,10 +151,11 @@ class RankFacts:
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """The summary of one rank.
+    """The summary of the recording of one rank.
 
-    `edges` are the step boundaries in ns since the start of the window, `numbers` the numbers of the steps (empty if
-    they are not numbered), `account` the time per step in ns by regime, in the order of REGIMES.
+    `groups` are the process groups that the rank uses. `edges` are the starts of the steps and the end of the last one,
+    in ns since the start of the window. `numbers` are the numbers of the steps, empty if they are not numbered.
+    `account` has the time in ns by step and regime, of shape (steps, regimes), in the order of REGIMES.
     """
 
     facts: RankFacts
@@ -167,7 +175,7 @@ class RankSummary:
 
     @property
     def own(self) -> Floats:
-        """The own time in ns, of shape (points, kinds of Own)."""
+        """The own time between the previous point and each point in ns, of shape (points, kinds of Own)."""
         points = self.points
         parts = (points.device, points.input, points.host, points.interruption, points.other)
         return np.stack(parts, axis=1).astype(np.float64)

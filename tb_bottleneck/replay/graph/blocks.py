@@ -1,7 +1,7 @@
 """Groups items into blocks, so that a simulation steps over blocks instead of items.
 
-Within a block, the host does not wait, and all operations are on one stream. So the effect of the block on the host's
-clock h and the stream's clock f is
+Within a block, the host does not wait, and all operations are on one stream. Therefore, the effect of the block on the
+host's time h and the time f at which the stream becomes free is
 
     h' = h + advance                              the sum of gaps and costs
     f' = max(f + busy, h + reach)                 the sum of pauses and lengths; the latest launch, and what follows it
@@ -24,12 +24,12 @@ LONGEST_BLOCK = 64
 
 
 class Layout(Record, frozen=True, eq=False):
-    """The blocks of a graph, one entry per block.
+    """The blocks of a graph. A block is a group of consecutive items that a simulation processes at once.
 
-    `first` and `last` are the block's first and last item, `stream` is its stream (-1 for none). `follows`, `after` and
-    `waits` are the blocks that a block depends on, in the meaning of these columns of Items (-1 for none, or HOSTLESS).
-    `room` is the block whose end makes room in the queue. `block` has the block of each item; `streams` is the number
-    of streams.
+    All fields have one value per block, except for `block` (the block of each item), `anchor`, and `streams` (the
+    number of streams). `first` and `last` are the first and the last item of a block, `stream` is its stream (-1 for
+    none). `follows`, `after` and `waits` are the blocks that it depends on; they mean the same as these columns of
+    Items (-1 for none; `follows` may be HOSTLESS). `room` is the block whose end makes room in the queue of the stream.
     """
 
     first: Ints
@@ -45,7 +45,8 @@ class Layout(Record, frozen=True, eq=False):
 
 
 class Maps(Record, frozen=True, eq=False):
-    """The effect of each block, in ns: the terms of the module's formulas, and the lags of its dependencies."""
+    """The effect of each block on the simulated times, in ns. `advance`, `busy` and `reach` are the terms of the
+    formulas in the module docstring. `lag` is the time from the end of the awaited work to the return of the wait."""
 
     advance: list[int]
     busy: list[int]
@@ -55,7 +56,7 @@ class Maps(Record, frozen=True, eq=False):
 
 
 def layout_of(graph: Graph) -> Layout:
-    """Returns the blocks of the items of `graph`."""
+    """Returns the blocks into which the items of `graph` are grouped."""
     items = graph.items
     judged = np.isin(items.stream, graph.judged)
     anchor = int(np.argmax(judged)) if judged.any() else 0
@@ -83,7 +84,7 @@ def layout_of(graph: Graph) -> Layout:
 
 
 def maps_of(items: Items, layout: Layout) -> Maps:
-    """Returns the effects of all blocks of `layout`, with the times of `items`."""
+    """Returns the effect of each block of `layout` on the simulated times, if its items take the times in `items`."""
     first, last = layout.first, layout.last
     before = np.maximum(first - 1, 0)
     host = np.cumsum(items.gap.total() + items.cost)
@@ -103,7 +104,8 @@ def maps_of(items: Items, layout: Layout) -> Maps:
 
 
 def _begins(items: Items, anchor: int) -> Bools:
-    """Returns a mask of the items that begin a block. The item `anchor` ends a block."""
+    """Returns a mask of the items that begin a block. `anchor` is an item that must end a block, in order that its
+    simulated time is known."""
     count = len(items)
     numbers = np.arange(count)
     begins = np.zeros(count, np.bool_)
@@ -123,8 +125,10 @@ def _begins(items: Items, anchor: int) -> Bools:
 
 
 def _room(items: Items, block: Ints, blocks: int) -> Ints:
-    """Returns per block the block whose end makes room in the queue for its launches; -1 if the queue cannot be
-    full."""
+    """Returns per block the block whose end makes room in the queue for its launches; -1 if the queue cannot be full.
+
+    A stream's queue holds QUEUE operations. `block` has the block of each item, `blocks` is the number of blocks.
+    """
     room = np.full(blocks, NONE)
     launching = np.flatnonzero((items.stream >= 0) & (items.follows != HOSTLESS))
     for stream in rows_by_key(items.stream[launching]):

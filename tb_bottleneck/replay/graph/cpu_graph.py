@@ -14,7 +14,10 @@ from tb_bottleneck.trace.table import Ints
 
 
 def host_graph_of(recording: Recording) -> Graph:
-    """Returns a graph with one item per step edge. The gap before an item is the time of the step, by host activity."""
+    """Returns the graph of a CPU run, with one item per step edge: the starts of the steps and the end of the last one.
+
+    The gap of an item is the time of the step that ends at its edge, by activity of the main thread.
+    """
     edges, main = recording.steps.edges, recording.host.main_thread
     gap = np.zeros((len(Activity), len(edges)), np.int64)
     if main is not None:
@@ -50,5 +53,5 @@ def host_graph_of(recording: Recording) -> Graph:
 
 
 def _unexplained(recording: Recording, count: int) -> Ints:
-    """Returns per item an equal part (ns) of the account's unexplained time."""
+    """Returns per item an equal part (ns) of the unexplained time of the window. `count` is the number of items."""
     return np.full(count, recording.account.ns[Regime.UNEXPLAINED] // max(count - 1, 1))

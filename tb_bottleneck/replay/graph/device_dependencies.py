@@ -59,7 +59,8 @@ class DeviceDependencies(Table):
 
 
 def find_device_dependencies(trace: Trace) -> DeviceDependencies:
-    """Returns the dependencies of `trace.all_device_ops`, one row per operation."""
+    """Returns what each operation of `trace.all_device_ops` depends on: its launch, the previous operation of its
+    stream, and an operation of another stream (see the module docstring for the rules)."""
     ops, calls = trace.all_device_ops, trace.calls
     begun = np.where(ops.launched, calls.start[ops.call] if len(calls) else 0, LONG_AGO)
     returned = np.where(ops.launched, calls.end[ops.call] if len(calls) else 0, LONG_AGO)
@@ -91,11 +92,11 @@ def find_device_dependencies(trace: Trace) -> DeviceDependencies:
 
 
 class _Reasons(Record, frozen=True, eq=False):
-    """Per operation, masks of what delayed its start: launch, stream, another stream (`elsewhere`), or nothing
-    recorded.
+    """What delayed the start of each device operation, as masks over the operations.
 
-    `after` is the operation on the other stream. `late` operations began long after their launch had returned, on a
-    stream that was free.
+    `launch`: its launch; `stream`: the previous operation of its stream; `elsewhere`: the operation `after` (a row) of
+    another stream; `nothing`: nothing that was recorded. `late` operations began long after their launching call had
+    returned, on a stream that was free.
     """
 
     launch: Bools
@@ -107,8 +108,11 @@ class _Reasons(Record, frozen=True, eq=False):
 
 
 class _Recorded(Record, frozen=True, eq=False):
-    """The recorded dependencies of each operation: whether they were recorded (`known`), whether the operation `waits`
-    for operations of other streams, and which of these operations ended last (`after`; 0 if there is none)."""
+    """The dependencies that CUDA graphs recorded, with one value per device operation.
+
+    `known`: whether the dependencies of the operation were recorded. `waits`: whether it waits for operations of other
+    streams. `after`: the row of the one of them that ended last; any row if there is none.
+    """
 
     known: Bools
     waits: Bools
@@ -144,10 +148,11 @@ def _reasons(trace: Trace, begun: Ints, returned: Ints, free: Ints, recorded: _R
 
 
 def stream_free(queue: Ints, start: Ints, end: Ints) -> Ints:
-    """Returns when the stream of each operation was free (ns): the latest end of all earlier operations of the stream.
+    """Returns per operation when its stream became free (ns): the latest end of all earlier operations of the stream.
 
-    LONG_AGO for the first operation of a stream. `queue` is the stream. Operations are sorted by start. On newer
-    devices, an operation may begin a little before the previous operation has ended.
+    `queue`, `start` and `end` have one value per operation: the stream, and the times in ns. Operations must be sorted
+    by start. The value is LONG_AGO for the first operation of a stream. It may be after the start of the operation: on
+    newer devices, an operation may begin a little before the previous one has ended.
     """
     free = np.full(len(start), LONG_AGO)
     for rows in rows_by_key(queue):
@@ -156,7 +161,11 @@ def stream_free(queue: Ints, start: Ints, end: Ints) -> Ints:
 
 
 def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
-    """Returns per operation: True if another operation ended just before its start, and the last such operation."""
+    """Returns a mask of the operations for which another operation ended at most DEPENDENCY_NS before their start, and
+    per operation the row of the last such operation.
+
+    `start` and `end` are in ns, one per operation.
+    """
     if not len(start):
         return np.zeros(0, np.bool_), np.zeros(0, np.int64)
     order = np.argsort(end, kind="stable")
@@ -166,8 +175,8 @@ def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
 
 
 def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns a mask of the operations whose stream was made to wait for an event before their launch, and per
-    operation the last operation launched on another stream."""
+    """Returns a mask of the operations directly before whose launch a call made a stream wait for an event, and per
+    operation the row of the last operation launched before it on another stream."""
     ops, calls = trace.all_device_ops, trace.calls
     event_wait, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
     makes_wait = name_matches(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
@@ -187,5 +196,5 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def _smallest_usual(values: Ints, rows: Bools) -> int:
-    """Returns the FLOOR_PERCENTILE-th percentile of `values[rows]`; 0 if no row is selected."""
+    """Returns the FLOOR_PERCENTILE-th percentile of `values` in the mask `rows`; 0 if the mask selects nothing."""
     return int(percentile(values[rows], FLOOR_PERCENTILE)) if rows.any() else 0

@@ -37,7 +37,9 @@ HOSTLESS = -2  # in `follows`: a device operation with an unknown or earlier lau
 
 @dataclass(frozen=True, eq=False)
 class Items(Table):
-    """The items of a graph. An item comes after all items that it depends on."""
+    """The items of a graph. An item is a host row with the device operation that it launched, one of the two alone, or
+    one of several operations that a host row launched. An item comes after all items that it depends on.
+    """
 
     follows: Ints = column(
         "row of items", "the item that it follows on the host; -1 for the start of the graph, HOSTLESS for none"
@@ -66,7 +68,7 @@ class Items(Table):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The items, and the reference points of their times: the graph's start, the judged streams, and the step edges."""
+    """A dependency graph: its items, its start, the streams of the judged device, and the recorded step edges."""
 
     items: Items
     begin: int  # ns, start of the host's first gap
@@ -76,7 +78,7 @@ class Graph:
 
 
 def graph_of(recording: Recording) -> Graph:
-    """Returns the graph of a recording that used a device."""
+    """Returns the dependency graph of a recording that used a device. For CPU runs, see host_graph_of."""
     trace, steps, host = recording.trace, recording.steps, recording.host
     rows = host_rows(trace, steps, 0 if host.main_thread is None else host.main_thread)
     dependencies, ops = find_device_dependencies(trace), trace.all_device_ops
@@ -102,7 +104,10 @@ def graph_of(recording: Recording) -> Graph:
 
 
 class _Host(Record, frozen=True, eq=False):
-    """Per host row its launch time (ns) and the host activity before it; the graph's start, and device idle time."""
+    """Times of the host. `issue` has the launch time (ns) of each host row, `gap` the time by host activity before it.
+
+    `begin` is the start of the graph in ns, `idle` the time spans in which the device was idle.
+    """
 
     issue: Ints
     gap: ActivityTimes
@@ -133,8 +138,12 @@ def _items(
 def _host_columns(
     ops: DeviceOps, rows: HostRows, waits: WaitTargets, order: ItemOrder, host: _Host, adrift: Bools
 ) -> dict[str, Any]:
-    """Returns the host columns of the items. The first item of a host row has the row's gap; the last item has its cost
-    and its wait."""
+    """Returns the columns of the items that describe the host, by name. If a host row has several items, the first one
+    has the gap of the row, the last one its cost and its wait.
+
+    `adrift` is a mask of the items that begin as recorded, because they are the first of their stream and their launch
+    is missing.
+    """
     op, row, hosted = order.op, order.row, order.row >= 0
     numbers, pred = np.arange(len(op)), np.where(hosted, _of(rows.follows, row), NONE)
     follows = np.where(order.first, np.where(pred >= 0, _of(order.last_item, pred), NONE), numbers - 1)
@@ -162,14 +171,16 @@ def _host_columns(
 
 
 def _of(column: Any, row: Ints) -> Any:
-    """Returns `column[row]` for a column of host rows; any value for row -1, and 0 if there are no host rows."""
+    """Returns `column[row]`, where `column` has one value per host row. The value is arbitrary for row -1, and 0 if
+    there are no host rows."""
     return column[row] if len(column) else np.zeros(len(row), column.dtype)
 
 
 def _device_columns(
     ops: DeviceOps, dependencies: DeviceDependencies, order: ItemOrder, adrift: Bools
 ) -> tuple[dict[str, Any], Ints]:
-    """Returns the device columns of the items, and for how long (ns) each operation waited for no recorded reason."""
+    """Returns the columns of the items that describe the device, by name, and per item how long (ns) its operation
+    waited for no recorded reason. `adrift` is as in _host_columns."""
     op, has_op = order.op, order.op >= 0
     after = np.where(has_op & (dependencies.after[op] >= 0), order.item[dependencies.after[op]], NONE)
     lost = after >= np.arange(len(op))  # it was launched later, so it cannot be what the operation waited for
@@ -188,6 +199,7 @@ def _device_columns(
 
 
 def _gaps(rows: HostRows, issue: Ints, host: HostTimeline, begin: int) -> ActivityTimes:
-    """Returns the time (ns) by host activity between the end of the row that a row follows and the row's issue."""
+    """Returns per host row the time (ns) by host activity from the end of the row that it follows, or from `begin` if
+    there is none, to its issue. `issue` has one time (ns) per row."""
     since = np.where(rows.follows >= 0, rows.end[rows.follows], begin)
     return activity_times(host, rows.thread, since, issue)

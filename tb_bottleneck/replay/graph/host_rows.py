@@ -28,7 +28,7 @@ _SYNCHRONISING = ("cudaFree", "hipFree")
 
 @dataclass(frozen=True, eq=False)
 class HostRows(Table):
-    """Calls that launch or wait, and the starts of steps, sorted by start."""
+    """The rows of the host: runtime calls that launch or wait, and the edges of steps, sorted by start."""
 
     call: Ints = column("row of calls", "the call; -1 for the start of a step")
     mark: Ints = column("index", "the step edge; -1 for a call")
@@ -46,7 +46,7 @@ class HostRows(Table):
 
 
 def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
-    """Returns the host rows of a trace. The starts of steps are on `main_thread`, a row of the threads."""
+    """Returns the host rows of a trace. The edges of `steps` become rows on `main_thread`, a row of `trace.threads`."""
     calls = trace.calls
     selected = np.flatnonzero(_gets_row(trace))
     if steps.basis != "whole":
@@ -64,7 +64,7 @@ def host_rows(trace: Trace, steps: Steps, main_thread: int) -> HostRows:
 
 
 def starts_on_the_host(trace: Trace, steps: Steps) -> bool:
-    """Returns True if a window without step marks starts with host work, the fetch of its batch.
+    """Returns True if a window without step marks starts with host work, such as the fetch of the first batch.
 
     Otherwise, a window without step marks starts and ends with device operations.
     """
@@ -73,9 +73,10 @@ def starts_on_the_host(trace: Trace, steps: Steps) -> bool:
 
 @memoized
 def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns per call: True if device work ended during the call, and the operation that ended last before its return.
+    """Returns a mask of the runtime calls during which a device operation ended, and per call the row of the operation
+    that ended last before the call returned.
 
-    Because the device's clock is inexact, the recorded end may be slightly after the return.
+    An end up to RETURN_LAG_NS after the return counts as before it, because the clocks of host and device differ.
     """
     ops, calls = trace.all_device_ops, trace.calls
     if not len(ops):
@@ -87,9 +88,8 @@ def ended_inside(trace: Trace) -> tuple[Bools, Ints]:
 
 
 def drains(trace: Trace) -> Bools:
-    """Returns a mask of the calls that free memory and wait for the device: cudaFree, and others that were seen to
-    wait.
-    """
+    """Returns a mask of the runtime calls that free memory and wait until the device has finished all work: cudaFree,
+    hipFree, and other frees that took long and during which a device operation ended."""
     calls = trace.calls
     always = name_matches(trace.names, calls.name, _SYNCHRONISING.__contains__)
     frees = name_matches(trace.names, calls.name, lambda name: any(word in name for word in _FREES))
@@ -99,7 +99,8 @@ def drains(trace: Trace) -> Bools:
 
 
 def _gets_row(trace: Trace) -> Bools:
-    """Returns a mask of the calls that get a row: launches, waits and waiting frees, on threads that launch or block.
+    """Returns a mask of the runtime calls that get a host row: launches, waits and waiting frees, on threads that
+    launch or wait for long.
 
     Other threads, such as NCCL's watchdog, only query whether work has finished, and delay nothing.
     """
@@ -113,6 +114,8 @@ def _gets_row(trace: Trace) -> Bools:
 
 
 def _predecessors(start: Ints, end: Ints, thread: Ints) -> Ints:
+    """Returns for each host row the row that it follows; -1 for none. `start` and `end` are in ns. All arrays have one
+    value per row, sorted by start."""
     own = np.full(len(start), NONE)
     for rows in rows_by_key(thread):
         own[rows[1:]] = rows[:-1]

@@ -18,11 +18,11 @@ BEFORE_ALL_ROWS = -1
 
 
 class ItemOrder(Record, frozen=True, eq=False):
-    """The places of operations and rows among the items.
+    """The order of the items, and which device operation and which host row each item contains.
 
-    Per operation: its launching row (`launch`, -1 for none), whether it comes with that row (`linked`), its `item`, and
-    when its stream was `free` (ns). Per item: its `op` and its `row` (-1 for none), and whether it is the `first` or
-    the `last` item of that row. Per row: its `last_item`.
+    Per operation: the host row that launched it (`launch`, -1 for none), whether it is in an item of that row
+    (`linked`), its `item`, and when its stream became `free` (ns). Per item: its operation `op` and its host row `row`
+    (-1 for none), and whether it is the `first` or the `last` item of that row. Per host row: its `last_item`.
     """
 
     launch: Ints
@@ -37,7 +37,8 @@ class ItemOrder(Record, frozen=True, eq=False):
 
 
 def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
-    """Returns the order of the operations of `trace` (all devices) and of the host rows `rows`."""
+    """Combines the device operations of `trace` (all devices) and the host rows `rows` into items, and returns their
+    order."""
     ops = trace.all_device_ops
     launch = _launching_rows(trace, rows)
     key = np.where(launch >= 0, launch, np.maximum(np.searchsorted(rows.start, ops.start, side="right") - 1, 0))
@@ -75,7 +76,8 @@ def order_items(trace: Trace, rows: HostRows) -> ItemOrder:
 
 
 def _launching_rows(trace: Trace, rows: HostRows) -> Ints:
-    """Returns the host row that launched each operation; -1 if the call is unknown or has no row."""
+    """Returns for each device operation the host row that launched it; -1 if the launching call is unknown or has no
+    host row."""
     ops = trace.all_device_ops
     row_of = np.append(rows.of_calls(len(trace.calls)), NONE)  # the last value is for operations without a call
     return np.asarray(row_of[np.where(ops.launched, ops.call, len(trace.calls))], np.int64)

@@ -32,7 +32,7 @@ BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
 
 @dataclass(frozen=True, eq=False)
 class WaitTargets(Table):
-    """One row per host row: what the call waits for, and how long the call takes without waiting."""
+    """One row per row of HostRows: what the call waits for, and how long the call takes without waiting."""
 
     op: Ints = column("row of device ops", "the operation that must end; -1 for none")
     whole: Bools = column("flag", "True if all work of the devices must end")
@@ -42,10 +42,11 @@ class WaitTargets(Table):
 
 
 def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints) -> WaitTargets:
-    """Returns what each host row waits for.
+    """Returns what each row of the host rows `rows` waits for.
 
-    Both arrays have one time (ns) per row. `issue` is when the row launched its work, or its start if it launches
-    nothing. `launched_end` is when all work that was launched before the row's end ended.
+    `issue` and `launched_end` have one time (ns) per row. `issue` is when the row launched its device operation, or the
+    start of the row if it launches nothing. `launched_end` is the latest end of all device operations that were
+    launched before the row returned.
     """
     calls, ops = trace.calls, trace.all_device_ops
     if not len(calls):
@@ -83,8 +84,12 @@ def find_wait_targets(trace: Trace, rows: HostRows, issue: Ints, launched_end: I
 
 
 class _WaitCandidates(Record, frozen=True, eq=False):
-    """What each host row may wait for: the operation `op`, and masks of the rows that wait for all work (`whole`), that
-    may wait, that certainly waited (`binding`), and that are calls with the role wait (`waiting`)."""
+    """What each host row may wait for, before the times are compared.
+
+    `op` is a row of the device operations; -1 for none. The others are masks of the rows: `whole` rows wait for all
+    device work, `may_wait` rows wait for something, `binding` rows certainly waited in the recording, and `waiting`
+    rows are calls with the role WAIT.
+    """
 
     op: Ints
     whole: Bools
@@ -94,6 +99,10 @@ class _WaitCandidates(Record, frozen=True, eq=False):
 
 
 def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candidates: _WaitCandidates) -> WaitTargets:
+    """Returns the wait targets with their times. Drops the candidates whose work had not ended when the row returned.
+
+    `issue` and `launched_end` are as in find_wait_targets.
+    """
     # Another device may continue after a wait that names one device: then it waited for less than all.
     whole = candidates.whole & (launched_end <= rows.end + RETURN_LAG_NS)
     may_wait = candidates.may_wait & (whole | (candidates.op >= 0))
@@ -121,7 +130,8 @@ def _named(trace: Trace, rows: HostRows, *words: str) -> Bools:
 
 
 def _own_last(trace: Trace) -> Ints:
-    """Returns per call the operation that ends last among the operations it launched; -1 if it launched none."""
+    """Returns per call the row of the device operation that ends last among those the call launched; -1 if the call
+    launched none."""
     ops = trace.all_device_ops
     own = np.full(len(trace.calls), NONE)
     rows = np.flatnonzero(ops.launched)
@@ -131,8 +141,11 @@ def _own_last(trace: Trace) -> Ints:
 
 
 def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
-    """Returns for each call from `start` to `end` the last operation that was launched before the call. Returns -1 if
-    there is none, or if the operation ended after the call."""
+    """Returns for each call the row of the last device operation that was launched before the call.
+
+    `start` and `end` are the times of the calls in ns. The value is -1 if there is no such operation, or if it ended
+    after the call.
+    """
     ops, calls = trace.all_device_ops, trace.calls
     launched = np.flatnonzero(ops.launched)
     if not len(launched):
@@ -145,8 +158,8 @@ def _last_done(trace: Trace, start: Ints, end: Ints) -> Ints:
 
 
 def _queue_full(trace: Trace, rows: HostRows) -> tuple[Bools, Ints]:
-    """Returns a mask of the host rows that launched into a full queue, and per row the operation whose end made
-    room."""
+    """Returns a mask of the host rows whose launch waited because the stream's queue was full, and per row the device
+    operation whose end made room in the queue; -1 for none."""
     ops, calls = trace.all_device_ops, trace.calls
     full, made_room = np.zeros(len(rows), np.bool_), np.full(len(rows), NONE)
     row_of = rows.of_calls(len(calls))

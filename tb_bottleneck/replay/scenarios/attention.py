@@ -26,16 +26,18 @@ DISPATCH_LEFT = 0.25
 
 
 def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Computes attention with one fused kernel, which keeps the scores on the chip.
+    """Computes attention with one fused kernel, which does not write the attention scores to memory.
 
-    Returns None if shapes do not give the rate of the linear layers, or in 32 bits on a device of unknown peak.
+    Returns None if the recorded shapes do not give the rate of the linear layers, or if the operands have 32 bits and
+    the peak of the device is not known.
 
-    Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone. These
-    run at a share of the rate that the linear layers reach in this recording (RATE_ON_DEVICE, RATE_ON_CPU) or, in 32
-    bits on a device, of the peak of its vector units (RATE_IN_SINGLE_PRECISION), at most at the rate of the linear
-    layers. On a device, DISPATCH_LEFT of the host's time for these operators remains. Never longer than as recorded.
+    Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone, at
+    most as long as recorded. The multiplications run at RATE_ON_DEVICE or RATE_ON_CPU times the rate of the linear
+    layers in this recording. For operands of 32 bits on a device, they run at RATE_IN_SINGLE_PRECISION times the peak
+    of its vector units, at most at the rate of the linear layers. On a device, DISPATCH_LEFT of the host's time for
+    these operators remains.
     Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
-    Bounds: the lowest and the highest of these shares.
+    Bounds: the low and the high estimate use the corresponding values of these rates.
     """
     recording = graph.base.recording
     work = attention_work(recording)
@@ -55,7 +57,8 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
 
 
 def _rate_on_device(recording: Recording, work: AttentionWork, estimate: Estimate) -> float | None:
-    """Returns the operations per ns of the fused kernel."""
+    """Returns the arithmetic rate of the fused kernel on a device in operations per ns; None if the operands have 32
+    bits and the peak of the device is not known."""
     if not work.in_single_precision:
         return RATE_ON_DEVICE[estimate] * work.linear_rate
     peaks = peaks_of(recording.trace)
@@ -65,6 +68,7 @@ def _rate_on_device(recording: Recording, work: AttentionWork, estimate: Estimat
 
 
 def _left(fused: float, now: float) -> float:
+    """Returns the share of the time `now` that the fused kernel takes, at most 1. Both times are in ns."""
     return min(fused / max(now, 1.0), 1.0)
 
 

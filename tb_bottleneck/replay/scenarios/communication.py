@@ -12,12 +12,12 @@ EXPECTED_SHARE, LOW_SHARE = 0.5, 0.8
 
 
 def with_faster_collectives(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Halves the time of collectives: gradients in half precision, or a link that is twice as fast.
+    """Makes collectives faster: they exchange gradients in half precision, or use a link that is twice as fast.
 
-    Changes: the length of every collective.
+    Changes: every collective takes EXPECTED_SHARE of its time.
     Assumes: the link limits collectives, not a late rank. Only recordings of all ranks can distinguish the two.
-    Bounds: low: collectives take LOW_SHARE of their time, as if most of the time was waiting. High: in addition, no
-    computation on another stream waits for a collective.
+    Bounds: in the low estimate, collectives take LOW_SHARE of their time, as if the ranks mostly waited for each other.
+    In the high estimate, they take EXPECTED_SHARE, and no operation on another stream waits for a collective.
     """
     items = graph.items
     collectives = graph.with_work(Work.COLLECTIVE)
@@ -41,9 +41,11 @@ def overlapped(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None
 
     Returns None if no backward pass was recorded.
 
-    Changes: the part of each step's collectives that its backward pass is long enough to hide shrinks by HIDDEN_SHARE.
+    Changes: in each step, the backward kernels can hide as much collective time as they take. Of this part of the
+    collective time, the share HIDDEN_SHARE is removed.
     Assumes: gradients become ready one after the other during the backward pass, and the last bucket is small.
-    Bounds: what exceeds the backward pass stays. Low: half of what could be hidden is hidden. High: all of it.
+    Bounds: collective time beyond the time of the backward kernels stays. The low and the high estimate use the
+    corresponding values of HIDDEN_SHARE.
     """
     items = graph.items
     backward = graph.base.spans_named("autograd::engine::evaluate_function")
@@ -58,7 +60,8 @@ def overlapped(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None
 
 
 def _sums(graph: ModifiedGraph, step: Rows, rows: Bools) -> Floats:
-    """Returns per step the total time (ns) of the operations of the items in the mask `rows`."""
+    """Returns per step the total time (ns) of the device operations of the items in the mask `rows`. `step` has the
+    step number of each item."""
     count = len(graph.base.recording.steps.host) + 1
     return np.asarray(np.bincount(step[rows], weights=graph.items.length[rows], minlength=count), np.float64)
 

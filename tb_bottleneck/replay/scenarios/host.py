@@ -17,13 +17,12 @@ from tb_bottleneck.trace.runtime_calls import Role
 
 
 def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes Python code between the steps: it moves into loader workers, onto the device, or out of the loop.
+    """Removes Python code from the training thread: it moves into loader workers, onto the device, or out of the loop.
 
-    Negative host times, which come from overlaps, stay.
-
-    Changes: host time outside operators, loader and interruptions becomes zero.
-    Assumes: none of that code has to run between the steps.
-    Bounds: low: half of it stays. High: none.
+    Changes: host time in no other recorded activity (Activity.OTHER) becomes zero. Negative times, which come from
+    overlaps of threads, stay.
+    Assumes: none of this code has to run on the training thread.
+    Bounds: in the low estimate, half of the time stays. The high estimate equals the expected one.
     """
     python = graph.items.gap.of(Activity.OTHER)
     remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
@@ -38,7 +37,7 @@ def without_host_operators(graph: ModifiedGraph, estimate: Estimate) -> Modified
 
     Changes: the time of operators that compute on the host becomes zero.
     Assumes: the device does the same work in little time, or another thread does it next to the training.
-    Bounds: low: half of it stays. High: none.
+    Bounds: in the low estimate, half of the time stays. The high estimate equals the expected one.
     """
     return graph.with_items(gap=graph.gap_scaled(Activity.COMPUTE, REMAINING_SHARE[estimate]))
 
@@ -55,16 +54,13 @@ COLLECTED_RARER = 1_000.0
 def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Makes interruptions of the steps rarer: checkpoints, logging, evaluation, garbage collection.
 
-    These are the interruptions of one kind (measures/trace/interruptions.py), or of every kind if `kind` is empty.
+    `kind` is the kind of interruption (measures/trace/interruptions.py), or empty for all kinds.
 
-    Changes: host and device time inside these interruptions is divided by RARER, as if they were that much rarer; that
-    of garbage collection by COLLECTED_RARER.
+    Changes: host and device time inside these interruptions is divided by RARER, or by COLLECTED_RARER for garbage
+    collection. Other host work that the interruptions slow down gets shorter too (_undisturbed).
     Assumes: the recorded frequency is that of the whole run, and the interruption is not needed more often.
-    Bounds: low: a third as often. High: never, as if they ran in parallel with the training. On a CPU, interruptions
-    also slow the work between them (cold caches): in the high estimate, each operator takes as long as the quickest
-    recorded one with its shapes, and Python shrinks as much. A thread of TensorBoard's writer holds the interpreter's
-    lock while the thread encodes, and slows the host's other work. So without logging, this work shrinks, too: in the
-    expected estimate of a CPU run as the quickest operators show, in the high estimate to BESIDE_WRITER of its time.
+    Bounds: in the low estimate, a third of the interruptions stays. In the high estimate, none stays, as if they ran in
+    parallel with the training.
     """
     rarer = COLLECTED_RARER if kind == "collection" and estimate is Estimate.EXPECTED else RARER[estimate]
     items, remaining = graph.items, 1 / rarer
@@ -84,7 +80,13 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
 
 
 def _undisturbed(graph: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph with the host's other work shortened as if there were no interruptions of `kind`."""
+    """Returns the graph with the other host work, operators and Python, as fast as without interruptions of `kind`.
+
+    On a CPU, interruptions slow the work between them (cold caches): in the high estimate, each operator takes as long
+    as the quickest recorded one with its shapes, and Python shrinks by the same factor. A thread of TensorBoard's
+    writer holds the interpreter's lock while it encodes: without logging, the work shrinks like this already in the
+    expected estimate of a CPU run, and to BESIDE_WRITER of its time in the high estimate.
+    """
     on_cpu, share = not graph.base.recording.on_device, 1.0
     if kind == "logging" and estimate is not Estimate.LOW and _has_writer(graph.base.recording):
         share = BESIDE_WRITER if estimate is Estimate.HIGH else graph.base.quickest_share if on_cpu else 1.0
@@ -117,8 +119,8 @@ def without_first_runs(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     """Removes first-time work from the steps: nothing is compiled, loaded or tuned inside steps.
 
     Changes: host time in compilation, module loading and autotuning becomes zero.
-    Assumes: this work does not recur (it recurs if shapes change from step to step).
-    Bounds: low: half of this work recurs. High: none recurs, as expected.
+    Assumes: this work is done once per run. If shapes change from step to step, it is repeated.
+    Bounds: in the low estimate, half of the time stays. The high estimate equals the expected one.
     """
     return graph.with_items(gap=graph.gap_scaled(Activity.INITIALIZE, REMAINING_SHARE[estimate]))
 
@@ -129,9 +131,10 @@ WITHOUT_FIRST_RUNS = Scenario("first_runs", without_first_runs)
 def without_allocations(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Stops requesting memory from the driver: the caching allocator serves every request itself.
 
-    Changes: calls that allocate or free take no time, and no longer wait for the device.
-    Assumes: there is enough memory to keep what was freed.
-    Bounds: low: half of the time stays, as if sizes changed every step. High: none stays.
+    Changes: driver calls that allocate or free memory take no time, and no longer wait for the device.
+    Assumes: there is enough device memory to keep freed blocks in the cache.
+    Bounds: in the low estimate, half of the time stays, as if sizes changed every step, and the calls still wait. The
+    high estimate equals the expected one.
     """
     items, calls = graph.items, graph.base.recording.trace.calls
     role = calls.role[items.call] if len(calls) else items.call

@@ -24,13 +24,14 @@ CAPTURED_WORK = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN, Work.DEVICE_COP
 
 
 def as_graph(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Compiles the step and replays it as a CUDA graph: the host no longer dispatches operator by operator.
+    """Compiles the step and replays it as a CUDA graph: the host no longer dispatches each operator.
 
-    Changes: dispatching outside the optimizer takes GRAPH_DISPATCH_SHARE of its time; kernels follow one another within
-    GRAPH_PAUSE_NS.
+    Changes: dispatching outside the optimizer takes GRAPH_DISPATCH_SHARE of its time; pauses between kernels are at
+    most GRAPH_PAUSE_NS.
     Assumes: shapes do not change from step to step, and nothing in the step makes the host wait.
-    Bounds: low: compilation halves the dispatching, and no graph can be captured. High: the optimizer is captured too,
-    dispatching takes LEAST_DISPATCH_SHARE, and pauses SHORTEST_GRAPH_PAUSE_NS.
+    Bounds: in the low estimate, compilation halves the dispatching, and no graph can be captured. In the high estimate,
+    the optimizer is captured too, dispatching takes LEAST_DISPATCH_SHARE of its time, and pauses are at most
+    SHORTEST_GRAPH_PAUSE_NS.
     """
     items = graph.items
     kernels = graph.with_work(*CAPTURED_WORK)
@@ -69,8 +70,8 @@ def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     of their time, and their launches are removed. A chain ends at every other operation of the stream: a contraction, a
     copy to or from the host, a kernel of a library.
     Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
-    Bounds: low: half of that time is saved. High: chains are merged into contractions next to them, so that
-    INTO_PRODUCTS of the chains' time remains.
+    Bounds: in the low estimate, half of that time is saved. In the high estimate, chains are merged into neighbouring
+    contractions, and at most INTO_PRODUCTS of the time of the chains remains.
     """
     items, chain = graph.items, _chains(graph)
     merged = (chain >= 0) & ~_longest(items.length, chain)
@@ -88,7 +89,8 @@ def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def _chains(graph: ModifiedGraph) -> Ints:
-    """Returns the number of each item's chain; -1 for items that are in no chain."""
+    """Returns per item the number of its chain; -1 for none. A chain is a sequence of fusible kernels that directly
+    follow each other on one stream, outside the optimizer."""
     items, ops, trace = graph.items, graph.base.ops, graph.base.recording.trace
     chains = np.full(len(items), -1, np.int64)
     rows = np.flatnonzero(items.op >= 0)
@@ -108,7 +110,10 @@ def _is_fusible(name: str) -> bool:
 
 
 def _longest(length: Ints, chain: Ints) -> Bools:
-    """Returns a mask of the longest item of each chain; of equal items, the first."""
+    """Returns a mask of the longest item of each chain; of equally long items, the first.
+
+    `length` (ns) and `chain` (the number of the chain, -1 for none) have one value per item.
+    """
     longest = np.zeros(len(chain), np.bool_)
     rows = np.flatnonzero(chain >= 0)
     if not len(rows):
@@ -125,13 +130,13 @@ REMOVED_ACTIVITIES = (Activity.DISPATCH, Activity.OTHER)
 
 
 def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Replaces a loop of equal small calls, one per item of a batch, by one call for all items.
+    """Replaces a loop of equal small calls, one per sample of a batch, by one call for all samples.
 
-    Changes: of each loop (measures/trace/fusion.py) only the first call's host time and launches remain. Of the other
-    calls, kernels that fill the device take as long as now, because their work remains; kernels too small to fill the
-    device take no time, because the first call's kernels do their work.
-    Assumes: no call needs the result of another one, and there is memory for all items at once.
-    Bounds: low: half of the other calls' time stays. High: as expected.
+    Changes: of each loop (measures/trace/fusion.py), only the host time and the launches of the first call remain. Of
+    the other calls, kernels that fill the device take as long as recorded, because their work remains; kernels that are
+    too small to fill the device take no time, because the kernels of the first call do their work in parallel.
+    Assumes: no call needs the result of another one, and there is memory for all samples at once.
+    Bounds: in the low estimate, half of the removed time stays. The high estimate equals the expected one.
     """
     items, others = graph.items, repeated_calls(graph.base.recording).others
     remaining = REMAINING_SHARE[estimate]
@@ -158,12 +163,13 @@ SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH:
 
 
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Doubles the samples per step: kernels that leave most of the device idle take no longer.
+    """Doubles the samples per step: kernels that are too small to fill the device take no longer.
 
     Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill the
-    device, the optimizer, collectives and the host stay the same. The result is the time for the recorded samples.
+    device, the optimizer, collectives and the other host time stay the same. The window of the returned graph is the
+    time for the recorded number of samples, which need half as many steps.
     Assumes: there is enough memory, and training converges as well with the larger batch.
-    Bounds: low: small kernels take half as long again. High: as expected.
+    Bounds: in the low estimate, small kernels take 1.5 times as long. The high estimate equals the expected one.
     """
     items, ops = graph.items, graph.base.ops
     small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]

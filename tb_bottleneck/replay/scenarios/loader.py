@@ -42,18 +42,17 @@ MIN_WAITS = 2
 
 
 def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Loads batches in worker processes: training waits for a batch only if the workers are too slow.
+    """Loads batches in (more) worker processes: training waits for a batch only if the workers are too slow.
 
-    Returns None if it is not known who makes the batches.
+    Returns None if the recording does not show whether worker processes make the batches.
 
-    Changes: each fetch takes as long as taking a batch from a queue.
+    Changes: each fetch takes as long as taking a ready batch from a queue. Then all host time is multiplied by
+    BESIDE_WORKERS, because new workers use the same cores and memory.
     Assumes: workers make batches as fast as in the recording, each on its own core.
-    Bounds: never faster than the workers deliver. If the training process makes the batches: its time per batch,
-    divided by the number of workers needed to keep up, at most the job's cores. If workers make them: the time between
-    their batches, divided by the factor by which the advice raises their number. Workers take SLOWER_WORKERS times as
-    long, because they share memory, cores and storage; in the high estimate they do not disturb each other. New workers
-    slow the host of the training by the factors of BESIDE_WORKERS; what-if assumes the same. Workers that are behind
-    limit every other fix (`at_workers_pace`).
+    Bounds: the window takes at least as long as the workers need for its batches. If the training process makes the
+    batches now, this is its time per batch, divided by the number of workers needed to keep up, at most the number of
+    cores. If workers already make them, it is the time between their batches, divided by the factor by which their
+    number is raised. Both are multiplied by SLOWER_WORKERS, because workers share memory, cores and storage.
     """
     recording = graph.base.recording
     more = workers_factor(recording)
@@ -62,8 +61,11 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
-    """Returns the graph in which workers make the batches, `factor` times as fast as now. If there are no workers yet,
-    they take over from the training process. Returns None if it is unknown who makes the batches."""
+    """Returns the graph in which workers make the batches.
+
+    If workers already make them, they become `factor` times as fast. Otherwise, as many workers as needed take over
+    from the training process. Returns None if the recording does not show whether workers make the batches.
+    """
     floor = _floor(graph, factor)
     if floor is None:
         return None
@@ -71,8 +73,12 @@ def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -
 
 
 def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Makes batches cheaper: with workers, so that they keep up; without workers, the time of making batches in the
-    training process shrinks to REMAINS_OF_BATCH. Returns None as `with_workers` does."""
+    """Makes each batch take less time to make.
+
+    Changes: if workers make the batches, they become as much faster as they are too slow for the training. If the
+    training process makes them, this takes REMAINS_OF_BATCH of its time.
+    Returns None if the recording does not show whether workers make the batches.
+    """
     iterator = loader_iterator(graph.base.recording)
     if not isinstance(iterator, Measure) or iterator.text != SINGLE_PROCESS_ITERATOR:
         more = workers_factor(graph.base.recording)
@@ -81,27 +87,34 @@ def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 
 def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph on a host that new workers slow down by BESIDE_WORKERS or BESIDE_WORKERS_ON_CPU."""
+    """Returns the graph with the host time multiplied by BESIDE_WORKERS (for a CPU run, BESIDE_WORKERS_ON_CPU), because
+    new workers use the same cores and memory."""
     factors = BESIDE_WORKERS if graph.base.recording.on_device else BESIDE_WORKERS_ON_CPU
     return on_host(graph, factors[estimate])
 
 
 def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph in which a batch is always ready: a fetch takes at most BATCH_HANDOVER_NS."""
+    """Returns the graph in which a batch is always ready: a fetch takes at most BATCH_HANDOVER_NS, and the loader
+    workers set no lower limit to the window."""
     fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
     return graph.with_gap(Activity.LOAD_BATCH, fetches).with_pace(0.0)
 
 
 def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph with the pace of the workers if they are behind: then only a fix of the loader shortens the
-    window, because a step that gets shorter by another fix waits longer for its batch."""
+    """Returns the graph with its current window as the lower limit that the loader workers set, if they are too slow
+    for the training. If the workers keep up, returns `graph`.
+
+    With this limit, only a fix of the loader shortens the window: if another fix shortens a step, the step waits longer
+    for its batch.
+    """
     return graph.with_pace(graph.window()) if workers_are_behind(graph.base.recording) else graph
 
 
 def _floor(graph: ModifiedGraph, factor: float) -> float | None:
-    """Returns the shortest time in ns to make the window's batches, or None if it is unknown who makes them.
+    """Returns the shortest time in ns in which workers can make the batches of the window.
 
-    If workers make the batches already, they become `factor` times as fast.
+    If workers already make the batches, they become `factor` times as fast. Returns None if the recording does not show
+    whether workers make them.
     """
     recording = graph.base.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)
@@ -116,11 +129,12 @@ def _floor(graph: ModifiedGraph, factor: float) -> float | None:
 
 
 def _between_batches(fetches: Spans, step: float) -> float:
-    """Returns the time in ns that the workers need from batch to batch.
+    """Returns the mean time in ns between two batches of the workers together.
 
-    A fetch that waited ends when its batch is made, and no other batch is ready then. So between two such ends the
-    workers made exactly the batches that were fetched between them. Workers deliver in bursts, so the step times alone
-    are no measure.
+    `fetches` are the spans in which the training thread fetched batches, `step` is the mean step time in ns, which is
+    returned if fewer than MIN_WAITS fetches waited. A fetch that waited ends when its batch is complete, and no other
+    batch is ready at that time. Therefore, between the ends of two such fetches, the workers made exactly the batches
+    that were fetched between them.
     """
     waited = np.flatnonzero(fetches.ends - fetches.starts > BATCH_HANDOVER_NS[Estimate.LOW])
     if len(waited) < MIN_WAITS:
@@ -137,14 +151,15 @@ the workers are then simulated as if there were more of them."""
 
 
 def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Makes storage respond evenly: no fetch takes longer than the median fetch.
+    """Makes storage respond evenly: no fetch of a batch takes longer than the median fetch.
 
-    Returns None if fetches are even and workers cannot be simulated.
+    Returns None if all fetches take about the same time and worker processes cannot be simulated.
 
-    Changes: each fetch that takes longer than the median takes the median time. If fetches are even and mostly read,
-    worker processes read instead (`with_workers`).
+    Changes: each fetch that takes longer than the median takes the median time. If all fetches take about the same
+    time, worker processes read the data instead (with_workers).
     Assumes: storage makes the long fetches slow, not samples of a different size.
-    Bounds: low: half of the time beyond the median stays. High: no fetch waits, as if enough batches were queued.
+    Bounds: in the low estimate, half of the time beyond the median stays. In the high estimate, every fetch finds a
+    ready batch, as if enough batches were queued.
     """
     uneven = uneven_fetches(graph.base.recording)
     if not isinstance(uneven, Measure) or uneven.value <= 0:
@@ -153,7 +168,7 @@ def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph
 
 
 def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
-    """Returns the graph in which only the share `staying` remains of each fetch's time beyond the median."""
+    """Returns the graph in which the time of each fetch beyond the median fetch is multiplied by `staying` (0 to 1)."""
     loading = graph.items.gap.of(Activity.LOAD_BATCH)
     slow = np.minimum(graph.gap_share_in(_beyond_usual(graph)) * graph.base.gap_length, loading)
     return graph.with_items(
@@ -162,7 +177,7 @@ def evened(graph: ModifiedGraph, staying: float) -> ModifiedGraph:
 
 
 def _beyond_usual(graph: ModifiedGraph) -> Spans:
-    """Returns the parts of long fetches after the time at which a fetch of median length would have ended."""
+    """Returns the spans of long fetches without their first part, which is as long as the median fetch."""
     fetches = graph.base.spans_named("enumerate(Data")
     usual = int(np.median(fetches.ends - fetches.starts)) if len(fetches) else 0
     return union(fetches.starts + usual, fetches.ends)
@@ -172,12 +187,12 @@ STORAGE = Scenario("storage", with_even_fetches, on_cpu=True)
 
 
 def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Makes the batches of the user's own loop in parallel with the training.
+    """Makes batches in parallel with the training, for a program whose own loop makes them without a loader.
 
-    Changes: making batches on the training thread takes as long as taking a batch from a queue.
-    Assumes: batches are made as fast as now, by as many workers as keep up, at most the job's cores.
-    Bounds: never faster than these workers deliver; high: no fetch waits. Low: workers take SLOWER_WORKERS times as
-    long.
+    Changes: making a batch on the training thread takes as long as taking a ready batch from a queue.
+    Assumes: batches are made as fast as recorded, by as many workers as needed, at most the number of cores.
+    Bounds: the window takes at least as long as these workers need for its batches. In the low estimate, workers take
+    SLOWER_WORKERS times as long. In the high estimate, a batch is always ready.
     """
     ready = without_waiting(graph, estimate)
     if estimate is Estimate.HIGH:
@@ -190,10 +205,11 @@ def apply_loop(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Makes batches in parallel with the training, for a loader whose kind was not recorded.
 
-    Changes: making batches on the training thread takes as long as taking a batch from a queue.
-    Assumes: batches are made as fast as now.
-    Bounds: never faster than batches are made now; high: no fetch waits. Low: only unusually long fetches get shorter,
-    to the median, because the batches may already be made in parallel with the training.
+    Changes: making a batch on the training thread takes as long as taking a ready batch from a queue.
+    Assumes: batches are made as fast as recorded.
+    Bounds: the window takes at least the recorded time of making its batches. In the high estimate, a batch is always
+    ready. In the low estimate, only fetches longer than the median get shorter, to the median, because the batches may
+    already be made in parallel with the training.
     """
     if estimate is Estimate.LOW:
         return evened(graph, staying=0.0)
@@ -204,9 +220,9 @@ def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Creates batches on the device, if they are constant or random values.
 
-    Changes: the part of the time of making batches that creates values is gone, and so are the copies to the device.
-    Assumes: batches are made as fast as now.
-    Bounds: low: the copies stay. High: all of the time is gone.
+    Changes: the part of the loading time that creates such values is removed, and so are the copies to the device.
+    Assumes: the rest of making batches takes as long as recorded.
+    Bounds: in the low estimate, the copies stay. In the high estimate, all of the loading time is removed.
     """
     remains = 0.0 if estimate is Estimate.HIGH else 1 - _created_part(graph.base.recording)
     created = graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, remains)).with_pace(0.0)
@@ -214,13 +230,13 @@ def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def _created_part(recording: Recording) -> float:
-    """Returns the part of the loading time that creates constant or random values."""
+    """Returns the share (0 to 1) of the loading time in which constant or random values are created; 0 if unknown."""
     made, created = batch_operator_share(recording), created_share(recording)
     return made.value * created.value if isinstance(made, Measure) and isinstance(created, Measure) else 0.0
 
 
 def _loading_ns(graph: ModifiedGraph) -> int:
-    """Returns the time in ns in which the training thread makes the window's batches or waits for them."""
+    """Returns the recorded time in ns in which the training thread makes or awaits the batches of the window."""
     inside = graph.base.recording.in_window(graph.base.graph.items.at)
     return int(np.sum(graph.base.graph.items.gap.of(Activity.LOAD_BATCH)[inside]))
 

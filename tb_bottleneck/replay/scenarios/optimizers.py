@@ -43,15 +43,17 @@ MAX_UNKNOWN = 0.2
 def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Uses a fused optimizer, which updates hundreds of parameters with each kernel.
 
-    Returns None if the traffic is not known, and either the run is on the CPU or the pointwise kernels of the optimizer
-    take more than MAX_UNKNOWN of the window.
+    Returns None if the memory traffic of the optimizer is not known (optimizer_traffic), and either the run is on the
+    CPU or the pointwise kernels of the optimizer take more than MAX_UNKNOWN of the window.
 
-    Changes: on a device, dispatching and launches inside Optimizer.step shrink to DISPATCH_LEFT of their time, and
-    kernels follow one another within FUSED_PAUSE_NS. Kernels that stream shrink as their traffic does, times
-    PER_TRAFFIC_ON_DEVICE, and stay as they are if it is not known (see `optimizer_traffic`). On the CPU, operators and
-    Python inside Optimizer.step shrink as their traffic does, times PER_TRAFFIC_ON_CPU. Nothing takes longer than now.
+    Changes: on a device, dispatching and launches inside Optimizer.step take DISPATCH_LEFT of their time, and pauses
+    between its kernels are at most FUSED_PAUSE_NS. The time of kernels limited by memory is multiplied by the remaining
+    share of the traffic and by PER_TRAFFIC_ON_DEVICE; it stays the same if the traffic is not known. On the CPU, the
+    time of operators and Python inside Optimizer.step is multiplied by the remaining share of the traffic and by
+    PER_TRAFFIC_ON_CPU. No time gets longer.
     Assumes: the optimizer has a fused implementation.
-    Bounds: low: a third of the dispatching stays. High: none. Both with the bounds of the ratio of traffic.
+    Bounds: the low and the high estimate use the corresponding values of DISPATCH_LEFT, PER_TRAFFIC_ON_DEVICE and
+    OF_MEDIAN_ON_CPU.
     """
     recording = graph.base.recording
     steps, traffic = recording.optimizer_steps, optimizer_traffic(recording)
@@ -81,8 +83,8 @@ def _kernel_share(recording: Recording) -> float:
 
 
 class Traffic(Record, frozen=True):
-    """The memory traffic of an optimizer. `left` is the part that remains with a fused optimizer, `elements` the mean
-    number of elements of a parameter."""
+    """The memory traffic of an optimizer that loops over its parameters. `left` is (traffic of a fused optimizer /
+    recorded traffic), at most 1; `elements` is the mean number of elements of a parameter tensor."""
 
     left: float
     elements: float
@@ -90,10 +92,10 @@ class Traffic(Record, frozen=True):
 
 @memoized
 def optimizer_traffic(recording: Recording) -> Traffic | None:
-    """Returns the traffic of an optimizer that loops over its parameters.
+    """Returns the memory traffic of an optimizer that loops over its parameters, and of its fused implementation.
 
-    Returns None without shapes, for an optimizer without a fused implementation, for several kinds of optimizers, and
-    if a part of the parameters is updated together already.
+    Returns None if no shapes were recorded, for an optimizer without a fused implementation, for several kinds of
+    optimizers, and if a part of the parameters is already updated together.
 
     An operator reads its tensors and writes one. A fused kernel reads the parameter, its gradient and its state, and
     writes the parameter and its state: 3 elements, and 2 of each state. Parameters are counted by the operator that
@@ -133,7 +135,8 @@ def optimizer_traffic(recording: Recording) -> Traffic | None:
 
 
 def _rows(recording: Recording) -> Rows:
-    """Returns the outermost pointwise operators of the optimizer; none if the optimizer is partly fused."""
+    """Returns the events of the outermost pointwise operators inside Optimizer.step, as rows of `trace.events`; none if
+    the optimizer already updates some parameters together."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[recording.optimizer_steps.contains(events.start[rows])]

@@ -23,15 +23,15 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
 def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Runs contractions in mixed precision: half precision on matrix units, as with autocast.
+    """Runs matrix products and convolutions in half precision on matrix units, as with autocast.
 
-    Returns None if the device's peaks are unknown or the device has no such units.
+    Returns None if the peaks of the device are unknown or the device has no such units.
 
-    Changes: the length of contractions in fp32 and of the operations between them, as `what-if --precision` predicts
-    (replay/product_precision.py). Devices without bf16 use fp16. At worst, dispatching takes longer.
-    Assumes: the model trains as well in that precision.
-    Bounds: never shorter than the memory traffic takes at the device's bandwidth, if shapes were recorded. The low and
-    high estimates are in replay/product_precision.py.
+    Changes: the length of contractions in fp32, TF32 or fp64 and of the operations between them, as the command
+    `what-if --precision` predicts (replay/product_precision.py). Devices without bf16 use fp16.
+    Assumes: the model trains as well in half precision.
+    Bounds: if shapes were recorded, a contraction takes at least as long as its memory traffic at the device's
+    bandwidth. In the low estimate, dispatching takes longer; see the constants of replay/product_precision.py.
     """
     recording = graph.base.recording
     peaks = peaks_of(recording.trace)
@@ -55,14 +55,15 @@ PRODUCTS_LEFT = DOUBLE_LEFT | {Estimate.HIGH: 1 / 64}
 
 
 def in_single_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Works in float32 instead of float64.
+    """Computes in float32 instead of float64.
 
-    Changes: kernels, on a CPU run operators, with float64 tensors take DOUBLE_LEFT of their time.
+    Changes: kernels (in a CPU run: operators) with float64 tensors take DOUBLE_LEFT of their time. The expected value
+    is a half, because float32 has half of the bytes, and a vector unit of a CPU holds twice as many numbers.
     Assumes: the model trains as well in float32, and everything in float64 can be in float32.
-    Bounds: expected: half, because float32 has half of the bytes, and a vector unit of a CPU holds twice as many
-    numbers. Low: a quarter is saved. High: on the CPU a third remains, because more of the data fits into the caches;
-    products on a device take 1/64, the rate of float64 on consumer GPUs (CUDA C++ programming guide, arithmetic
-    instructions: 2 of 128 results per clock and multiprocessor for compute capability 8.6 and 8.9).
+    Bounds: in the low estimate, three quarters of the time remain. In the high estimate, a third remains, because more
+    of the data fits into the caches; for contractions on a device, 1/64 remains, the ratio of the rates of float64 and
+    float32 on consumer GPUs (CUDA C++ programming guide, arithmetic instructions: 2 of 128 results per clock and
+    multiprocessor for compute capability 8.6 and 8.9).
     """
     recording = graph.base.recording
     if not recording.on_device:
@@ -88,15 +89,16 @@ and the best tenth, of 19 public and own recordings with at least 8 ms of them (
 
 
 def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Pads sizes so that contractions load their operands at full width, as aligned contractions do.
+    """Pads the sizes of tensors, in order that contractions load their operands at full width.
 
-    Returns None if shapes do not give the rates.
+    Returns None if no contraction would become faster, for example because no shapes were recorded.
 
-    Changes: kernels chosen for odd shapes reach the same share of the peak as aligned contractions of their type or, if
-    too few of them ran, as those of other recordings (TYPICAL_REACHED).
+    Changes: kernels for unaligned sizes reach the same share of the device's peak as the aligned contractions of their
+    type or, if too few of these ran, as those of other recordings (TYPICAL_REACHED).
     Assumes: padding adds little work, and aligned contractions of these sizes are as efficient as the recorded ones.
-    Bounds: never shorter than the memory traffic takes at the device's bandwidth. Low: half of the improvement. High:
-    the share of the peak that the best tenth of the aligned contractions (by time) reaches, or the best recording.
+    Bounds: a contraction takes at least as long as its memory traffic at the device's bandwidth. In the low estimate,
+    half of the possible saving is assumed. In the high estimate, kernels reach the share that the best tenth (by time)
+    of the aligned contractions exceeds.
     """
     recording = graph.base.recording
     ops, bounds, names = recording.trace.device_ops, recording.kernel_bounds, recording.trace.names
@@ -122,9 +124,10 @@ def _dtype(name: str) -> tuple[str, str | None] | None:
 
 
 def _rate(reached: Floats, length: Ints, rows: Bools, best: bool) -> float | None:
-    """Returns the share of the peak that the contractions in the mask `rows` reach, weighted by time.
+    """Returns the share of the device's peak that the contractions in the mask `rows` reach, weighted by time.
 
-    This is the median or, if `best` is True, the start of the best tenth. None if there are fewer than MIN_ALIGNED.
+    `reached` (share of the peak) and `length` (ns) have one value per operation. The result is the median or, if `best`
+    is True, the 90 % quantile. Returns None if `rows` has fewer than MIN_ALIGNED operations.
     """
     selected = np.flatnonzero(rows)
     if len(selected) < MIN_ALIGNED:

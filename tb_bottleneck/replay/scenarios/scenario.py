@@ -11,11 +11,11 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_c
 
 
 class Scenario(Record, frozen=True):
-    """A named fix that can be applied to a graph.
+    """A fix that can be simulated on a graph.
 
-    `apply` returns the modified graph, or None if the recording lacks what the simulation needs. The texts of the
-    assumptions are under the same name in knowledge/scenarios.toml. `on_cpu` is True if the scenario also applies to
-    CPU runs, whose graph has no device operations.
+    `name` is the key of its texts in knowledge/scenarios.toml. `apply` takes a graph and the assumed effect of the fix,
+    and returns the modified graph, or None if the recording lacks what the simulation needs. `on_cpu` is True if the
+    scenario also applies to CPU runs, whose graph has no device operations.
     """
 
     name: str
@@ -24,8 +24,10 @@ class Scenario(Record, frozen=True):
 
 
 def scaled_on_cpu(graph: ModifiedGraph, spans: Spans, left: float) -> ModifiedGraph:
-    """Returns the graph of a run on the CPU in which operators and Python in `spans` (on the host's clock) take `left`
-    of their time. The items of such a graph are the steps."""
+    """Returns the graph of a CPU run in which operators and Python code in `spans` take the share `left` of their time.
+
+    `spans` are in ns on the clock of the host. In the graph of a CPU run, the items are the edges of the steps.
+    """
     recording, gap = graph.base.recording, graph.items.gap
     edges, main = recording.steps.edges, recording.host.main_thread
     activities = {} if main is None else recording.host.activities(main)

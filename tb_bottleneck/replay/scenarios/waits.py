@@ -17,7 +17,10 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def healthy_link_rate(graph: ModifiedGraph) -> float | None:
-    """Returns the rate of pinned copies on a healthy link of this device, in bytes per ns; None if it is not known."""
+    """Returns the usual rate of copies from pinned memory over the PCIe link of the judged device, in bytes per ns.
+
+    Returns None if the device or its link is not known.
+    """
     trace = graph.base.recording.trace
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
@@ -27,7 +30,7 @@ def healthy_link_rate(graph: ModifiedGraph) -> float | None:
 
 
 def named_copies(graph: ModifiedGraph, *words: str) -> Bools:
-    """Returns a mask of the items with a copy whose name contains one of `words`."""
+    """Returns a mask of the items whose device operation is a copy with one of `words` in its name, e.g. "Pinned"."""
     trace, ops = graph.base.recording.trace, graph.base.ops
     if not len(ops):
         return graph.items.op >= 0
@@ -45,14 +48,15 @@ COMBINED_REMAINING = {Estimate.EXPECTED: 0.3, Estimate.LOW: 0.5, Estimate.HIGH: 
 
 
 def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes host waits for the device: values stay on the device and are read rarely, copies return at once.
+    """Removes waits of the host for the device: values stay on the device and are read rarely, copies return at once.
 
-    `kinds` are kinds of waits, defined in measures/trace/syncs.py.
+    `kinds` are the kinds of waits to remove, such as READ (measures/trace/syncs.py).
 
-    Changes: calls of these kinds no longer wait; operators that read a value are removed with their copies.
+    Changes: calls that wait for one of these reasons no longer wait. If READ is removed, the operators that read a
+    value and their copies take no time.
     Assumes: the next work of the host does not depend on the awaited result.
-    Bounds: low: the last wait of each step stays. High: all waits are removed, as expected. `apply_combined`, which
-    removes the waits of all kinds together, keeps some of them.
+    Bounds: in the low estimate, the last wait of each step stays, and so do the reads and copies. The high estimate
+    equals the expected one.
     """
     items = graph.items
     called = _called_by(graph, kinds)
@@ -64,9 +68,10 @@ def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estima
 
 
 def apply_combined(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the waits of all kinds, except for the share COMBINED_REMAINING at the end of each step.
+    """Removes waits of all kinds together, except for the last ones of each step: the share COMBINED_REMAINING stays.
 
-    The waits that stay are neighbours, because code is rewritten as a whole or not at all.
+    The waits that stay are consecutive, because a piece of code with several waits is rewritten as a whole or not at
+    all.
     """
     fixed, remaining = without_waits(ALL_KINDS, graph, estimate), COMBINED_REMAINING[estimate]
     removed = np.flatnonzero(waiting(graph) & ~waiting(fixed))
@@ -79,7 +84,8 @@ def apply_combined(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def waiting(graph: ModifiedGraph) -> Bools:
-    """Returns a mask of the items that wait for the device, without frees and without launches into a full queue."""
+    """Returns a mask of the items whose call waits for the device. Calls that free memory, and launches that wait
+    because the queue of their stream is full, are excluded."""
     items, calls = graph.items, graph.base.recording.trace.calls
     role = calls.role[items.call] if len(calls) else items.call
     mask: Bools = (items.call >= 0) & np.isin(role, (Role.WAIT, Role.COPY)) & ((items.waits >= 0) | items.drains)
@@ -87,8 +93,11 @@ def waiting(graph: ModifiedGraph) -> Bools:
 
 
 def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
-    """Returns a mask of the items whose operator has costly waits of `kinds` somewhere. For calls outside of operators,
-    the called function counts instead of the operator."""
+    """Returns a mask of the items whose runtime call comes from an operator with costly waits of `kinds`.
+
+    An item counts even if its own call is short, as long as other calls of an operator of the same name wait. If no
+    operator made the call, the name of the runtime function is used instead.
+    """
     trace, call = graph.base.recording.trace, graph.items.call
     if not len(trace.calls):
         return call >= 0
@@ -99,7 +108,8 @@ def _called_by(graph: ModifiedGraph, kinds: tuple[str, ...]) -> Bools:
 
 
 def _without_reads(graph: ModifiedGraph, called: Bools) -> ModifiedGraph:
-    """Returns the graph without the time of copies to the host in the mask `called`, and of reading single values."""
+    """Returns the graph in which reading single values (`aten::item`) takes no time, and neither do copies to the host
+    by the items in the mask `called`."""
     items, reads = graph.items, graph.base.spans_named("aten::item")
     copied = called & graph.with_work(Work.DOWNLOAD)
     return graph.with_items(
@@ -119,7 +129,7 @@ def _last_of_steps(graph: ModifiedGraph, waits: Bools) -> Bools:
 
 
 def _steps(graph: ModifiedGraph) -> Ints:
-    """Returns the step of each item."""
+    """Returns per item the number of the steps that had started on the host when it was issued."""
     return np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
 
 
@@ -137,13 +147,14 @@ MIN_BYTES = 1_000_000
 
 
 def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Copies to the device from pinned memory, without waiting.
+    """Copies batches to the device from pinned memory, without waiting for the copies.
 
     Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable
-    memory take as long as pinned ones. Copies to the host stay the same.
+    memory take as long as copies from pinned memory. Copies to the host stay the same.
     Assumes: the loader pins its batches in time, and there is enough memory to do so.
-    Bounds: pinned copies run at their median rate in the recording, otherwise at the known rate of the link; low: at
-    SLOWER_LINK of this rate. High: copies also run on a separate stream, in parallel with kernels.
+    Bounds: copies from pinned memory run at their median rate in the recording, or otherwise at the usual rate of the
+    link; in the low estimate, at SLOWER_LINK times this rate. In the high estimate, copies to the device take no time,
+    as if they ran in parallel with kernels.
     """
     unblocked = without_upload_waits(graph)
     items, ops = unblocked.items, graph.base.ops
@@ -162,7 +173,8 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
 
 
 def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph in which no call waits for its own copy to the device, or for a copy just before the call."""
+    """Returns the graph in which no call waits for its own copy to the device, or for the copy of the call directly
+    before it."""
     items = graph.items
     copies = graph.with_work(Work.UPLOAD)
     behind = (items.op < 0) & (items.follows >= 0) & copies[items.follows]
@@ -173,7 +185,8 @@ def without_upload_waits(graph: ModifiedGraph) -> ModifiedGraph:
 
 
 def pinned_rate(graph: ModifiedGraph) -> float | None:
-    """Returns the rate of pinned copies to the device in bytes per ns; None if neither recording nor device has it."""
+    """Returns the rate of copies from pinned memory to the device in bytes per ns: the median of the recorded copies of
+    at least MIN_BYTES or, without such copies, the usual rate of the link. None if neither is known."""
     recorded, ops = graph.base.graph.items, graph.base.ops
     pinned = np.flatnonzero(graph.with_work(Work.UPLOAD) & named_copies(graph, "Pinned"))
     pinned = pinned[ops.bytes[recorded.op[pinned]] >= MIN_BYTES]
@@ -191,12 +204,12 @@ PINNED_COPIES = Scenario("copies", with_pinned_copies)
 
 
 def with_prefetched_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Copies the next batch on a separate stream while the current one trains.
+    """Copies the next batch on a separate stream while the device trains on the current batch.
 
     Changes: copies to the device take no time on the compute stream, and nothing waits for them.
     Assumes: there is memory for a second batch.
-    Bounds: the window is never shorter than all copies one after the other, because they share the link. Low: copies
-    only return at once, and still run between the kernels.
+    Bounds: the window takes at least as long as all copies one after the other, because they share the link. In the low
+    estimate, the calls return at once, but the copies still run between the kernels.
     """
     unwaited = without_upload_waits(graph)
     if estimate is Estimate.LOW:
@@ -210,13 +223,13 @@ PREFETCHED_COPIES = Scenario("prefetch", with_prefetched_copies)
 
 
 def on_healthy_link(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
-    """Runs the link between host and device at its full speed.
+    """Runs copies between host and device at the usual speed of their PCIe link.
 
-    Returns None if the rate of a healthy link is not known.
+    Returns None if this speed is not known.
 
-    Changes: copies of pinned memory take the time of their bytes at the rate of a healthy link.
+    Changes: a copy of at least MIN_BYTES takes at most its bytes / the usual rate of pinned copies on such a link.
     Assumes: the link is degraded, and not shared with other work.
-    Bounds: low: half of the improvement. High: as expected.
+    Bounds: in the low estimate, half of the improvement. The high estimate equals the expected one.
     """
     rate = healthy_link_rate(graph)
     if rate is None:
